@@ -23,24 +23,29 @@ from fencepost.properties.registry import Found
 Written = Callable[..., Any]
 """Of the state before a step and its parameters, and, where it takes three, of the state after it."""
 
+At = int | str | tuple[str, ...] | Written
+"""Where something is noted: at a member of a sort or a number, or at several parameters together."""
+
 
 @dataclass(frozen=True)
 class Number:
-    """The next number of that name in the history, counted from ``first``, and noted ``at`` a member of a sort or a
-    number."""
+    """The next number in the history, counted from ``first``, and noted under a name ``at`` some place; ``of``: what is
+    counted, where several names share their numbers."""
 
     name: str
-    at: int | str | Written = 0
+    at: At = 0
     first: int = 0
+    of: str = ""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What was noted last under that name ``at`` a member of a sort or a number, and ``plus`` so much; -1 before."""
+    """What was noted last under that name ``at`` some place, and ``plus`` so much; ``none`` where nothing was."""
 
     name: str
-    at: int | str | Written
+    at: At
     plus: int = 0
+    none: int = -1
 
 
 Shown = int | str | Written | Number | Kept
@@ -62,7 +67,7 @@ class Note:
     """No row: a value is noted under a name, for rows to come.  ``when`` and ``each`` as of a row."""
 
     name: str
-    at: int | str | Written
+    at: At
     value: Shown
     when: Written | None = None
     each: Mapping[str, Any] = field(default_factory=dict)
@@ -87,7 +92,9 @@ class Showing:
     never: tuple[str, ...] = ()
     only: Mapping[str, Written] = field(default_factory=dict)
     config: Callable[[Mapping[str, int]], Mapping[str, Any]] = _as_given
+    bounds: Mapping[str, int] = field(default_factory=dict)
     undecidable: Mapping[str, str] = field(default_factory=dict)
+    narrower: tuple[type, ...] = ()
 
 
 SHOWINGS: Found[Mapping[type, Showing | str]] = Found(

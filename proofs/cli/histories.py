@@ -21,7 +21,7 @@ from fencepost.proofs.cli.shared.options import (
 from fencepost.proofs.cli.shared.output import console, errors
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, bounds_of, find
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, find
 from fencepost.properties.registry import PROTOCOLS, has, own
 
 if TYPE_CHECKING:
@@ -181,11 +181,11 @@ def _of_model(
     spark: bool | None, master: str | None, cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Runs of a model, and in how many of them each of its promises broke."""
-    from fencepost.proofs.scale.from_model.simulator import SIMULATOR, config_of
+    from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of
     from fencepost.proofs.scale.generate import generate as run
 
     entry, variant = the_one(name)
-    config = config_of(entry, variant, bounds_of(variant, profile, parse_bounds(changes)), steps)
+    config = config_of(entry, variant, bounds_for(entry, variant, profile, parse_bounds(changes)), steps)
     where = settings(spark, master, histories * steps)
     with when_interrupted(lambda: _none_yet(json_file, seed)):
         manifest = run(

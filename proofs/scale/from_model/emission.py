@@ -115,7 +115,7 @@ class _Taking:
             name = f"k{len(writer.lines)}"
             writer.line(f"{name} = {self._cell(value, where, suffix)}{f' + {value.plus}' if value.plus else ''}")
             return name
-        name, counter = f"k{len(writer.lines)}", f"c[{value.name!r}]"
+        name, counter = f"k{len(writer.lines)}", f"c[{value.counted!r}]"
         writer.line(f"{name} = {counter}[{where}]")
         writer.line(f"{counter}[{where}] = {name} + 1")
         writer.line(f"{self._cell(value, where, suffix)} = {name}")
@@ -133,14 +133,14 @@ def _node(value: Value) -> Node:
 @dataclass(frozen=True)
 class Kernels:
     """``choose`` and ``takes`` as emitted; ``lines``: what the rows are, by number; ``kept``: how many things are kept
-    under each name, ``first``: where its numbers begin."""
+    under each name, and what there is at first; ``first``: where its numbers begin."""
 
     ground: Ground
     steps: list[Step]
     choose: Callable[[Columns, np.ndarray, np.ndarray], None]
     takes: list[Callable[..., None]]
     lines: list[Line]
-    kept: Mapping[str, int]
+    kept: Mapping[str, tuple[int, int]]
     first: Mapping[str, int]
     source: str
 
@@ -158,11 +158,12 @@ def kernels_of(made: Ground, steps: Sequence[Step]) -> Kernels:
         sources.append(_Taking(number, step, broken, lines).source(made.layout.fields))
     source = "\n".join(sources)
     choose, *takes = compile_source(source, "choose", *(f"take_{number}" for number in range(len(steps))))
-    kept, first = dict[str, int](), dict[str, int]()
+    kept, first = dict[str, tuple[int, int]](), dict[str, int]()
     for told in (t for step in steps for t in _told(step)):
-        kept[told.name] = max(kept.get(told.name, 0), told.key.high + 1)
+        most, none = kept.get(told.name, (0, -1))
+        kept[told.name] = max(most, told.key.high + 1), max(none, told.none)
         if told.fresh is not None:
-            first[told.name] = told.fresh
+            first[told.counted] = told.fresh
     return Kernels(made, list(steps), choose, takes, lines, kept, first, source)
 
 

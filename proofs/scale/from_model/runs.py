@@ -106,7 +106,7 @@ def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: 
     """The runs that are the histories ``first``, ``first`` + 1 …, each of at most so many steps."""
     made, names = kernels.ground, (*kernels.ground.always, *kernels.ground.steps)
     fields = [np.full(count, start, dtype_of(f)) for f, start in zip(made.layout.fields, made.initial, strict=True)]
-    kept = {name: np.full((most, count), -1, np.int32) for name, most in kernels.kept.items()}
+    kept = {name: np.full((most, count), none, np.int32) for name, (most, none) in kernels.kept.items()}
     counters = {name: np.full(count, begin, np.int32) for name, begin in kernels.first.items()}
     broken = np.zeros((len(names), count), bool)
     taken = np.zeros(len(kernels.steps), np.int64)

@@ -9,7 +9,7 @@ from fencepost.proofs.readings.ground import ground
 from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
 from fencepost.proofs.scale.from_model.runs import Runs, run
 from fencepost.proofs.scale.from_model.steps import steps_of
-from fencepost.properties.catalogue import ProtocolEntry, find
+from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
 from fencepost.properties.entries import Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError
 from fencepost.properties.history.pieces import Columns
@@ -42,6 +42,14 @@ def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
     )
 
 
+def bounds_for(
+    entry: ProtocolEntry, variant: Variant, profile: Profile, changes: Mapping[str, int]
+) -> dict[str, int]:
+    """Of a variant in a profile, as its histories need them, with some of them changed."""
+    known, showing = bounds_of(variant, profile), showing_of(entry, variant)
+    return bounds_of(variant, profile, {**{n: b for n, b in showing.bounds.items() if n in known}, **changes})
+
+
 def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
     """The config of such histories: what properties and models are told, and of which model they are.  HistoryError
     where they cannot be made."""
@@ -64,7 +72,8 @@ def _is_followed(protocol: str, variant: Variant, showing: Showing) -> bool:
     if protocol not in CONFORMING:
         return True  # which is told where they are held against it
     model = CONFORMING[protocol].models.get(showing.mode)
-    return model is not None and issubclass(model, variant.properties.protocol)
+    of = variant.properties.protocol
+    return model is not None and (issubclass(model, of) or issubclass(of, showing.narrower))
 
 
 class Simulator:

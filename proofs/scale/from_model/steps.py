@@ -8,6 +8,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from fencepost.model.language.tracing.proxies import StateProxy
@@ -17,18 +18,20 @@ from fencepost.model.language.tree.types import BOOL, INT, NAT, OptionType, Scal
 from fencepost.proofs.readings.ground import Ground, Instance, Lowering, Node
 from fencepost.proofs.readings.ground.layout import raw
 from fencepost.properties.history import HistoryError, Vocabulary
-from fencepost.properties.showing import Kept, Note, Number, Row, Showing, Shown, Written
+from fencepost.properties.showing import At, Kept, Note, Number, Row, Showing, Shown, Written
 
 
 @dataclass(frozen=True)
 class Told:
-    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``fresh``: the next number, from that one on, which
-    is noted there."""
+    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the next
+    number, from that one on, of what is ``counted``, which is noted there."""
 
     name: str
     key: Node
     fresh: int | None = None
+    counted: str = ""
     plus: int = 0
+    none: int = -1
 
 
 Value = Node | Told
@@ -138,7 +141,7 @@ class _Telling:
                 if when is table.false:
                     continue
                 if isinstance(row, Note):
-                    yield Deed(when, {"": here.value(row.value)}, note=Told(row.name, here.node(row.at)))
+                    yield Deed(when, {"": here.value(row.value)}, note=Told(row.name, here.place(row.at)))
                 else:
                     code = self._kind(action, row)
                     yield Deed(when, {name: here.value(shown) for name, shown in row.columns.items()}, code)
@@ -176,10 +179,20 @@ class _Here:
 
     def value(self, shown: Shown) -> Value:
         if isinstance(shown, Number):
-            return Told(shown.name, self.node(shown.at), shown.first)
+            return Told(shown.name, self.place(shown.at), shown.first, shown.of or shown.name)
         if isinstance(shown, Kept):
-            return Told(shown.name, self.node(shown.at), plus=shown.plus)
+            return Told(shown.name, self.place(shown.at), plus=shown.plus, none=shown.none)
         return self.node(shown)
+
+    def place(self, at: At) -> Node:
+        """Several together are the digits of one number."""
+        if not isinstance(at, tuple):
+            return self.node(at)
+        lowering, table, place = self.telling.lowering, self.telling.made.table, self.telling.made.table.const(0)
+        for name in at:
+            size = len(lowering.domain(self.kinds[name], name))
+            place = reduce(table.add, [place] * size + [self.node(name)], table.const(0))
+        return place
 
     def node(self, shown: int | str | Written) -> Node:
         """Of an Option the value, and -1 for none."""

@@ -152,7 +152,8 @@ def _of_one_controller(bounds):
 STARTED = {"restart": "register"}
 _TWICE = {"answers_disjoint": "the controller gives the same ids in several answers, and brokers are to make sure"}
 SHOWING = {
-    Bridge: Showing("bridge", BRIDGE, STARTED, never=("fail_over", "write_unseen"), config=_of_one_controller),
+    Bridge: Showing("bridge", BRIDGE, STARTED, never=("fail_over", "write_unseen"), config=_of_one_controller,
+                    bounds={"size": 2, "ids": 4}),
     Malformed: Showing("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config, undecidable=_TWICE),
     FaultyController: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
     Idempotent: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
