@@ -54,11 +54,12 @@ def starts_of(history: np.ndarray) -> np.ndarray:
 
 
 def parts_of(columns: Columns, rows: int) -> Iterator[Columns]:
-    """The columns cut into parts of whole histories, each of at least so many rows, but for the last one."""
+    """The columns cut into parts of whole histories, about as large as one another, none much below so many rows."""
     starts, last = starts_of(columns["history"]), len(columns["history"])
+    size = -(-last // max(1, last // rows))
     begin = 0
     while begin < last:
-        after = int(np.searchsorted(starts, begin + rows))
+        after = int(np.searchsorted(starts, begin + size))
         end = int(starts[after]) if after < len(starts) else last
         yield {name: column[begin:end] for name, column in columns.items()}
         begin = end

@@ -208,8 +208,15 @@ ONLY = {"give_up": _is_pending}
 """That a transaction has timed out is seen by the offsets that it had pending."""
 
 
-def _showing(mode, rows):
-    return Showing(mode, rows, never=NEVER, only=ONLY, config=_config)
+OLDER_OWNER = "the model gives a free partition to a member whose epoch is older than one in which it was consumed before"
+
+
+def _showing(mode, rows, **more):
+    return Showing(mode, rows, never=NEVER, only=ONLY, config=_config, **more)
+
+
+def _with_epochs(mode, rows):
+    return _showing(mode, rows, undecidable={"newest_owner_commits": OLDER_OWNER})
 
 
 SHOWING = {
@@ -218,11 +225,11 @@ SHOWING = {
     Cooperative: "histories of classic groups tell of members that give up all they have at a rebalance",
     LateCopies: "which copy of a commit arrives is in no history of a group",
     Upgrade: "applications with a producer for each partition are told by no events of this model",
-    RelaxedAtSend: _showing("new-protocol-relaxed-metadata-at-send", AT_SEND),
-    AtSendListening: _showing("new-protocol", AT_SEND),
-    AtSend: _showing("new-protocol-metadata-at-send", AT_SEND),
-    Relaxed: _showing("new-protocol-relaxed", MODERN),
-    Modern: _showing("new-protocol", MODERN),
+    RelaxedAtSend: _with_epochs("new-protocol-relaxed-metadata-at-send", AT_SEND),
+    AtSendListening: _with_epochs("new-protocol", AT_SEND),
+    AtSend: _with_epochs("new-protocol-metadata-at-send", AT_SEND),
+    Relaxed: _with_epochs("new-protocol-relaxed", MODERN),
+    Modern: _with_epochs("new-protocol", MODERN),
     ByAssignment: "which initialisation fences a producer without a transaction is not told yet",
     Probing: "the version of a coordinator is in no history",
     ByGenerationStatic: "it is about static members, whose instance ids the model does not have",
