@@ -54,12 +54,14 @@ Shown = int | str | Written | Number | Kept
 
 class Row:
     """One row of a step, of a kind, with what its columns hold; ``when``: only where that is so before the step;
-    ``each``: one row for every choice of further parameters, by name, where ``when`` holds."""
+    ``each``: one row for every choice of further parameters, by name, where ``when`` holds.  (Tables put rows together
+    from parts, so that types are seen where a row is read.)"""
 
-    def __init__(
-        self, kind: str, when: Written | None = None, each: Mapping[str, Any] | None = None, **columns: Shown
-    ) -> None:
-        self.kind, self.when, self.each, self.columns = kind, when, dict(each or {}), columns
+    def __init__(self, kind: str, when: Any = None, each: Any = None, **columns: Any) -> None:
+        self.kind = kind
+        self.when: Written | None = when
+        self.each: Mapping[str, Any] = each or {}
+        self.columns: Mapping[str, Shown] = columns
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,10 @@ class Showing:
 
     ``at_once``: after an action another is taken in the same step, with the same parameters, since a history has one
     event for both; the second is taken at no other time.  ``never``: actions that are not taken, since histories have
-    no events for what follows; ``only``: those that are where that is so alone, of the state and the parameters.  ``config``: what the manifest says, of the bounds.
+    no events for what follows; ``only``: those that are where that is so alone, of the state and the parameters.
+    ``config``: what the manifest says, of the bounds; ``bounds``: those that are other than in exploration.
+    ``undecidable``: history properties that do not speak of such a system, each with the reason.  ``narrower``:
+    protocols that let less happen than that which histories of the mode are held against.
     """
 
     mode: str

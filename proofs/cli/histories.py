@@ -19,8 +19,8 @@ from fencepost.proofs.cli.shared.options import (
     the_one,
 )
 from fencepost.proofs.cli.shared.output import console, errors
-from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, find
 from fencepost.properties.registry import PROTOCOLS, has, own
 
@@ -94,10 +94,16 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
 )
 @click.option("--simulator", metavar="MODULE:FUNCTION", help="Another simulator than the reference implementation's.")
 @click.option(
-    "--from", "source", type=click.Choice(("reference", "model")), default="reference", show_default=True,
+    "--from",
+    "source",
+    type=click.Choice(("reference", "model")),
+    default="reference",
+    show_default=True,
     help="Whose histories: runs of the model are made many at a time, those of mistaken variants too.",
 )
-@click.option("--steps", type=click.IntRange(1, 32_000), default=100, show_default=True, help="Of a run of the model, at most.")
+@click.option(
+    "--steps", type=click.IntRange(1, 32_000), default=100, show_default=True, help="Of a run of the model, at most."
+)
 @BOUND
 @PROFILE
 @SPARK
@@ -122,7 +128,9 @@ def generate(
     """
     if source == "model":
         if pairs or simulator is not None:
-            raise CatalogueError("--config and --simulator are of the reference; of a model there are --bound and --steps")
+            raise CatalogueError(
+                "--config and --simulator are of the reference; of a model there are --bound and --steps"
+            )
         return _of_model(name, directory, histories, seed, steps, changes, profile, spark, master, cores, json_file)
     if changes:
         raise CatalogueError("--bound is of a model; name --from model, or write --config NAME=VALUE")

@@ -280,9 +280,7 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
             for d in recipe.datasets
         ]
         if recipe.many:
-            columns, injected, *more = simulate(
-                recipe.seed, unit.first_history, unit.histories, dict(recipe.config)
-            )
+            columns, injected, *more = simulate(recipe.seed, unit.first_history, unit.histories, dict(recipe.config))
             for group in parts_of(columns, ROWS_PER_GROUP):
                 writers[0].add(group)
             faults.update(injected)

@@ -21,7 +21,8 @@ def mixed(x: np.ndarray) -> np.ndarray:
     """The finalizer of splitmix64, which is one-to-one."""
     x = (x ^ (x >> np.uint64(30))) * _A
     x = (x ^ (x >> np.uint64(27))) * _B
-    return x ^ (x >> np.uint64(31))
+    found: np.ndarray = x ^ (x >> np.uint64(31))
+    return found
 
 
 def streams(seed: int, first: int, count: int) -> np.ndarray:
@@ -68,7 +69,7 @@ class Rows:
             order[starts.take(runs) + place] = np.arange(at, end)
             at = end
         step = np.arange(total, dtype=np.int32) - np.repeat(starts, self.count).astype(np.int32)
-        found = {
+        found: dict[str, np.ndarray] = {
             "history": np.repeat(np.arange(first, first + self.runs), self.count), "step": step,
             "time_us": step.astype(np.int64),
         }  # fmt: skip

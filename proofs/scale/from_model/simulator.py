@@ -17,7 +17,7 @@ from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.showing import SHOWINGS, Showing
 
 SIMULATOR = f"{__name__}:simulate"
-ROWS, PROBED = 2 * ROWS_PER_GROUP, 256
+ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
 """A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: with half as many runs
 side by side an event takes a fifth more time, with more of them what they need is in no cache."""
 ROLES = ("promise", "step")
@@ -42,9 +42,7 @@ def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
     )
 
 
-def bounds_for(
-    entry: ProtocolEntry, variant: Variant, profile: Profile, changes: Mapping[str, int]
-) -> dict[str, int]:
+def bounds_for(entry: ProtocolEntry, variant: Variant, profile: Profile, changes: Mapping[str, int]) -> dict[str, int]:
     """Of a variant in a profile, as its histories need them, with some of them changed."""
     known, showing = bounds_of(variant, profile), showing_of(entry, variant)
     return bounds_of(variant, profile, {**{n: b for n, b in showing.bounds.items() if n in known}, **changes})
@@ -114,6 +112,8 @@ def _kernels(name: str, bounds: tuple[tuple[str, int], ...]) -> Kernels:
     entry, variant = find(name)
     assert variant is not None
     every = variant.properties.properties
-    broken = {n: p for n, p in every.items() if p.role in ROLES and n not in variant.leaves_out or n in variant.expected}
+    broken = {
+        n: p for n, p in every.items() if (p.role in ROLES and n not in variant.leaves_out) or n in variant.expected
+    }
     made = ground(variant.spec, {n: p for n, p in broken.items() if p.role in ROLES}, dict(bounds))
     return kernels_of(made, steps_of(made, showing_of(entry, variant), VOCABULARIES[entry.name]))

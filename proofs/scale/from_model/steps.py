@@ -23,8 +23,8 @@ from fencepost.properties.showing import At, Kept, Note, Number, Row, Showing, S
 
 @dataclass(frozen=True)
 class Told:
-    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the next
-    number, from that one on, of what is ``counted``, which is noted there."""
+    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the
+    next number, from that one on, of what is ``counted``, which is noted there."""
 
     name: str
     key: Node
@@ -63,7 +63,8 @@ def steps_of(made: Ground, showing: Showing, vocabulary: Vocabulary) -> list[Ste
     telling = _Telling(made, vocabulary)
     found = []
     for instance in made.instances:
-        action, actions = instance.action, (instance.action,)
+        action = instance.action
+        actions: tuple[str, ...] = (action,)
         if action in left_out:
             continue
         taken: Instance | None = instance
@@ -151,9 +152,7 @@ class _Telling:
         assert self.made.lowering is not None
         return self.made.lowering
 
-    def _here(
-        self, instance: Instance, action: str, each: Mapping[str, ScalarType], choice: Sequence[Node]
-    ) -> "_Here":
+    def _here(self, instance: Instance, action: str, each: Mapping[str, ScalarType], choice: Sequence[Node]) -> "_Here":
         kinds = dict(self.made.spec.actions[action].parameters)
         names = {n: self.lowering.literal(raw(instance.parameters[n], k), k) for n, k in kinds.items()}
         return _Here(self, action, instance, {**kinds, **each}, {**names, **dict(zip(each, choice, strict=True))})

@@ -202,13 +202,15 @@ def _is_pending(s, p):
 
 
 NEVER = ("crash", "replace", "fence", "leave", "mishear")
-"""A member that has lost its memory goes on as another instance, what else fences a producer is not in histories, static
-members have instance ids that no model has, and a late heartbeat is followed by none."""
+"""A member that has lost its memory goes on as another instance, what else fences a producer is not in histories,
+static members have instance ids that no model has, and a late heartbeat is followed by none."""
 ONLY = {"give_up": _is_pending}
 """That a transaction has timed out is seen by the offsets that it had pending."""
 
 
-OLDER_OWNER = "the model gives a free partition to a member whose epoch is older than one in which it was consumed before"
+OLDER_OWNER = (
+    "the model gives a free partition to a member whose epoch is older than one in which it was consumed before"
+)
 
 
 def _showing(mode, rows, **more):

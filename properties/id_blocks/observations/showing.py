@@ -6,9 +6,9 @@ A request that a controller loses is refused by the next one.
 from fencepost.model.id_blocks.bridge import Bridge
 from fencepost.model.id_blocks.brokers import Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
+from fencepost.model.id_blocks.lengths import Malformed
 from fencepost.model.id_blocks.rejected import FaultyController, Idempotent
 from fencepost.model.id_blocks.zookeeper import Zookeeper
-from fencepost.model.id_blocks.lengths import Malformed
 from fencepost.model.language import when
 from fencepost.properties.history import HistoryError
 from fencepost.properties.id_blocks.observations.events import STALE_BROKER_EPOCH, UNKNOWN_SERVER_ERROR
@@ -124,7 +124,8 @@ BRIDGE = {
     **KRAFT,
     "controller_read": [Row("zk_read", first=lambda s, p: s.next_in_node())],
     "controller_write": [
-        Row("zk_written", request=_request, **_later), Row("answer_sent", node=NODE, broker="b", request=_request, **_later),
+        Row("zk_written", request=_request, **_later),
+        Row("answer_sent", node=NODE, broker="b", request=_request, **_later),
     ],
     "controller_conflict": [Row("zk_conflict")],
     "upgrade": [Row("broker_upgraded", broker="b")],
@@ -152,8 +153,14 @@ def _of_one_controller(bounds):
 STARTED = {"restart": "register"}
 _TWICE = {"answers_disjoint": "the controller gives the same ids in several answers, and brokers are to make sure"}
 SHOWING = {
-    Bridge: Showing("bridge", BRIDGE, STARTED, never=("fail_over", "write_unseen"), config=_of_one_controller,
-                    bounds={"size": 2, "ids": 4}),
+    Bridge: Showing(
+        "bridge",
+        BRIDGE,
+        STARTED,
+        never=("fail_over", "write_unseen"),
+        config=_of_one_controller,
+        bounds={"size": 2, "ids": 4},
+    ),
     Malformed: Showing("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config, undecidable=_TWICE),
     FaultyController: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
     Idempotent: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),

@@ -6,7 +6,7 @@ whenever a marker comes.
 """
 
 from fencepost.model.language import when
-from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.model.transactions.abstract.cores import Prompt
 from fencepost.model.transactions.detailed.coordinator import Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
@@ -137,7 +137,8 @@ def _is_read(s, p):
 _MARK = [
     Row("marker_appended", **_marker, outcome=_outcome, coordinator_epoch=lambda s, p: p.k, offset=Number("offset")),
     Row("stable_moved", partition="p", upto=Kept("offset", at=0, plus=1)),
-    Row("fetched", client=READER, partition="p", offset=Kept("upto", at="p", none=0), upto=Kept("offset", at=0, plus=1)),
+    Row("fetched", client=READER, partition="p", offset=Kept("upto", at="p", none=0),
+        upto=Kept("offset", at=0, plus=1)),
     Row("record_read", each={"q": Txn}, when=_is_read, client=READER, partition="p",
         offset=Kept("place", at=("q", "p")), record=Kept("record", at=("q", "p"))),
     Note("upto", at="p", value=Kept("offset", at=0, plus=1)),
@@ -185,9 +186,7 @@ def _end_code_v1(s, p):
 
 
 _add = {"request": Kept("add", at=("t", "p")), "partition": "p"}
-_add_sent = Row(
-    "add_sent", **_of_txn, txn_id=ID, partition="p", request=Number("add", at=("t", "p"), of="request")
-)
+_add_sent = Row("add_sent", **_of_txn, txn_id=ID, partition="p", request=Number("add", at=("t", "p"), of="request"))
 V1_ROWS = {
     **BASE,
     "add_partition": [
@@ -207,7 +206,9 @@ VERIFIED_ROWS = {**V1_ROWS, "verify": [Row("partition_checked", **_at, txn_id=ID
 
 def _config(bounds):
     if bounds["last"] + 1 < bounds["epochs"]:
-        raise HistoryError(f"an epoch past the last one needs another producer id; give last={bounds['epochs']} or more")
+        raise HistoryError(
+            f"an epoch past the last one needs another producer id; give last={bounds['epochs']} or more"
+        )
     return {"partitions": bounds["partitions"]}
 
 
