@@ -58,7 +58,6 @@ EXACT = {
 }  # fmt: skip
 """By mistaken variant, its promises that a history property says of histories: both break in the same runs."""
 WITHIN = {
-    "id-blocks/bridge-from-last-id": {"disjoint_blocks": "used_up_for_ever"},
     "task-counts/core-plain-leader": {"latest_leader_writes": "writes_by_latest_claimant"},
     "task-counts/core-reclaimed": {"latest_leader_writes": "counts_of_newest_set"},
     "task-counts/core-A-behind": {"latest_leader_writes": "counts_of_newest_set"},
@@ -67,7 +66,8 @@ WITHIN = {
     "group-fencing/unstable-fetch": {"starts_from_what_counts": "fetches_are_stable"},
 }
 """Where the history property says more than the promise: what comes before the harm, or harm that came to no one."""
-MANY = 8_000
+MANY = {"transactions/v1": 8_000, "transactions/v1-verified": 8_000}
+"""Runs that are made of those which seldom break; of others half as many."""
 
 
 def _names(of: dict[str, tuple[str, ...]]) -> list[str]:
@@ -102,7 +102,7 @@ def test_every_right_variant_that_is_told_holds(protocol: str) -> None:
 @pytest.mark.parametrize("name", list(EXACT))
 def test_what_breaks_in_the_model_is_found_in_its_histories(name: str) -> None:
     """In exactly those in which it broke, and there are some."""
-    manifest, made = runs(name, MANY)
+    manifest, made = runs(name, MANY.get(name, 4_000))
     found = violating(manifest, made.columns)
     for promise, check in EXACT[name].items():
         broken = set(np.flatnonzero(made.broken[promise]).tolist())
@@ -110,10 +110,29 @@ def test_what_breaks_in_the_model_is_found_in_its_histories(name: str) -> None:
         assert found.get(check, set()) == broken, promise
 
 
-@pytest.mark.parametrize("name", [name for name in WITHIN if not name.endswith("last-id")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "id-blocks/kraft-answer-first", "id-blocks/kraft-snapshot-of-block", "task-counts/core-no-check-after",
+        "group-fencing/unstable-fetch",
+    ],
+)  # fmt: skip
+def test_a_rule_misread_shows_against_the_model_as_it_should_be(name: str) -> None:
+    """Each run that breaks a promise by it takes a step that the right model does not have; others need not."""
+    manifest, made = runs(name, 2_500)
+    kernel = conformance_of(manifest)
+    assert isinstance(kernel, ConformanceKernel)
+    misfits = {violation.history for violation in kernel(made.columns).violations}
+    broken = set(np.flatnonzero(np.logical_or.reduce(list(made.broken.values()))).tolist())
+    assert broken
+    assert broken <= misfits
+    assert len(misfits) < 2_500
+
+
+@pytest.mark.parametrize("name", list(WITHIN))
 def test_what_breaks_is_among_what_is_found(name: str) -> None:
     """Where the history property is the stricter one, no run that breaks the promise is missed."""
-    manifest, made = runs(name, 20_000)
+    manifest, made = runs(name, 8_000)
     found = violating(manifest, made.columns)
     for promise, check in WITHIN[name].items():
         broken = set(np.flatnonzero(made.broken[promise]).tolist())
@@ -123,7 +142,7 @@ def test_what_breaks_is_among_what_is_found(name: str) -> None:
 
 def test_what_a_fenced_client_is_told_says_less_than_that_it_stops() -> None:
     """v1 breaks `alone_never_fenced` by INVALID_TXN_STATE, which tells of no fence, so that histories show no such."""
-    manifest, made = runs("transactions/v1", MANY)
+    manifest, made = runs("transactions/v1", 4_000)
     broken = made.broken["alone_never_fenced"]
     assert broken.any()
     assert "lone_client_never_fenced" not in violating(manifest, made.columns)
@@ -263,6 +282,16 @@ def test_refusals_are_one_line(tmp_path: Path, arguments: tuple[str, ...], why: 
     assert why in ran.err
     assert len(ran.err.strip().splitlines()) == 1
     assert not (tmp_path / "made").exists()
+
+
+def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
+    """A package that says what its steps show: its runs hold, and fit its model."""
+    made, report = tmp_path / "made", tmp_path / "report.json"
+    ran = fencepost("generate", "tests.lock/fenced", made, "--from", "model", "--histories", 300, "--steps", 20)
+    assert ran.code == 0, ran.err
+    replayed = fencepost("replay", made, "--protocol", "tests.lock", "--require", "all", "--json", report)
+    assert replayed.code == 0, replayed.out
+    assert read_json(report)["judged"]["conformance"] == 300
 
 
 def test_what_cannot_be_told_says_why() -> None:
