@@ -34,6 +34,7 @@ MASTER = click.option(
     help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
 )
 CORES = click.option("--cores", type=click.IntRange(1, 1024), help="How many processes work.  [default: one a core]")
+STEPS = 100
 LARGE = 1_000_000_000
 """Events from which on the work goes to Spark by itself: it takes long enough that a worker may die meanwhile, and
 Spark does again what that one did.  Below, to start Spark costs more than it gives."""
@@ -101,9 +102,7 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
     show_default=True,
     help="Whose histories: runs of the model are made many at a time, those of mistaken variants too.",
 )
-@click.option(
-    "--steps", type=click.IntRange(1, 32_000), default=100, show_default=True, help="Of a run of the model, at most."
-)
+@click.option("--steps", type=click.IntRange(1, 32_000), help=f"Of a run of the model, at most.  [default: {STEPS}]")
 @BOUND
 @PROFILE
 @SPARK
@@ -112,8 +111,8 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
 @JSON
 def generate(
     name: str, directory: str, histories: int, seed: int, pairs: tuple[str, ...], simulator: str | None, source: str,
-    steps: int, changes: tuple[str, ...], profile: Profile, spark: bool | None, master: str | None, cores: int | None,
-    json_file: Path | None,
+    steps: int | None, changes: tuple[str, ...], profile: Profile, spark: bool | None, master: str | None,
+    cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Simulate histories into a directory.
 
@@ -131,9 +130,14 @@ def generate(
             raise CatalogueError(
                 "--config and --simulator are of the reference; of a model there are --bound and --steps"
             )
-        return _of_model(name, directory, histories, seed, steps, changes, profile, spark, master, cores, json_file)
-    if changes:
-        raise CatalogueError("--bound is of a model; name --from model, or write --config NAME=VALUE")
+        return _of_model(
+            name, directory, histories, seed, steps or STEPS, changes, profile, spark, master, cores, json_file
+        )
+    asks = click.get_current_context().get_parameter_source
+    for option in ("changes", "steps", "profile"):
+        if asks(option) is not click.core.ParameterSource.DEFAULT:
+            flag = "--bound" if option == "changes" else f"--{option}"
+            raise CatalogueError(f"{flag} is of a model; name --from model, or write --config NAME=VALUE")
     from fencepost.proofs.scale.generate import generate as run
     from fencepost.proofs.scale.generate import generate_set, require_possible, vocabularies_of
 
@@ -189,11 +193,14 @@ def _of_model(
     spark: bool | None, master: str | None, cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Runs of a model, and in how many of them each of its promises broke."""
-    from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of
+    from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of, require_possible
     from fencepost.proofs.scale.generate import generate as run
+    from fencepost.proofs.scale.jobs import cores_here
 
     entry, variant = the_one(name)
     config = config_of(entry, variant, bounds_for(entry, variant, profile, parse_bounds(changes)), steps)
+    if master is None:
+        require_possible(directory, seed, histories, config, cores or cores_here())
     where = settings(spark, master, histories * steps)
     with when_interrupted(lambda: _none_yet(json_file, seed)):
         manifest = run(

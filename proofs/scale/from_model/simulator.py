@@ -1,17 +1,20 @@
 """What `generate` calls for histories from a model, and what the manifest says of them."""
 
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from fencepost.proofs.readings.ground import ground
+from fencepost.proofs.scale.estimates import require_time_and_room
 from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
 from fencepost.proofs.scale.from_model.runs import Runs, run
 from fencepost.proofs.scale.from_model.steps import steps_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
 from fencepost.properties.entries import Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError
+from fencepost.properties.history.location import Location
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.showing import SHOWINGS, Showing
@@ -94,6 +97,21 @@ class Simulator:
 
 
 simulate = Simulator()
+
+
+MANY = 10_000_000
+"""Histories from which on it is found out first what they take: fewer are made in minutes."""
+
+
+def require_possible(directory: str, seed: int, histories: int, config: Mapping[str, Any], cores: int) -> None:
+    """Raises `HistoryError` if so many histories cannot be made on this machine, with what they would take."""
+    if histories < MANY:
+        return
+    count, place = simulate.at_once(seed, config), Location.of(directory)
+    began = time.perf_counter()
+    rows = len(runs_of(seed, 0, count, config).columns["kind"])
+    seconds = (time.perf_counter() - began) / count
+    require_time_and_room(histories, rows // count, seconds, cores, place.path if place.is_local else None)
 
 
 def runs_of(seed: int, first: int, count: int, config: Mapping[str, Any]) -> Runs:

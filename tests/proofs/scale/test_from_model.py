@@ -113,7 +113,7 @@ def test_what_breaks_in_the_model_is_found_in_its_histories(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "id-blocks/kraft-answer-first", "id-blocks/kraft-snapshot-of-block", "task-counts/core-no-check-after",
+        "id-blocks/kraft-answer-first", "id-blocks/bridge-from-last-id", "task-counts/core-no-check-after",
         "group-fencing/unstable-fetch",
     ],
 )  # fmt: skip
@@ -274,6 +274,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         (("transactions/v2", "--from", "model", "--bound", "epochs=12"), "last=12 or more"),
         (("id-blocks/kraft", "--from", "model", "--config", "events=4"), "--config and --simulator are of the"),
         (("id-blocks/kraft", "--bound", "ids=4"), "--bound is of a model"),
+        (("id-blocks/kraft", "--steps", "4"), "--steps is of a model"),
+        (("id-blocks/zookeeper", "--from", "model", "--histories", "9" * 15), "ask for fewer, or name --master"),
     ],
 )
 def test_refusals_are_one_line(tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
