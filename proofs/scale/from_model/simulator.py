@@ -21,8 +21,9 @@ from fencepost.properties.showing import SHOWINGS, Showing
 
 SIMULATOR = f"{__name__}:simulate"
 ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
-"""A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: with half as many runs
-side by side an event takes a fifth more time, with more of them what they need is in no cache."""
+"""A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: kraft's events took 465 ns
+each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384; units that are larger share the
+work less evenly among cores."""
 ROLES = ("promise", "step")
 """Of the properties that a run may break."""
 

@@ -286,16 +286,6 @@ def test_refusals_are_one_line(tmp_path: Path, arguments: tuple[str, ...], why: 
     assert not (tmp_path / "made").exists()
 
 
-def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
-    """A package that says what its steps show: its runs hold, and fit its model."""
-    made, report = tmp_path / "made", tmp_path / "report.json"
-    ran = fencepost("generate", "tests.lock/fenced", made, "--from", "model", "--histories", 300, "--steps", 20)
-    assert ran.code == 0, ran.err
-    replayed = fencepost("replay", made, "--protocol", "tests.lock", "--require", "all", "--json", report)
-    assert replayed.code == 0, replayed.out
-    assert read_json(report)["judged"]["conformance"] == 300
-
-
 def test_what_cannot_be_told_says_why() -> None:
     refused = dict(refused_variants())
     assert len(refused) > 20
