@@ -253,6 +253,7 @@ class Generated(TypedDict):
     histories: int
     seed: Seed
     faults: Annotated[dict[str, int], Meta(description="How often each fault was injected.")]
+    broken: NotRequired[Annotated[dict[str, int], Meta(description="Runs of a model in which each promise broke.")]]
     datasets: NotRequired[Annotated[dict[str, int], Meta(description="By vocabulary, the events of its dataset.")]]
 
 

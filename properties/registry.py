@@ -9,6 +9,7 @@ What a protocol brings is found by convention in its package, and imported when 
     history/signs.py         signs.py        SIGNS        by which events a danger shows
     history/planted.py       planted.py      BED          histories with planted violations, for its history properties
     offline/conforming.py    conforming.py   CONFORMING   how its histories are held against the model
+    observations/showing.py  showing.py      SHOWING      which rows of a history the steps of its models show
 
 The second column is for a small package, which has no folders in it.  In a folder of the same name under
 `fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may lack any of these but the

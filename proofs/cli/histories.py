@@ -1,16 +1,27 @@
 """``generate``: histories made by simulation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
+from fencepost.proofs.cli.shared.options import (
+    BOUND,
+    JSON,
+    PROFILE,
+    PROTOCOL,
+    SEED,
+    complete_variant,
+    import_from_here,
+    parse_bounds,
+    the_one,
+)
 from fencepost.proofs.cli.shared.output import console, errors
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
-from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, find
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, find
 from fencepost.properties.registry import PROTOCOLS, has, own
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ MASTER = click.option(
     help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
 )
 CORES = click.option("--cores", type=click.IntRange(1, 1024), help="How many processes work.  [default: one a core]")
+STEPS = 100
 LARGE = 1_000_000_000
 """Events from which on the work goes to Spark by itself: it takes long enough that a worker may die meanwhile, and
 Spark does again what that one did.  Below, to start Spark costs more than it gives."""
@@ -82,21 +94,50 @@ def parse_config(pairs: tuple[str, ...]) -> dict[str, Any]:
     help="Of the simulator: events, brokers, block_size, faults, broken …",
 )
 @click.option("--simulator", metavar="MODULE:FUNCTION", help="Another simulator than the reference implementation's.")
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(("reference", "model")),
+    default="reference",
+    show_default=True,
+    help="Whose histories: runs of the model are made many at a time, those of mistaken variants too.",
+)
+@click.option("--steps", type=click.IntRange(1, 32_000), help=f"Of a run of the model, at most.  [default: {STEPS}]")
+@BOUND
+@PROFILE
 @SPARK
 @MASTER
 @CORES
 @JSON
 def generate(
-    name: str, directory: str, histories: int, seed: int, pairs: tuple[str, ...], simulator: str | None,
-    spark: bool | None, master: str | None, cores: int | None, json_file: Path | None,
+    name: str, directory: str, histories: int, seed: int, pairs: tuple[str, ...], simulator: str | None, source: str,
+    steps: int | None, changes: tuple[str, ...], profile: Profile, spark: bool | None, master: str | None,
+    cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Simulate histories into a directory.
 
     As many processes as there are cores write the Parquet files, Spark's workers where --master names one, and a
     manifest says what they hold; the same seed gives the same histories however they are made.
 
+    With --from model they are runs of the variant's model within the bounds, mistaken variants included, and the
+    manifest says in how many of them each promise broke.  In each step every action that can be taken is as likely,
+    and then each choice of its parameters.
+
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
+    if source == "model":
+        if pairs or simulator is not None:
+            raise CatalogueError(
+                "--config and --simulator are of the reference; of a model there are --bound and --steps"
+            )
+        return _of_model(
+            name, directory, histories, seed, steps or STEPS, changes, profile, spark, master, cores, json_file
+        )
+    asks = click.get_current_context().get_parameter_source
+    for option in ("changes", "steps", "profile"):
+        if asks(option) is not click.core.ParameterSource.DEFAULT:
+            flag = "--bound" if option == "changes" else f"--{option}"
+            raise CatalogueError(f"{flag} is of a model; name --from model, or write --config NAME=VALUE")
     from fencepost.proofs.scale.generate import generate as run
     from fencepost.proofs.scale.generate import generate_set, require_possible, vocabularies_of
 
@@ -117,13 +158,6 @@ def generate(
     told = list[str]()  # when it begins: what cannot be simulated is one line, and no other
     where = settings(spark, master, histories * each if isinstance(each, int) else 0, told.append)
 
-    def none_yet() -> None:
-        if json_file is not None:
-            document: Generated = {
-                "schema": SCHEMA, "interrupted": True, "events": 0, "histories": 0, "seed": seed, "faults": {},
-            }  # fmt: skip
-            write_json(json_file, document)
-
     def begins() -> None:
         for line in told:
             errors.print(line, markup=False)
@@ -132,7 +166,7 @@ def generate(
         histories=histories, seed=seed, config=config, protocol=entry.name, variant=variant, spark=where, cores=cores,
         begins=begins,
     )  # fmt: skip
-    with when_interrupted(none_yet):
+    with when_interrupted(lambda: _none_yet(json_file, seed)):
         if vocabularies_of(function, config):
             whole = generate_set(directory, function, **asked)
             events, faults, files = whole.rows, whole.faults, f"{len(whole.datasets)} vocabularies"
@@ -141,11 +175,9 @@ def generate(
             manifest = run(directory, function, **asked)
             events, faults, files = manifest.totals.rows, manifest.faults, f"{len(manifest.files)} files"
             by_vocabulary = {}
-    console.print(f"{events:,} events in {histories:,} histories, {files}, seed {seed}")
+    _tell(events, histories, files, seed, faults)
     for vocabulary, rows in by_vocabulary.items():
         console.print(f"    {vocabulary:<28} {rows:,} events", markup=False)
-    if faults:
-        console.print("faults: " + ", ".join(f"{count:,} {fault}" for fault, count in sorted(faults.items())))
     if json_file is not None:
         document: Generated = {
             "schema": SCHEMA, "events": events, "histories": histories, "seed": seed, "faults": dict(faults),
@@ -154,6 +186,52 @@ def generate(
             document["datasets"] = by_vocabulary
         write_json(json_file, document)
     return 0
+
+
+def _of_model(
+    name: str, directory: str, histories: int, seed: int, steps: int, changes: tuple[str, ...], profile: Profile,
+    spark: bool | None, master: str | None, cores: int | None, json_file: Path | None,
+) -> int:  # fmt: skip
+    """Runs of a model, and in how many of them each of its promises broke."""
+    from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of, require_possible
+    from fencepost.proofs.scale.generate import generate as run
+    from fencepost.proofs.scale.jobs import cores_here
+
+    entry, variant = the_one(name)
+    config = config_of(entry, variant, bounds_for(entry, variant, profile, parse_bounds(changes)), steps)
+    if master is None:
+        require_possible(directory, seed, histories, config, cores or cores_here())
+    where = settings(spark, master, histories * steps)
+    with when_interrupted(lambda: _none_yet(json_file, seed)):
+        manifest = run(
+            directory, SIMULATOR, histories=histories, seed=seed, config=config, protocol=entry.name,
+            variant=variant.name, many=True, source="model", spark=where, cores=cores,
+        )  # fmt: skip
+    _tell(manifest.totals.rows, histories, f"{len(manifest.files)} files", seed, manifest.faults)
+    for promise, runs in manifest.broken.items():
+        found = f"broke in {runs:,} histories" if runs else "holds in all"
+        console.print(f"    {name_in_words(promise):<28} {found}", markup=False)
+    if json_file is not None:
+        document: Generated = {
+            "schema": SCHEMA, "events": manifest.totals.rows, "histories": histories, "seed": seed,
+            "faults": dict(manifest.faults), "broken": dict(manifest.broken),
+        }  # fmt: skip
+        write_json(json_file, document)
+    return 0
+
+
+def _none_yet(json_file: Path | None, seed: int) -> None:
+    if json_file is not None:
+        document: Generated = {
+            "schema": SCHEMA, "interrupted": True, "events": 0, "histories": 0, "seed": seed, "faults": {},
+        }  # fmt: skip
+        write_json(json_file, document)
+
+
+def _tell(events: int, histories: int, files: str, seed: int, faults: Mapping[str, int]) -> None:
+    console.print(f"{events:,} events in {histories:,} histories, {files}, seed {seed}")
+    if faults:
+        console.print("faults: " + ", ".join(f"{count:,} {fault}" for fault, count in sorted(faults.items())))
 
 
 def _what(name: str) -> tuple[ProtocolEntry, str]:

@@ -61,6 +61,12 @@ def require_affordable(
     for name, size in sizes.items():
         if name == "events":
             events, seconds = events * size // LARGER, seconds * min(size, UNCOUNTABLE) / LARGER
+    require_time_and_room(histories, events, seconds, cores, place)
+
+
+def require_time_and_room(histories: int, events: int, seconds: float, cores: int, place: str | None) -> None:
+    """Raises `HistoryError` for so many histories of so many events, each of which takes so many seconds, if that takes
+    too long, or more than is free on the disk."""
     need = f"{histories:,} histories of about {events:,} events"
     histories, events = min(histories, UNCOUNTABLE), min(events, UNCOUNTABLE)
     took = seconds * histories / cores

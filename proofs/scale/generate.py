@@ -22,7 +22,7 @@ that the simulator ever tells is named; in a single run one may have no event, b
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,7 @@ from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile
 from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.manifest import ATTEMPT, total
-from fencepost.properties.history.pieces import Rows, columns_of
+from fencepost.properties.history.pieces import Rows, columns_of, parts_of
 from fencepost.properties.history.sets import HistorySet
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.registry import PROTOCOLS, default
@@ -58,11 +58,13 @@ class Unit:
 
 @dataclass(frozen=True)
 class Written:
-    """The files that a worker wrote, one of each dataset, and the faults that the simulator injected."""
+    """The files that a worker wrote, one of each dataset, the faults that the simulator injected, and, of runs of a
+    model, the promises that broke in them."""
 
     number: int
     files: tuple[HistoryFile, ...]
-    faults: dict[str, int]
+    faults: Mapping[str, int]
+    broken: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def generate(
     variant: str = "",
     notes: str = "",
     many: bool = False,
+    source: str = "simulated",
     spark: SparkSettings | None = None,
     cores: int | None = None,
     begins: Callable[[], object] = lambda: None,
@@ -115,7 +118,9 @@ def generate(
 
     `simulator` is a `module:function`. It is called as function(seed, config), with another seed for each history, and
     returns rows, or (rows, faults), where faults counts what it injected, by name. With `many` it is called as
-    function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once.
+    function(seed, first history, number of histories, config) and returns (columns, faults) of many histories at once,
+    or (columns, faults, broken): in how many of them each promise broke. Such a function may have `at_once(seed,
+    config)`, how many to make together. `source` as in the manifest.
     `begins` is called when the simulator has made something of the config, and the work begins.
     Raises `HistoryError` if the directory holds histories already, or the simulator is not found, cannot use the
     config, or makes rows that are wrong.
@@ -125,7 +130,7 @@ def generate(
     _require_histories(protocol)
     if (several := vocabularies_of(simulator, config)) and not many:
         raise HistoryError(f"{simulator}: tells of {', '.join(several)}; make a set of these, with generate_set")
-    said = {"variant": variant, "config": config, "notes": notes}
+    said = {"variant": variant, "config": config, "notes": notes, "source": source}
     recipe = Recipe((Dataset(protocol, location, said),), simulator, many, seed, config)
     with claimed(location):
         ((manifest,), _) = _made(recipe, histories, spark, cores, begins)
@@ -214,10 +219,7 @@ def _made(
     units = _units(recipe, histories)
     begins()
     written = run_units(units, partial(write_unit, recipe=recipe), spark=spark, cores=cores, label="generate")
-    faults = dict[str, int]()
-    for unit in written:
-        for fault, count in unit.faults.items():
-            faults[fault] = faults.get(fault, 0) + count
+    faults, broken = _sums(unit.faults for unit in written), _sums(unit.broken for unit in written)
     manifests = []
     for place, dataset in enumerate(recipe.datasets):
         files = []
@@ -226,13 +228,23 @@ def _made(
             dataset.directory.move(file.name, name)
             files.append(HistoryFile(name, file.rows, file.histories, file.row_groups))
         said = {"observable": tuple(VOCABULARIES[dataset.protocol].codes), **dataset.said}
-        manifests.append(Manifest(dataset.protocol, files=tuple(files), seed=recipe.seed, faults=faults, **said))
+        manifests.append(
+            Manifest(dataset.protocol, files=tuple(files), seed=recipe.seed, faults=faults, broken=broken, **said)
+        )
     if manifests[0].totals.histories != histories:
         empty = histories - manifests[0].totals.histories
         raise HistoryError(
             f"{recipe.simulator}: {empty} of {histories} histories have no event; every history needs one"
         )
     return manifests, faults
+
+
+def _sums(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total = dict[str, int]()
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
 
 
 def require_possible(
@@ -261,6 +273,7 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
     """Simulate one unit into files of this attempt's own, one of each dataset; runs in a worker."""
     simulate = simulator_named(recipe.simulator)
     faults: dict[str, int] = {}
+    broken: Mapping[str, int] = {}
     name = f"part-{unit.number:05d}{ATTEMPT}{uuid4().hex}.parquet"
     with seldom_collected(), ExitStack() as files:
         writers = [
@@ -268,9 +281,11 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
             for d in recipe.datasets
         ]
         if recipe.many:
-            columns, injected = simulate(recipe.seed, unit.first_history, unit.histories, dict(recipe.config))
-            writers[0].add(columns)
+            columns, injected, *more = simulate(recipe.seed, unit.first_history, unit.histories, dict(recipe.config))
+            for group in parts_of(columns, ROWS_PER_GROUP):
+                writers[0].add(group)
             faults.update(injected)
+            broken = more[0] if more else {}
         else:
             made: dict[str, list[Rows]] = {dataset.protocol: [] for dataset in recipe.datasets}
             waiting = 0
@@ -286,7 +301,7 @@ def write_unit(unit: Unit, recipe: Recipe) -> Written:
                     _hand_over(made, writers)
                     waiting = 0
             _hand_over(made, writers)
-    return Written(unit.number, tuple(writer.written for writer in writers), faults)
+    return Written(unit.number, tuple(writer.written for writer in writers), faults, broken)
 
 
 def _hand_over(made: Mapping[str, list[Rows]], writers: Sequence[HistoryWriter]) -> None:
@@ -345,6 +360,9 @@ def _units(recipe: Recipe, histories: int) -> list[Unit]:
         return []
     simulate = simulator_named(recipe.simulator)
     try:
+        if recipe.many and hasattr(simulate, "at_once"):
+            size = int(simulate.at_once(recipe.seed, dict(recipe.config)))
+            return _ranges(histories, size)
         if recipe.many:
             probe = len(simulate(recipe.seed, 0, 1, dict(recipe.config))[0]["history"])
         else:
@@ -353,7 +371,10 @@ def _units(recipe: Recipe, histories: int) -> list[Unit]:
         raise
     except (KeyError, TypeError, ValueError) as error:  # what a config that it cannot use makes a simulator raise
         raise _unusable(recipe.simulator, recipe.config, error) from error
-    size = max(1, ROWS_PER_GROUP * len(recipe.datasets) // max(1, probe))
+    return _ranges(histories, max(1, ROWS_PER_GROUP * len(recipe.datasets) // max(1, probe)))
+
+
+def _ranges(histories: int, size: int) -> list[Unit]:
     return [Unit(number, first, min(size, histories - first)) for number, first in enumerate(range(0, histories, size))]
 
 

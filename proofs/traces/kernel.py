@@ -236,6 +236,8 @@ def conformance_of(manifest: Manifest) -> ConformanceKernel | RecordingKernel | 
     """The kernel for the histories of a directory, or why the model cannot be held against them."""
     if manifest.protocol not in CONFORMING:
         return Undecided(f"the model of {manifest.protocol} does not say what the events of a history mean to it")
+    if reason := manifest.config.get("undecidable", {}).get("conformance"):
+        return Undecided(reason)
     conforming = CONFORMING[manifest.protocol]
     try:
         variant = conforming.variant_of(manifest)

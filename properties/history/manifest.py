@@ -34,18 +34,20 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unknown on these histories, never satisfied. `ordered` says whether steps are the real order across nodes: a
     recording merged from several clocks has only each node's own order. `faults` counts what was injected, by name.
     `cut`: histories too large for one row group, by number, each with how many it lies in; these hold nothing else. A
-    history counts in the file in which it begins.
+    history counts in the file in which it begins. Histories of a `model` are its runs: `broken` says in how many of
+    them each of its promises broke.
     """
 
     protocol: str
     observable: tuple[str, ...]
     files: tuple[HistoryFile, ...]
-    source: Literal["simulated", "recorded"] = "simulated"
+    source: Literal["simulated", "recorded", "model"] = "simulated"
     ordered: bool = True
     variant: str = ""
     seed: int | None = None
     config: Mapping[str, Any] = {}
     faults: Mapping[str, int] = {}
+    broken: Mapping[str, int] = {}
     notes: str = ""
     schema_version: int = SCHEMA_VERSION
     cut: Mapping[int, int] = {}
@@ -116,6 +118,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for fault, count in self.faults.items():
             if count < 0:
                 yield f"{count} faults {fault!r}: no count is negative"
+        for promise, count in self.broken.items():
+            if not 0 <= count <= self.totals.histories:
+                yield f"the promise {promise!r} broke in {count} of {self.totals.histories} histories"
         for name in NUMBERS:
             if type(number := self.config.get(name, 0)) is not int:
                 yield f"the config's {name} is {number!r}, which is no whole number"

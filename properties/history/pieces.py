@@ -5,7 +5,7 @@ still looks like two histories, and a check that crosses the cut would silently 
 start at step 0 and count up by one, which a second half never does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -51,6 +51,18 @@ def starts_of(history: np.ndarray) -> np.ndarray:
     if not len(history):
         return np.zeros(0, np.intp)
     return np.flatnonzero(np.concatenate(([True], history[1:] != history[:-1])))
+
+
+def parts_of(columns: Columns, rows: int) -> Iterator[Columns]:
+    """The columns cut into parts of whole histories, about as large as one another, none much below so many rows."""
+    starts, last = starts_of(columns["history"]), len(columns["history"])
+    size = -(-last // max(1, last // rows))
+    begin = 0
+    while begin < last:
+        after = int(np.searchsorted(starts, begin + size))
+        end = int(starts[after]) if after < len(starts) else last
+        yield {name: column[begin:end] for name, column in columns.items()}
+        begin = end
 
 
 def check_whole(columns: Columns, where: str) -> int:

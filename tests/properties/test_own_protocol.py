@@ -59,6 +59,16 @@ def test_it_is_a_small_package_that_nothing_names() -> None:
     ]
 
 
+def test_runs_of_its_model_are_histories(tmp_path: Path) -> None:
+    """As it says what its steps show: they hold, and each fits the model."""
+    made, report = tmp_path / "made", tmp_path / "report.json"
+    words(fencepost("generate", f"{NAME}/fenced", made, "--from", "model", "--histories", 300, "--steps", 20))
+    words(fencepost("replay", made, "--protocol", NAME, "--require", "all", "--json", report))
+    found = read_json(report)
+    assert found["judged"]["conformance"] == found["histories"] == 300
+    assert found["judged"]["writes_in_order"] > 0
+
+
 def test_readme_shows_lines_of_it() -> None:
     """As they stand in its files."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

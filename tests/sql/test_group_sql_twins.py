@@ -10,6 +10,7 @@ from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
 from fencepost.properties.group_fencing.histories import HISTORY
 from fencepost.properties.group_fencing.planted import BED
 from id_block_sql import told
+from model_histories import runs
 from random_told import Columns, doctored_story, random_events
 from related_sql import generated
 
@@ -71,6 +72,15 @@ def test_random_histories(make: Make, seed: int) -> None:
     found = by_kernel(columns)
     assert len(found) >= 8
     assert by_duckdb(columns) == found
+
+
+@pytest.mark.parametrize("variant", ["draft", "unstable-fetch", "new-protocol-pattern-changed"])
+def test_histories_of_mistaken_models(variant: str) -> None:
+    """Runs of a mistaken model get the same verdict."""
+    _, made = runs(f"group-fencing/{variant}", 800)
+    found = by_kernel(made.columns)
+    assert found.keys() & {"newest_owner_commits", "fetches_are_stable", "one_producer_commits"}
+    assert by_duckdb(made.columns) == found
 
 
 def test_planted_violations() -> None:

@@ -19,6 +19,7 @@ from fencepost.reference_impl.id_blocks import everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told
+from model_histories import runs
 from random_histories import BASES, random_histories
 
 Verdict = dict[str, tuple[int, tuple[int, int]]]
@@ -72,6 +73,17 @@ def test_many_small_histories(duck: Any, base: str) -> None:
     found = by_kernel(columns)
     assert set(found) == set(id_blocks.properties)
     assert found == in_duckdb(table(columns), duck)
+
+
+@pytest.mark.parametrize(
+    "variant", ["kraft-own-length", "kraft-malformed-taken", "kraft-answer-first", "bridge-from-block-start"]
+)
+def test_histories_of_mistaken_models(duck: Any, variant: str) -> None:
+    """Thousands of runs of a mistaken model get the same verdict from DuckDB."""
+    _, made = runs(f"id-blocks/{variant}", 2_000)
+    found = by_kernel(made.columns)
+    assert "ids_unique" in found
+    assert found == in_duckdb(table(made.columns), duck)
 
 
 @pytest.mark.parametrize("first_id", [0, 2**63 - 3000])

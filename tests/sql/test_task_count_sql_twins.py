@@ -17,6 +17,7 @@ from fencepost.properties.task_counts.history.properties import HISTORY as task_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told
+from model_histories import runs
 from random_task_counts import doctored, noise
 from task_count_sql import DECLARED, RENAMED, VIOLATIONS, effective, in_duckdb, query, statements
 
@@ -96,6 +97,16 @@ def test_planted_violations(duck: Any) -> None:
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(task_counts.properties)
     assert found == in_duckdb(table(columns), duck)
+
+
+@pytest.mark.parametrize("variant", ["core-no-check-after", "core-late-round", "core-A-behind"])
+def test_histories_of_mistaken_models(duck: Any, variant: str) -> None:
+    """Runs of a mistaken model get the same verdict from DuckDB."""
+    manifest, made = runs(f"task-counts/{variant}", 800)
+    mode = str(manifest.config["mode"])
+    found = by_kernel(made.columns, mode)
+    assert found.keys() & {"checked_again_newest", "counts_of_newest_set"}
+    assert found == in_duckdb(table(made.columns), duck, query(mode))
 
 
 NARROW = [told_.name for told_ in task_counts.properties.values() if len(told_.key) > 1]

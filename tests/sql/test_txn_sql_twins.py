@@ -18,6 +18,7 @@ from fencepost.properties.transactions.history.properties import HISTORY as tran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told
+from model_histories import runs
 from random_transactions import doctored, noise
 from transaction_sql import DECLARED, RENAMED, VIOLATIONS, in_duckdb, query, statements
 
@@ -117,6 +118,15 @@ def test_simulated_histories(duck: Any, tmp_path: Path, mode: str) -> None:
     in_sql = in_duckdb(f"{tmp_path}/*.parquet", duck, query(mode))
     assert found == {name: verdict for name, verdict in in_sql.items() if name in promised}
     assert (found == {}) == (mode == "v2")
+
+
+@pytest.mark.parametrize("variant", ["v1", "v1-verified"])
+def test_histories_of_mistaken_models(duck: Any, variant: str) -> None:
+    """Runs of a mistaken model get the same verdict from DuckDB."""
+    _, made = runs(f"transactions/{variant}", 3_000)
+    found = by_kernel(made.columns, mode=variant)
+    assert "markers_as_decided" in found
+    assert found == in_duckdb(table(made.columns), duck, query(variant))
 
 
 NARROW = [told_.name for told_ in transactions.properties.values() if len(told_.key) > 1]

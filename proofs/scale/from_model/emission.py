@@ -1,0 +1,173 @@
+"""The steps of a model as NumPy functions over the columns of many runs, emitted and executed once.
+
+A run's state is a column entry for each field: bytes where the range allows.  ``choose`` finds where each step is
+enabled, in all runs; a step is then taken, and its rows are told, in those runs that have chosen it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.engines.explore.emit import NAMES, Writer, compile_source, function, kind_of
+from fencepost.proofs.engines.explore.packing import Packing
+from fencepost.proofs.readings.ground import Field, Ground, Node
+from fencepost.proofs.scale.from_model.steps import Deed, Step, Told, Value
+
+Columns = list[np.ndarray]
+NO_WORDS = Packing(0, (), (), ())
+
+
+def dtype_of(field: Field) -> Any:
+    """Of a field's column; truth values are bytes."""
+    return NAMES["U8" if field.truth else kind_of(0, field.high)]
+
+
+class _Columns(Writer):
+    """Fields are columns of their own, ``f[3]``; of chosen runs ``i``, if there are such."""
+
+    def __init__(self, roots: Iterable[Iterable[Node]], chosen: str = "") -> None:
+        super().__init__(NO_WORDS, roots)
+        self._chosen = chosen
+
+    def _field(self, node: Node) -> str:
+        text = f"f[{node.data}]{self._chosen}"
+        return f"{text}.view(B)" if node.truth else text
+
+    def column(self, node: Node) -> str:
+        return self.value(node) if node.op != "const" else f"np.full(n, {self.value(node)})"
+
+
+def emit_choose(steps: Sequence[Step], conditions: Mapping[str, Node]) -> str:
+    """``choose(f, e, broken)``: writes to the rows of ``e`` where each step is enabled, and to those of ``broken``
+    where each condition is broken already or does not hold."""
+    roots = [[step.instance.enabled] for step in steps] + [[node] for node in conditions.values()]
+    writer = _Columns(roots)
+    for number, step in enumerate(steps):
+        node = step.instance.enabled
+        writer.line(f"e[{number}] = {writer.value(node)}")
+        writer.end_turn(number)
+    for place, node in enumerate(conditions.values()):
+        writer.line(f"broken[{place}] |= ~{writer.value(node)}" if node.op != "const" else
+                    f"broken[{place}] |= {not node.data}")  # fmt: skip
+        writer.end_turn(len(steps) + place)
+    return function("choose", "f, e, broken", writer.lines)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a row is made of, but for its values: its kind, and the columns that are given, with ``fixed`` for those
+    that are the same whenever it is shown."""
+
+    kind: int
+    fixed: tuple[tuple[str, int], ...]
+    given: tuple[str, ...]
+
+
+class _Taking:
+    """The source of one step: ``take_N(f, m, c, i, show, broken)``, for the runs ``i``."""
+
+    def __init__(self, number: int, step: Step, broken: Mapping[int, Node], lines: list[Line]) -> None:
+        self.number, self.step, self.broken, self.lines = number, step, broken, lines
+        deeds, updates = step.deeds, step.instance.updates
+        nodes = [n for deed in deeds for n in (deed.when, *map(_node, deed.values.values()))]
+        nodes += [deed.note.key for deed in deeds if deed.note] + [n for _, n in updates] + list(broken.values())
+        self.writer = _Columns([nodes], ".take(i)")
+
+    def source(self, fields: Sequence[Field]) -> str:
+        """Everything is of the state before; what is kept, changes in the order in which it is written down."""
+        writer = self.writer
+        writer.line("n = i.size")
+        for place, node in self.broken.items():
+            writer.line(f"broken[{place}, i] |= {writer.column(node)}")
+        for deed in self.step.deeds:
+            self._deed(deed)
+        writes = []
+        for index, node in self.step.instance.updates:
+            kind = "U8" if fields[index].truth else kind_of(0, fields[index].high)
+            value = writer.value(node, None if node.truth else kind)
+            writes.append(f"f[{index}][i] = {value}")
+        for write in writes:
+            writer.line(write)
+        return function(f"take_{self.number}", "f, m, c, i, show, broken", writer.lines)
+
+    def _deed(self, deed: Deed) -> None:
+        writer = self.writer
+        where, suffix = "i", ""
+        if deed.when.op != "const":
+            j = writer.assign(("rows", deed.when.number), f"{writer.value(deed.when)}.nonzero()[0]")
+            where, suffix = writer.assign(("runs", deed.when.number), f"i[{j}]"), f"[{j}]"
+        if deed.note is not None:
+            writer.line(f"{self._cell(deed.note, where, suffix)} = {self._value(deed.values[''], where, suffix)}")
+            return
+        fixed = {n: v.data for n, v in deed.values.items() if isinstance(v, Node) and v.op == "const"}
+        given = {n: self._value(v, where, suffix) for n, v in deed.values.items() if n not in fixed}
+        writer.line(f"show({len(self.lines)}, {where}, ({''.join(f'{v}, ' for v in given.values())}))")
+        self.lines.append(Line(deed.kind, tuple(fixed.items()), tuple(given)))
+
+    def _value(self, value: Value, where: str, suffix: str) -> str:
+        """Text of a value in the runs ``where``.  Of something kept a name, since it may change in the same step."""
+        writer = self.writer
+        if isinstance(value, Node):
+            text = writer.value(value)
+            return text if value.op == "const" else f"{text}{suffix}"
+        if value.fresh is None:
+            name = f"k{len(writer.lines)}"
+            writer.line(f"{name} = {self._cell(value, where, suffix)}{f' + {value.plus}' if value.plus else ''}")
+            return name
+        name, counter = f"k{len(writer.lines)}", f"c[{value.counted!r}]"
+        writer.line(f"{name} = {counter}[{where}]")
+        writer.line(f"{counter}[{where}] = {name} + 1")
+        writer.line(f"{self._cell(value, where, suffix)} = {name}")
+        return name
+
+    def _cell(self, told: Told, where: str, suffix: str) -> str:
+        key = told.key.data if told.key.op == "const" else f"{self.writer.value(told.key)}{suffix}"
+        return f"m[{told.name!r}][{key}, {where}]"
+
+
+def _node(value: Value) -> Node:
+    return value if isinstance(value, Node) else value.key
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """``choose`` and ``takes`` as emitted; ``lines``: what the rows are, by number; ``kept``: how many things are kept
+    under each name, and what there is at first; ``first``: where its numbers begin."""
+
+    ground: Ground
+    steps: list[Step]
+    choose: Callable[[Columns, np.ndarray, np.ndarray], None]
+    takes: list[Callable[..., None]]
+    lines: list[Line]
+    kept: Mapping[str, tuple[int, int]]
+    first: Mapping[str, int]
+    source: str
+
+
+def kernels_of(made: Ground, steps: Sequence[Step]) -> Kernels:
+    """Functions for the steps, those of one action standing together."""
+    lines: list[Line] = []
+    sources = [emit_choose(steps, made.always)]
+    for number, step in enumerate(steps):
+        broken = {
+            len(made.always) + place: bad
+            for place, name in enumerate(made.steps)
+            if (bad := made.table.negate(made.after(name, step.instance))) is not made.table.false
+        }
+        sources.append(_Taking(number, step, broken, lines).source(made.layout.fields))
+    source = "\n".join(sources)
+    choose, *takes = compile_source(source, "choose", *(f"take_{number}" for number in range(len(steps))))
+    kept, first = dict[str, tuple[int, int]](), dict[str, int]()
+    for told in (t for step in steps for t in _told(step)):
+        most, none = kept.get(told.name, (0, -1))
+        kept[told.name] = max(most, told.key.high + 1), max(none, told.none)
+        if told.fresh is not None:
+            first[told.counted] = told.fresh
+    return Kernels(made, list(steps), choose, takes, lines, kept, first, source)
+
+
+def _told(step: Step) -> Iterable[Told]:
+    for deed in step.deeds:
+        yield from ([deed.note] if deed.note else [])
+        yield from (value for value in deed.values.values() if isinstance(value, Told))

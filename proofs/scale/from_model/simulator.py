@@ -1,0 +1,138 @@
+"""What `generate` calls for histories from a model, and what the manifest says of them."""
+
+import time
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from fencepost.proofs.readings.ground import ground
+from fencepost.proofs.scale.estimates import require_time_and_room
+from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
+from fencepost.proofs.scale.from_model.runs import Runs, run
+from fencepost.proofs.scale.from_model.steps import steps_of
+from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
+from fencepost.properties.entries import Variant
+from fencepost.properties.history import VOCABULARIES, HistoryError
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.writer import ROWS_PER_GROUP
+from fencepost.properties.showing import SHOWINGS, Showing
+
+SIMULATOR = f"{__name__}:simulate"
+ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
+"""A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: kraft's events took 465 ns
+each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384; units that are larger share the
+work less evenly among cores."""
+ROLES = ("promise", "step")
+"""Of the properties that a run may break."""
+
+
+def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
+    """What a variant's steps show.  HistoryError where histories have no words for them."""
+    name = f"{entry.name}/{variant.name}"
+    if entry.name not in SHOWINGS:
+        raise HistoryError(f"{name}: no histories are made of its model; {SHOWINGS.lacking(entry.name)}")
+    protocol = variant.properties.protocol
+    for told, showing in SHOWINGS[entry.name].items():
+        if not issubclass(protocol, told):
+            continue
+        if isinstance(showing, str):
+            raise HistoryError(f"{name}: its model cannot be told as a history: {showing}")
+        return showing
+    raise HistoryError(
+        f"{name}: its model cannot be told as a history: {SHOWINGS.module_name(entry.name)} does not say what the "
+        f"steps of {protocol.__name__} show"
+    )
+
+
+def bounds_for(entry: ProtocolEntry, variant: Variant, profile: Profile, changes: Mapping[str, int]) -> dict[str, int]:
+    """Of a variant in a profile, as its histories need them, with some of them changed."""
+    known, showing = bounds_of(variant, profile), showing_of(entry, variant)
+    return bounds_of(variant, profile, {**{n: b for n, b in showing.bounds.items() if n in known}, **changes})
+
+
+def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
+    """The config of such histories: what properties and models are told, and of which model they are.  HistoryError
+    where they cannot be made."""
+    showing = showing_of(entry, variant)
+    undecidable = dict(showing.undecidable)
+    if not _is_followed(entry.name, variant, showing):
+        undecidable["conformance"] = f"histories of {variant.name} are followed by no model"
+    config = {
+        "mode": showing.mode, **showing.config(bounds), "model": f"{entry.name}/{variant.name}", "bounds": dict(bounds),
+        "steps": steps,
+    }  # fmt: skip
+    return config | ({"undecidable": undecidable} if undecidable else {})
+
+
+def _is_followed(protocol: str, variant: Variant, showing: Showing) -> bool:
+    """Are histories of its mode held against its protocol, or against one that allows more?  A mistake about a rule is
+    still of that protocol."""
+    from fencepost.properties.conforming import CONFORMING
+
+    if protocol not in CONFORMING:
+        return True  # which is told where they are held against it
+    model = CONFORMING[protocol].models.get(showing.mode)
+    of = variant.properties.protocol
+    return model is not None and (issubclass(model, of) or issubclass(of, showing.narrower))
+
+
+class Simulator:
+    """Called as function(seed, first history, how many, config); returns their columns, and how often each fault was
+    injected, and each promise broken."""
+
+    def __call__(
+        self, seed: int, first: int, count: int, config: Mapping[str, Any]
+    ) -> tuple[Columns, Mapping[str, int], Mapping[str, int]]:
+        made = runs_of(seed, first, count, config)
+        kernels = kernels_for(config)
+        faults = {action.name for action in kernels.ground.spec.actions.values() if action.budget is not None}
+        injected = {name: times for name, times in made.taken.items() if name in faults}
+        return made.columns, injected, {name: int(np.count_nonzero(runs)) for name, runs in made.broken.items()}
+
+    def at_once(self, seed: int, config: Mapping[str, Any]) -> int:
+        """How many runs go side by side: about `ROWS` rows, as the first ones show how many each has."""
+        rows = len(runs_of(seed, 0, PROBED, config).columns["kind"])
+        return max(1, ROWS * PROBED // max(1, rows))
+
+
+simulate = Simulator()
+
+
+MANY = 10_000_000
+"""Histories from which on it is found out first what they take: fewer are made in minutes."""
+
+
+def require_possible(directory: str, seed: int, histories: int, config: Mapping[str, Any], cores: int) -> None:
+    """Raises `HistoryError` if so many histories cannot be made on this machine, with what they would take."""
+    if histories < MANY:
+        return
+    count, place = simulate.at_once(seed, config), Location.of(directory)
+    began = time.perf_counter()
+    rows = len(runs_of(seed, 0, count, config).columns["kind"])
+    seconds = (time.perf_counter() - began) / count
+    require_time_and_room(histories, rows // count, seconds, cores, place.path if place.is_local else None)
+
+
+def runs_of(seed: int, first: int, count: int, config: Mapping[str, Any]) -> Runs:
+    """The runs of these histories."""
+    vocabulary = VOCABULARIES[str(config["model"]).partition("/")[0]]
+    return run(kernels_for(config), vocabulary, seed, first, count, int(config["steps"]))
+
+
+def kernels_for(config: Mapping[str, Any]) -> Kernels:
+    """The kernels of the model that a config names, within its bounds."""
+    return _kernels(str(config["model"]), tuple(sorted(config["bounds"].items())))
+
+
+@lru_cache(maxsize=8)
+def _kernels(name: str, bounds: tuple[tuple[str, int], ...]) -> Kernels:
+    entry, variant = find(name)
+    assert variant is not None
+    every = variant.properties.properties
+    broken = {
+        n: p for n, p in every.items() if (p.role in ROLES and n not in variant.leaves_out) or n in variant.expected
+    }
+    made = ground(variant.spec, {n: p for n, p in broken.items() if p.role in ROLES}, dict(bounds))
+    return kernels_of(made, steps_of(made, showing_of(entry, variant), VOCABULARIES[entry.name]))

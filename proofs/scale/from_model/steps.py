@@ -1,0 +1,223 @@
+"""The steps of a model under bounds that runs are made of, each with the rows of a history that it shows.
+
+A step is one instance of an action, or of two that a history tells as one.  What its rows hold are ground nodes over
+the fields of the state before it, and what is kept beside the state.
+"""
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from fencepost.model.language.tracing.proxies import StateProxy
+from fencepost.model.language.tracing.symbols import Symbol, coerce
+from fencepost.model.language.tree.terms import Term, local
+from fencepost.model.language.tree.types import BOOL, INT, NAT, OptionType, ScalarType, scalar
+from fencepost.proofs.readings.ground import Ground, Instance, Lowering, Node
+from fencepost.proofs.readings.ground.layout import raw
+from fencepost.properties.history import HistoryError, Vocabulary
+from fencepost.properties.showing import At, Kept, Note, Number, Row, Showing, Shown, Written
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the
+    next number, from that one on, of what is ``counted``, which is noted there."""
+
+    name: str
+    key: Node
+    fresh: int | None = None
+    counted: str = ""
+    plus: int = 0
+    none: int = -1
+
+
+Value = Node | Told
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A row of the kind with that code, or a note where ``note`` is its name and ``key``; ``when``: where before the
+    step; ``values``: of the columns, or of the note."""
+
+    when: Node
+    values: Mapping[str, Value]
+    kind: int = 0
+    note: Told | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """``instance`` is grounded; ``names`` are of the actions that are taken."""
+
+    instance: Instance
+    actions: tuple[str, ...]
+    deeds: tuple[Deed, ...]
+
+
+def steps_of(made: Ground, showing: Showing, vocabulary: Vocabulary) -> list[Step]:
+    """The steps of a protocol, those of one action together.  HistoryError where the table does not fit it."""
+    spec, left_out = made.spec, {*showing.never, *showing.at_once.values()}
+    telling = _Telling(made, vocabulary)
+    found = []
+    for instance in made.instances:
+        action = instance.action
+        actions: tuple[str, ...] = (action,)
+        if action in left_out:
+            continue
+        taken: Instance | None = instance
+        if action in showing.only:
+            taken = _narrowed(made, instance, telling.condition(instance, showing.only[action]))
+        if taken is not None and action in showing.at_once:
+            actions = (action, showing.at_once[action])
+            taken = _followed(made, taken, actions[1])
+        if taken is None or taken.enabled is made.table.false:
+            continue
+        rows = [row for name in actions for row in showing.rows.get(name, ())]
+        found.append(Step(taken, actions, tuple(telling.deeds(taken, action, rows))))
+    if not any(deed.note is None for step in found for deed in step.deeds):
+        raise HistoryError(f"{spec.name}: none of its actions shows anything: {', '.join(spec.actions)}")
+    return found
+
+
+def _narrowed(made: Ground, instance: Instance, condition: Node) -> Instance:
+    """Taken where the condition holds alone."""
+    both = made.table.both
+    return replace(
+        instance, guard=both((instance.guard, condition)), enabled=both((instance.enabled, condition))
+    )  # fmt: skip
+
+
+def _followed(made: Ground, first: Instance, action: str) -> Instance | None:
+    """The step with that of another action, of the same parameters, taken at once; None where that never can be."""
+    table, fields = made.table, made.layout.fields
+    second = next((i for i in made.instances if i.action == action and i.parameters == first.parameters), None)
+    if second is None:
+        return None
+    moved = dict(first.updates)
+    after = table.substitution({i: moved.get(i) or table.field(i, f.high, f.truth) for i, f in enumerate(fields)})
+    guard, limit, fits = (
+        table.both((mine, after(its)))
+        for mine, its in ((first.guard, second.guard), (first.limit, second.limit), (first.fits, second.fits))
+    )
+    moved |= {i: after(node) for i, node in second.updates}
+    return replace(
+        first, action=f"{first.action} and {action}", guard=guard, limit=limit, fits=fits,
+        enabled=table.both((guard, limit, fits)), updates=tuple(moved.items()),
+    )  # fmt: skip
+
+
+class _Parameters:
+    def __init__(self, kinds: Mapping[str, ScalarType]) -> None:
+        self._kinds = kinds
+
+    def __getattr__(self, name: str) -> Symbol:
+        if name not in self._kinds:
+            raise HistoryError(f"there is no parameter {name!r}; there are {', '.join(self._kinds) or 'none'}")
+        return Symbol(local(name, self._kinds[name]))
+
+
+@dataclass
+class _Telling:
+    """Writes rows out as nodes.  What is written of one action is traced once."""
+
+    made: Ground
+    vocabulary: Vocabulary
+    _traced: dict[tuple[str, int], Term] = field(default_factory=dict)
+
+    def condition(self, instance: Instance, written: Written) -> Node:
+        return self._here(instance, instance.action, {}, ()).node(written)
+
+    def deeds(self, instance: Instance, action: str, rows: Sequence[Row | Note]) -> Iterator[Deed]:
+        """``action``: whose parameters they are."""
+        lowering, table = self.lowering, self.made.table
+        for row in rows:
+            each = {name: scalar(kind) for name, kind in row.each.items()}
+            domains = [lowering.domain(kind, f"{action}: {name}") for name, kind in each.items()]
+            for choice in itertools.product(*domains):
+                here = self._here(instance, action, each, choice)
+                when = table.true if row.when is None else here.node(row.when)
+                if when is table.false:
+                    continue
+                if isinstance(row, Note):
+                    yield Deed(when, {"": here.value(row.value)}, note=Told(row.name, here.place(row.at)))
+                else:
+                    code = self._kind(action, row)
+                    yield Deed(when, {name: here.value(shown) for name, shown in row.columns.items()}, code)
+
+    @property
+    def lowering(self) -> Lowering:
+        assert self.made.lowering is not None
+        return self.made.lowering
+
+    def _here(self, instance: Instance, action: str, each: Mapping[str, ScalarType], choice: Sequence[Node]) -> "_Here":
+        kinds = dict(self.made.spec.actions[action].parameters)
+        names = {n: self.lowering.literal(raw(instance.parameters[n], k), k) for n, k in kinds.items()}
+        return _Here(self, action, instance, {**kinds, **each}, {**names, **dict(zip(each, choice, strict=True))})
+
+    def _kind(self, action: str, row: Row) -> int:
+        code = self.vocabulary.codes.get(row.kind)
+        if code is None:
+            raise HistoryError(f"{action} shows {row.kind}, which is no kind of event")
+        if odd := [name for name in row.columns if name not in code.columns]:
+            raise HistoryError(f"{action}: {row.kind} has no column {odd[0]!r}")
+        return int(code)
+
+
+@dataclass(frozen=True)
+class _Here:
+    """In one step, for one choice of further parameters."""
+
+    telling: _Telling
+    action: str
+    instance: Instance
+    kinds: Mapping[str, ScalarType]
+    names: Mapping[str, Node]
+
+    def value(self, shown: Shown) -> Value:
+        if isinstance(shown, Number):
+            return Told(shown.name, self.place(shown.at), shown.first, shown.of or shown.name)
+        if isinstance(shown, Kept):
+            return Told(shown.name, self.place(shown.at), plus=shown.plus, none=shown.none)
+        return self.node(shown)
+
+    def place(self, at: At) -> Node:
+        """Several together are the digits of one number."""
+        if not isinstance(at, tuple):
+            return self.node(at)
+        lowering, table, place = self.telling.lowering, self.telling.made.table, self.telling.made.table.const(0)
+        for name in at:
+            size = len(lowering.domain(self.kinds[name], name))
+            place = reduce(table.add, [place] * size + [self.node(name)], table.const(0))
+        return place
+
+    def node(self, shown: int | str | Written) -> Node:
+        """Of an Option the value, and -1 for none."""
+        table, spec = self.telling.made.table, self.telling.made.spec
+        if isinstance(shown, int):
+            return table.const(int(shown))
+        if isinstance(shown, str):
+            if shown not in self.names:
+                raise HistoryError(f"{spec.name}.{self.action} has no parameter {shown!r}")
+            return self._plain(self.names[shown], self.kinds[shown])
+        term = self._term(shown)
+        later = self.telling.made.primed(self.instance)
+        return self._plain(later(self.telling.lowering.lower(term, self.names)), term.type)
+
+    def _plain(self, node: Node, kind: Any) -> Node:
+        table = self.telling.made.table
+        return table.add(node, table.const(-1)) if isinstance(kind, OptionType) else node
+
+    def _term(self, written: Callable[..., Any]) -> Term:
+        known, spec = self.telling._traced, self.telling.made.spec
+        key = self.action, id(written)
+        if key not in known:
+            states = [StateProxy(spec, None), StateProxy(spec, None, True)]
+            given = [states[0], _Parameters(self.kinds)]
+            given += [states[1]] if len(inspect.signature(written).parameters) > 2 else []
+            made = written(*given)
+            kind = BOOL if isinstance(made, bool) else INT if isinstance(made, int) and made < 0 else NAT
+            known[key] = made.term if isinstance(made, Symbol) else coerce(made, kind, "what a row shows")
+        return known[key]
