@@ -14,7 +14,8 @@ from fencepost.proofs.cli import OLDER, run
 from fencepost.proofs.schemas import schema_of
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
-TIMES = ("seconds", "compile_seconds", "cpu_seconds", "events_per_second")
+TIMES = ("seconds", "compile_seconds", "cpu_seconds", "events_per_second", "followed_by")
+"""What a report says of how it was made: times, and which code did it, which depends on what the cache has."""
 
 
 class Ran(NamedTuple):
