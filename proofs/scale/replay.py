@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from fencepost.proofs.scale.memory import keep_freed_memory
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
@@ -234,6 +235,7 @@ def check_piece(
     excuses: Excuses | None = None,
 ) -> Checked:
     """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
+    keep_freed_memory()
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary

@@ -21,22 +21,21 @@ NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 class EventView:
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories; `config` is
-    that of their manifest, `last_kind` the greatest code that the protocol has."""
+    that of their manifest."""
 
-    last_kind: int
-
-    def __init__(self, columns: Columns, config: Mapping[str, Any] = NO_CONFIG, last_kind: int | None = None) -> None:
+    def __init__(self, columns: Columns, config: Mapping[str, Any] = NO_CONFIG) -> None:
         self.columns, self.config = columns, config
-        if last_kind is not None:
-            self.last_kind = last_kind
         self.size = len(columns["history"])
         starts = starts_of(columns["history"])
-        self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
+        self.histories = len(starts)
+        self.place = np.repeat(np.arange(self.histories), np.diff(starts, append=self.size))
         self._rows: dict[tuple[IntEnum, ...], np.ndarray] = {}
         self._numbers: dict[tuple[str, ...], Numbers] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
-        self.related: dict[Any, Any] = {}  # what is known of the related events of a declaration
+        self.related: dict[
+            Any, Any
+        ] = {}  # what is known of related events, and to several kernels
 
     @cached_property
     def scratch(self) -> np.ndarray:
@@ -50,19 +49,19 @@ class EventView:
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""
         if kinds not in self._rows:
-            order, starts = self._by_kind
-            chosen = [order[starts[kind] : starts[kind + 1]] for kind in kinds]
-            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen))
+            order, ordered = self._by_kind
+            ends = [np.searchsorted(ordered, [kind, kind + 1]) for kind in kinds]
+            chosen = [order[begin:end] for begin, end in ends]
+            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen), kind="stable")
         return self._rows[kinds]
 
     @cached_property
     def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows by kind, and for each code the place at which its rows start."""
-        kind = self.kinds()
-        order = np.argsort(kind, kind="stable")
-        codes = np.arange(self.last_kind + 2, dtype=np.int16)
-        return order, np.searchsorted(kind[order], codes)
+        """Rows by kind, and their kinds."""
+        order = np.argsort(self.kinds, kind="stable")
+        return order, self.kinds[order]
 
+    @cached_property
     def kinds(self) -> np.ndarray:
         """The kind of each row; 0 for one that is as if absent."""
         return self.columns["kind"]
