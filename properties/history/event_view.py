@@ -8,11 +8,12 @@ later than all, NONE is no row.
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from fencepost.properties.history.grouping import Groups, Numbers, numbered
+from fencepost.properties.history.grouping import Groups, Numbers, most_numbers, numbered
 from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.history.timelines import Timeline
 
@@ -49,17 +50,18 @@ class EventView:
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""
         if kinds not in self._rows:
-            order, ordered = self._by_kind
-            ends = [np.searchsorted(ordered, [kind, kind + 1]) for kind in kinds]
-            chosen = [order[begin:end] for begin, end in ends]
+            none = np.zeros(0, np.intp)
+            chosen = [self._by_kind.get(kind, none) for kind in kinds]
             self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen), kind="stable")
         return self._rows[kinds]
 
     @cached_property
-    def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows by kind, and their kinds."""
+    def _by_kind(self) -> dict[int, np.ndarray]:
+        """Rows of each kind that there is, ascending."""
         order = np.argsort(self.kinds, kind="stable")
-        return order, self.kinds[order]
+        ordered = self.kinds[order]
+        starts = starts_of(ordered)
+        return dict(zip(ordered[starts].tolist(), np.split(order, starts[1:]), strict=True)) if self.size else {}
 
     @cached_property
     def kinds(self) -> np.ndarray:
@@ -90,9 +92,26 @@ class EventView:
             applies = np.ones(self.size, bool)
             for column in columns:
                 applies &= self.columns[column] >= 0
-            rows = np.flatnonzero(applies)
-            self._numbers[columns] = self.numbers(rows, *(self.at(column, rows) for column in columns))
+            self._numbers[columns] = self._in_one_range(columns, applies) or self._where(columns, applies)
         return self._numbers[columns]
+
+    def _in_one_range(self, columns: tuple[str, ...], applies: np.ndarray) -> Numbers | None:
+        """Numbers by a few passes over all rows, if the columns apply to many, in the same range in every history."""
+        many = np.count_nonzero(applies)
+        spans = [int(self.columns[column].max(initial=0)) + 1 for column in columns]
+        size = self.histories * prod(spans)
+        if 4 * many < self.size or size > most_numbers(many):
+            return None
+        of = self.place.astype(np.int64)
+        for column, span in zip(columns, spans, strict=True):
+            of *= span
+            of += self.columns[column]
+        np.putmask(of, ~applies, size)
+        return Numbers(of, size)
+
+    def _where(self, columns: tuple[str, ...], applies: np.ndarray) -> Numbers:
+        rows = np.flatnonzero(applies)
+        return self.numbers(rows, *(self.at(column, rows) for column in columns))
 
     def applying(self, columns: tuple[str, ...], *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds to which these columns apply, ascending."""

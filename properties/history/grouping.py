@@ -26,7 +26,7 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
     """
     if not len(place):
         return np.zeros(0, np.int64), 0
-    limit = 4 * len(place) + 1024
+    limit = most_numbers(len(place))
     histories = int(place[-1]) + 1
     lows = [int(value.min()) for value in values]
     spans = [int(value.max()) - low + 1 for value, low in zip(values, lows, strict=True)]
@@ -43,6 +43,11 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
         number += value
         number -= low
     return number, size
+
+
+def most_numbers(rows: int) -> int:
+    """How many numbers there may be for so many rows."""
+    return 4 * rows + 1024
 
 
 def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, int]:
