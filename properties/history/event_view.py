@@ -34,9 +34,7 @@ class EventView:
         self._numbers: dict[tuple[str, ...], Numbers] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
-        self.related: dict[
-            Any, Any
-        ] = {}  # what is known of related events, and to several kernels
+        self.related: dict[Any, Any] = {}  # what is known of related events, and to several kernels
 
     @cached_property
     def scratch(self) -> np.ndarray:
