@@ -95,7 +95,7 @@ class EventView:
 
     def _in_one_range(self, columns: tuple[str, ...], applies: np.ndarray) -> Numbers | None:
         """Numbers by a few passes over all rows, if the columns apply to many, in the same range in every history."""
-        many = np.count_nonzero(applies)
+        many = int(np.count_nonzero(applies))
         spans = [int(self.columns[column].max(initial=0)) + 1 for column in columns]
         size = self.histories * prod(spans)
         if 4 * many < self.size or size > most_numbers(many):
