@@ -27,7 +27,7 @@ SMALL, LARGER = 400, 800
 SURELY = 8
 """So many times as large are those that are tried before anything is refused: a history of few ids ends early."""
 BYTES = 8
-"""Of an event on the disk, compressed: measured between 8 and 20."""
+"""Of an event on the disk, compressed: measured between 5 and 11."""
 TRIES, QUICK = 3, 0.1
 """A size is tried so often, but not again once that took so many seconds."""
 GROWS = 1.3

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from fencepost.proofs.scale.estimates import events_held
+from fencepost.proofs.scale.memory import keep_freed_memory
 from fencepost.proofs.scale.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
 from fencepost.proofs.scale.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
@@ -275,6 +276,7 @@ def check_piece(
     excuses: Excuses | None = None,
 ) -> Checked:
     """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
+    keep_freed_memory()
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary

@@ -99,13 +99,7 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Kinds of event by recording."""
 
 
-class EndToEndView(EventView):
-    """Parts of one piece."""
-
-    last_kind = max(Kind)
-
-
-def figures(view: EndToEndView) -> dict[str, int]:
+def figures(view: EventView) -> dict[str, int]:
     """What became of the records of one piece; the figures of several pieces add up."""
     kinds = {
         "instances_begun": Kind.resumed, "polled": Kind.polled, "in_output": Kind.output_read,
@@ -117,7 +111,6 @@ def figures(view: EndToEndView) -> dict[str, int]:
 HISTORY = HistoryProperties(
     END_TO_END,
     in_a_table(*PROMISES, *MECHANISMS),
-    view=EndToEndView,
     mode="whole",
     figures=figures,
     spread_of_figures=BY_ITSELF,

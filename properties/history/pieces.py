@@ -79,13 +79,14 @@ def check_whole(columns: Columns, where: str) -> int:
             f"{where}: row {row} is of history {history[row]}, after history {history[row - 1]}; "
             "rows must be sorted by (history, step)"
         )
-    due = np.empty_like(step)
-    due[1:] = step[:-1] + 1
-    due[starts] = 0
-    wrong = np.flatnonzero(step != due)
-    if len(wrong):
+    fine = np.empty(len(step), bool)
+    np.equal(step[1:] - step[:-1], 1, out=fine[1:])
+    fine[starts] = step[starts] == 0
+    if not fine.all():
+        wrong = int(np.argmin(fine))
+        due = 0 if wrong in starts else int(step[wrong - 1]) + 1
         raise HistoryError(
-            f"{where}: history {history[wrong[0]]} has step {step[wrong[0]]} where step {due[wrong[0]]} is due; "
+            f"{where}: history {history[wrong]} has step {step[wrong]} where step {due} is due; "
             "it is cut, unsorted or incomplete"
         )
     return len(starts)
@@ -116,9 +117,10 @@ def check_goes_on(columns: Columns, before: Columns, where: str) -> None:
 def check_times(columns: Columns, where: str) -> None:
     """Raises `HistoryError` if the time runs backwards in a history of a piece that is whole."""
     history, time = columns["history"], columns["time_us"]
-    wrong = np.flatnonzero((time[1:] < time[:-1]) & (history[1:] == history[:-1]))
-    if len(wrong):
-        row = wrong[0] + 1
+    back = time[1:] < time[:-1]
+    back[starts_of(history)[1:] - 1] = False
+    if back.any():
+        row = int(np.argmax(back)) + 1
         raise HistoryError(
             f"{where}: history {history[row]} runs backwards at step {columns['step'][row]}, from {time[row - 1]} to "
             f"{time[row]} µs; in simulated histories time never does"

@@ -82,7 +82,7 @@ class HistoryProperties:
         """What the kernels look at."""
         if self.view is not None:
             return self.view(columns, config)
-        return EventView(columns, config, max(self.vocabulary.kinds))
+        return EventView(columns, config)
 
     def undecidable(self, manifest: Manifest) -> dict[str, str]:
         """The properties that these histories cannot answer, each with the reason."""

@@ -46,10 +46,9 @@ def taken(values: np.ndarray, places: np.ndarray, missing: int = NONE) -> np.nda
     """`values[places]`, and `missing` where a place is NONE or NEVER."""
     if not len(values):
         return np.full(len(places), missing, np.int64)
-    away = (places < 0) | (places == NEVER)
-    some_away = bool(away.any())
-    found: np.ndarray = values[np.where(away, 0, places) if some_away else places].astype(np.int64, copy=False)
-    if some_away:
+    away = places.view(np.uint64) >= len(values)  # both are greater than any place
+    found: np.ndarray = values.take(places, mode="clip").astype(np.int64, copy=False)
+    if away.any():
         found[away] = missing
     return found
 

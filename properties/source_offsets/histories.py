@@ -195,8 +195,6 @@ BOUNDARIES = ("poll", "interval", "connector")
 class SourceView(EventView):
     """Parts of one piece; what the config does not say of the connector is as in Kafka."""
 
-    last_kind = max(Kind)
-
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.records = int(config.get("records", 6))

@@ -5,7 +5,6 @@
 Every way of checking must count the same violations, so that none is fast by doing less.
 """
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.history.location import Location
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
 from transaction_sql import in_duckdb, query
 
@@ -26,14 +24,6 @@ PLANTED = "fencepost.properties.transactions.history.planted:simulate_many"
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
 CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces
-
-
-def planted(place: Path, histories: int, cores: int) -> dict[str, int]:
-    """Planted histories in `place`; the violations to be found."""
-    made = generate(
-        place, PLANTED, histories=histories, seed=1, config=CONFIG, protocol="transactions", many=True, cores=cores
-    )
-    return dict(made.faults)
 
 
 def counted(report: ReplayReport) -> dict[str, int]:
@@ -47,7 +37,11 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(directory: Path) -> dict[str, int]:
-    return planted(directory, HISTORIES, cores=1)
+    """Planted histories in the directory; the violations to be found."""
+    made = generate(
+        directory, PLANTED, histories=HISTORIES, seed=1, config=CONFIG, protocol="transactions", many=True, cores=1
+    )
+    return dict(made.faults)
 
 
 @pytest.mark.benchmark(group="1 million events, one thread")
@@ -84,33 +78,6 @@ def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]
     findings, _ = benchmark(transactions.check, columns, config=CONFIG)
     assert findings["commits_kept"].judged > 5_000
     assert set(expected) >= {name for name, found in findings.items() if found.violations}
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(1800)
-def test_twenty_million_planted_events(tmp_path: Path) -> None:
-    """On local[2], workers take little more processor time than to read the events and sort each column.
-
-    Twice as much, where nothing else runs.  (About two minutes.)
-    """
-    settings = SparkSettings("local[2]")
-    expected = planted(tmp_path / "h", 75_000, cores=2)
-    with session(settings):
-        report = replay(tmp_path / "h", spark=settings)
-    assert report.events > 20_000_000
-    assert counted(report) == expected
-    # Processor time, not time: the machine that runs this is seldom free, and Spark adds less than a second.
-    assert report.cpu_seconds < 4 * sorted_once(tmp_path / "h")
-
-
-def sorted_once(place: Path) -> float:
-    """Processor seconds for reading what the properties read, and for a stable sort of each column of it."""
-    opened, began = HistoryDirectory.open(Location.of(place)), time.process_time()
-    for piece in opened.pieces:
-        columns, _ = read_piece(piece, opened.vocabulary, transactions.columns)
-        for column in columns.values():
-            column.argsort(kind="stable")
-    return time.process_time() - began
 
 
 @pytest.mark.nightly

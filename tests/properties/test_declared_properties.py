@@ -41,7 +41,7 @@ class Plain:
     """One declared property on one piece, an event at a time."""
 
     def __init__(self, kernel: Declared, view: EventView) -> None:
-        self.kernel, self.view, self.kinds = kernel, view, view.kinds()
+        self.kernel, self.view, self.kinds = kernel, view, view.kinds
 
     def violations(self) -> tuple[int, set[tuple[int, int]]]:
         """How many events are judged, and the rows that violate it with those that explain them."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fencepost.properties.history.packing import BITS, FEW, bits_for, gathered, narrowed, packed, sorted_stably
+from fencepost.properties.history.packing import BITS, FEW, bits_for, gathered, narrowed, packed, ranked, sorted_stably
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -26,17 +26,27 @@ def test_narrowed_keeps_order_and_equality_and_fits(raw: list[list[int]], bits: 
 
 @given(arrays(np.int64, st.integers(0, 40), elements=st.sampled_from([0, 1, 7, 2**40, MAX - 1, MAX])))
 def test_sorted_stably_is_a_stable_sort(key: np.ndarray) -> None:
-    """Keys that leave no room for the place beside them are sorted as stably as those that do."""
+    """Keys of 16 bits are sorted as stably as those of 63."""
     order, ordered = sorted_stably(key)
     assert np.array_equal(order, np.argsort(key, kind="stable"))
     assert np.array_equal(ordered, key[order])
 
 
-def test_sorted_stably_without_room_for_the_place() -> None:
-    """Enough equal keys of 63 bits that an unstable sort would show itself."""
-    key = np.tile(np.array([MAX, MAX - 1, 3]), 5000)
-    order, _ = sorted_stably(key)
+@pytest.mark.parametrize("greatest", [2**16 - 1, 2**16, MAX])
+def test_sorted_stably_at_the_edge_of_16_bits(greatest: int) -> None:
+    """Enough equal keys that an unstable sort would show itself, and none is cut off."""
+    key = np.tile(np.array([greatest, greatest - 1, 3]), 5000)
+    order, ordered = sorted_stably(key)
     assert np.array_equal(order, np.argsort(key, kind="stable"))
+    assert np.array_equal(ordered, np.sort(key))
+
+
+@given(arrays(np.int64, st.integers(0, 40), elements=st.sampled_from([-MAX - 1, -1, 0, 1, 7, 2**40, MAX])))
+def test_ranked_counts_the_distinct_values_below(values: np.ndarray) -> None:
+    """As `np.unique` does, which sorts what is sorted already."""
+    distinct, rank = np.unique(values, return_inverse=True)
+    ranks, count = ranked(values)
+    assert (ranks.tolist(), count) == (rank.tolist(), len(distinct))
 
 
 @pytest.mark.parametrize("greatest", [0, 3, FEW - 1, FEW, 1000])

@@ -11,6 +11,7 @@ import numpy as np
 from fencepost.properties.history import related
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NONE, Groups, Values, joined, looked_up
+from fencepost.properties.history.packing import ranked
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.timelines import Timeline, taken
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
@@ -30,13 +31,13 @@ class TaskCountView(EventView):
     `config` is that of the manifest: mode (shipped if it does not say).
     """
 
-    last_kind = max(Kind)
     reads_always = ("connector",)
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.mode = str(config.get("mode", "shipped"))
 
+    @cached_property
     def kinds(self) -> np.ndarray:
         """Without the sets that were written when their connector was deleted: nobody takes note of them."""
         kind, numbers = self.columns["kind"], self.numbers_of("connector")
@@ -56,7 +57,7 @@ class TaskCountView(EventView):
         """For rows, the last of `among` before, in the same history, with values equal to those wanted; or NONE."""
         both = np.concatenate([rows, among])
         stacked = [np.concatenate(pair) for pair in zip(wanted, values, strict=True)]
-        number = np.unique(joined(self.place[both], *stacked), return_inverse=True)[1].astype(np.int64)
+        number, _ = ranked(joined(self.place[both], *stacked))
         return Timeline(among, number[len(rows) :], self.size).before(number[: len(rows)], rows)
 
     def last_below(self, rows: np.ndarray, limit: np.ndarray, kind: Kind) -> np.ndarray:

@@ -1,45 +1,13 @@
 """Kernels about pairs of producer id and epoch: who is given which, and what an older instance may still do."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from fencepost.properties.history.checking import Rows, found
-from fencepost.properties.history.grouping import NEVER, Groups, looked_up
+from fencepost.properties.history.grouping import NEVER, NONE, first_equal
+from fencepost.properties.history.timelines import Timeline, taken
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.history.view import TransactionView
 
 FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
-
-
-def given(view: TransactionView) -> np.ndarray:
-    """Rows at which an instance learns a pair that is its own from now on."""
-    rows = view.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
-    given: np.ndarray = rows[view.columns["producer_id"][rows] >= 0]
-    return given
-
-
-@dataclass(frozen=True)
-class Told:
-    """Pairs told, in order of (producer id, row), and the greatest epoch told of the id up to and with each."""
-
-    rows: np.ndarray
-    key: np.ndarray
-    place: np.ndarray  # of the row that told the greatest epoch
-
-    @classmethod
-    def of(cls, view: TransactionView, rows: np.ndarray) -> "Told":
-        """The pairs told at `rows`."""
-        ids = view.numbers_of("producer_id")
-        groups = Groups(rows, ids.of[rows])
-        place = groups.reached(groups.greatest(view.at("epoch", groups.rows)))
-        return cls(groups.rows, groups.number * (view.size + 1) + groups.rows, place)
-
-    def greatest_before(self, view: TransactionView, ids: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """For numbers of producer ids: the row that told the greatest epoch among rows below `before`; or NEVER."""
-        at = looked_up(ids * (view.size + 1) + before - 1, self.key)
-        there = at >= 0
-        there[there] &= self.key[at[there]] // (view.size + 1) == ids[there]
-        return np.where(there, self.rows[self.place[np.where(there, at, 0)]] if len(self.rows) else NEVER, NEVER)
 
 
 def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -48,43 +16,54 @@ def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> n
     That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
     another producer id that was asked for after theirs was first told. NEVER if there is none.
     """
-    own = view.numbers_of("producer_id").of[writes]
-    higher = Told.of(view, view.fences.rows).greatest_before(view, own, at)
     epoch = view.columns["epoch"]
-    behind = (higher != NEVER) & (epoch[np.where(higher == NEVER, 0, higher)] > epoch[writes])
+    higher = _greatest_before(view.fences_of_id, epoch, view.numbers_of("producer_id").of[writes], at)
+    behind = taken(epoch, higher, NONE) > epoch[writes]
+    behind &= higher != NEVER
     return np.where(behind, higher, _replaced(view, writes, at))
+
+
+def _greatest_before(told: Timeline, column: np.ndarray, number: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """For numbers of groups: of the rows below `before`, the first that told the greatest value; or NEVER."""
+    _, reached = told.greatest(column)
+    return taken(reached, told.place_before(number, before), NEVER)
 
 
 def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Of the fences told before, that which was asked for last, if it gave another producer id, and late enough."""
-    ids, txn_ids, fences = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fences
-    if not len(fences.rows):
-        return np.full(len(writes), NEVER)
-    groups = Groups(fences.rows, fences.txn_id)
-    asked = fences.asked[groups.order]
-    latest = groups.greatest(asked)
-    place = groups.reached(latest)
+    ids, txn_ids, asked = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fence_asked
     own = txn_ids.of[writes]
-    fence = looked_up(own * (view.size + 1) + at - 1, groups.number * (view.size + 1) + groups.rows)
-    there = (fence >= 0) & (own < txn_ids.size)
-    safe = np.where(there, fence, 0)
-    row = groups.rows[place[safe]]
-    first_told = ids.first(given(view))[ids.of[writes]]
-    there &= (groups.number[safe] == own) & (ids.of[row] != ids.of[writes]) & (latest[safe] > first_told)
-    return np.where(there, row, NEVER)
+    row = _greatest_before(view.fences_of_txn_id, asked, own, at)
+    there = np.flatnonzero((row != NEVER) & (own < txn_ids.size))
+    of, own_id = row[there], ids.of[writes[there]]
+    late = there[(ids.of[of] != own_id) & (asked[of] > view.first_given[own_id])]
+    replaced = np.full(len(writes), NEVER)
+    replaced[late] = row[late]
+    return replaced
 
 
 def fenced_somewhere(view: TransactionView) -> np.ndarray:
     """The histories in which a pair that is told fenced sent anything, before or after."""
+    return np.unique(view.columns["history"][_sent_behind(view)])
+
+
+def _sent_behind(view: TransactionView) -> np.ndarray:
     sends = view.rows_of(Kind.record_sent, Kind.end_sent)
-    behind = sends[fence_before(view, sends, np.full(len(sends), view.size)) != NEVER]
-    return np.unique(view.columns["history"][behind])
+    behind: np.ndarray = sends[fence_before(view, sends, np.full(len(sends), view.size)) != NEVER]
+    return behind
 
 
 def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
-    """Which of these rows are of such a history: in the others nothing can be late, and nothing is judged."""
-    known = view.config.get(fenced_somewhere.__name__)
-    where: np.ndarray = np.isin(view.columns["history"][rows], fenced_somewhere(view) if known is None else known)
+    """Which of these rows are of such a history: in the others nothing can be late, and nothing is judged.  Of a piece
+    of a history the config says which they are."""
+    key = fenced_somewhere.__name__
+    if key in view.config:
+        found: np.ndarray = np.isin(view.columns["history"][rows], view.config[key])
+        return found
+    if key not in view.related:
+        view.related[key] = np.zeros(view.histories, bool)
+        view.related[key][view.place[_sent_behind(view)]] = True
+    where: np.ndarray = view.related[key][view.place[rows]]
     return where
 
 
@@ -132,9 +111,9 @@ def init_bumps_epoch(view: TransactionView) -> Rows:
     """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
     fences = view.fences
     rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
-    before = Told.of(view, given(view)).greatest_before(view, view.numbers_of("producer_id").of[rows], asked)
+    epoch, ids = view.columns["epoch"], view.numbers_of("producer_id")
+    before = _greatest_before(view.timeline_of(("producer_id",), view.given), epoch, ids.of[rows], asked)
     rows, before = rows[before != NEVER], before[before != NEVER]
-    epoch = view.columns["epoch"]
     return found(rows, epoch[rows] <= epoch[before], before)
 
 
@@ -150,11 +129,12 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
     failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
     if not len(failed):
         return Rows(0, failed, failed)
-    clients, txn_ids, asked = view.numbers_of("client"), view.numbers_of("txn_id"), view.rows_of(Kind.init_sent)
-    own = clients.first(asked)[clients.of[failed]]
-    known = (own != NEVER) & (txn_ids.of[np.where(own == NEVER, 0, own)] < txn_ids.size)
+    client, txn_ids, asked = view.columns["client"], view.numbers_of("txn_id"), view.rows_of(Kind.init_sent)
+    own = first_equal(view.place, failed, (client[failed],), asked, (client[asked],))
+    known = (own != NEVER) & (client[failed] >= 0)
+    known &= txn_ids.of[np.where(known, own, 0)] < txn_ids.size
     failed, own = failed[known], own[known]
-    client, first = view.columns["client"], np.minimum(txn_ids.first(asked)[txn_ids.of[asked]], asked)
+    first = np.minimum(txn_ids.first(asked)[txn_ids.of[asked]], asked)
     rivals = [asked[client[asked] != client[first]], view.rows_of(Kind.fence_told, Kind.timed_out, Kind.id_expired)]
     excused = np.zeros(txn_ids.size + 1, bool)
     excused[txn_ids.of[np.concatenate([*rivals, _repeated_inits(view)])]] = True

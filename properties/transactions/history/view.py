@@ -13,6 +13,7 @@ import numpy as np
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE, Groups
 from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.timelines import Timeline, taken
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
 MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
@@ -33,8 +34,6 @@ class TransactionView(EventView):
     `config` is that of the manifest: mode (v2 if it does not say), max_epoch, quiet_end.
     """
 
-    last_kind = max(Kind)
-
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
@@ -53,6 +52,12 @@ class TransactionView(EventView):
         """By record: the row at which its owner first took a success."""
         return self.numbers_of("record").first(self.rows_of(Kind.record_acked))
 
+    @cached_property
+    def owners(self) -> np.ndarray:
+        """By record: the number of the transaction as part of which it was first sent."""
+        txns = self.numbers_of("txn")
+        return taken(txns.of, self.sent, txns.size)
+
     def sent_at(self, rows: np.ndarray) -> np.ndarray:
         """For rows with a record: the row at which it was first sent."""
         sent: np.ndarray = self.sent[self.numbers_of("record").of[rows]]
@@ -60,8 +65,8 @@ class TransactionView(EventView):
 
     def owner(self, rows: np.ndarray) -> np.ndarray:
         """For rows with a record: the number of the transaction as part of which it was first sent."""
-        sent, txns = self.sent_at(rows), self.numbers_of("txn")
-        return np.where(sent == NEVER, txns.size, txns.of[np.where(sent == NEVER, 0, sent)])
+        owner: np.ndarray = self.owners[self.numbers_of("record").of[rows]]
+        return owner
 
     def _first_of_txn(self, rows: np.ndarray, outcome: int) -> np.ndarray:
         return self.numbers_of("txn").first(rows[self.columns["outcome"][rows] == outcome])
@@ -95,6 +100,35 @@ class TransactionView(EventView):
         known = asked != NEVER
         about = np.where(known, asked, rows)  # an admin's answer says itself which id it is about
         return Fences(rows, np.where(known, asked, NONE), self.numbers_of("txn_id").of[about])
+
+    @cached_property
+    def given(self) -> np.ndarray:
+        """Rows at which an instance learns a pair that is its own from now on."""
+        rows = self.fine(Kind.init_taken, Kind.fence_told, Kind.end_told)
+        given: np.ndarray = rows[self.columns["producer_id"][rows] >= 0]
+        return given
+
+    @cached_property
+    def first_given(self) -> np.ndarray:
+        """By producer id: the row at which it was first given."""
+        return self.numbers_of("producer_id").first(self.given)
+
+    @cached_property
+    def fences_of_id(self) -> Timeline:
+        """Fences by producer id."""
+        return self.timeline_of(("producer_id",), self.fences.rows)
+
+    @cached_property
+    def fences_of_txn_id(self) -> Timeline:
+        """Fences by the transactional id that they are about."""
+        return Timeline(self.fences.rows, self.fences.txn_id, self.size)
+
+    @cached_property
+    def fence_asked(self) -> np.ndarray:
+        """By row, for fences: that at which the request left; NONE if that is not known."""
+        asked = np.full(self.size, NONE)
+        asked[self.fences.rows] = self.fences.asked
+        return asked
 
     # Logs: of partitions by producer id, and of the transaction coordinator.
 

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+COMMAND = 'pytest -n 0 -m "nightly or not nightly" tests/benchmarks --benchmark-json proofs/verdicts/speed.json'
 EXECUTORS = 100
 SIZES = (10**9, 10**10, 10**11)
 
@@ -21,7 +22,8 @@ def of_interest(report: Mapping[str, Any]) -> dict[str, Any]:
         "dirty": bool(report["commit_info"].get("dirty")),
         "machine": {
             "processor": cpu.get("brand_raw", ""), "cores": cpu.get("count", 0), "vectors": wide,
-            "memory_gb": machine["memory_gb"], "python": machine["python_version"], "load_before": machine["load_before"],
+            "memory_gb": machine["memory_gb"], "python": machine["python_version"],
+            "load_before": machine["load_before"],
         },
         "benchmarks": [
             {
@@ -41,15 +43,15 @@ def document(kept: Mapping[str, Any]) -> str:
     lines = [
         "# Speed",
         "",
-        'Made by `pytest -n 0 -m "nightly or not nightly" tests/benchmarks --benchmark-json proofs/verdicts/speed.json`.',
+        f"Made by `{COMMAND}`.",
         "",
         f"{kept['datetime'][:10]}, commit {tree}, on {machine['processor']} with {machine['cores']} cores"
         f" ({', '.join(machine['vectors']) or 'neither AVX2 nor AVX-512'}), {machine['memory_gb']} GB,"
         f" Python {machine['python']}; load {machine['load_before']} before the first benchmark.",
         "",
-        "Read the ratios: seconds are of this machine and of that minute. Where a peer does the same work it stands in the"
-        " same table; what the machine itself allows (a pass over memory, decoding of the same columns, emission alone) is"
-        " a figure of the row that it limits.",
+        "Read the ratios: seconds are of this machine and of that minute. Where a peer does the same work it stands in"
+        " the same table; what the machine itself allows (a pass over memory, decoding of the same columns, emission"
+        " alone) is a figure of the row that it limits.",
     ]
     for file, rows in groupby(benches, key=lambda bench: bench["file"]):
         lines += ["", f"## {_said_of(file)}", "", "| what | seconds, median | figures |", "|---|---|---|"]
@@ -90,10 +92,11 @@ def _hundred(benches: Sequence[Mapping[str, Any]]) -> list[str]:
         "",
         "## A hundred executors, on paper",
         "",
-        f"Not run: said from the rows of the cluster above. A job takes {fixed} s whatever it does; an event takes a core"
-        f" {work * 1e6:.2f} µs, with all that a core does beside reading and checking; a piece of {per_piece:,.0f} events"
-        f" costs the driver {driver} µs, one after another. With {EXECUTORS} executors of one such core, none slower than"
-        " the others and storage that feeds them all, the longer of what the driver and the executors take is:",
+        f"Not run: said from the rows of the cluster above. A job takes {fixed} s whatever it does; an event takes a"
+        f" core {work * 1e6:.2f} µs, with all that a core does beside reading and checking; a piece of"
+        f" {per_piece:,.0f} events costs the driver {driver} µs, one after another. With {EXECUTORS} executors of one"
+        " such core, none slower than the others and storage that feeds them all, the longer of what the driver and the"
+        " executors take is:",
         "",
         "| events | executors, s | driver, s | in all, s | events/s |",
         "|---|---|---|---|---|",

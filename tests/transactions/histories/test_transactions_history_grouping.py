@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import (
     NEVER,
     NONE,
@@ -43,9 +44,12 @@ def test_numbers_are_equal_and_ordered_like_the_values(rows: list[tuple[int, int
     assert not len(rows) or (number.min() >= 0 and number.max() < size)
 
 
-@pytest.mark.parametrize("shift", [lambda place: 0 * place, lambda place: place * 10**6, lambda place: place * 2**50])
-def test_the_three_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -> None:
-    """By one range for all histories, by a range for each, and by rank: the numbers order rows alike."""
+@pytest.mark.parametrize("shift", [
+    lambda place: 0 * place, lambda place: 1000 * (place % 2), lambda place: place * 10**6, lambda place: place * 2**50,
+])  # fmt: skip
+def test_the_four_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -> None:
+    """By one range for all histories, without what nobody has in it, by a range for each, and by rank: the numbers
+    order rows alike."""
     rng = np.random.default_rng(5)
     place = np.sort(rng.integers(0, 50, 5000))
     value = rng.integers(0, 20, 5000) * np.where(shift(place).max() > 2**40, 2**40, 1) + shift(place)
@@ -53,6 +57,23 @@ def test_the_three_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) 
     assert np.array_equal(np.argsort(number, kind="stable"), np.lexsort((value, place)))
     assert np.array_equal(number[1:] == number[:-1], (value[1:] == value[:-1]) & (place[1:] == place[:-1]))
     assert size <= 4 * 5000 + 1024
+
+
+@pytest.mark.parametrize("share", [0.05, 0.9])
+@pytest.mark.parametrize("greatest", [3, 10**9])
+def test_numbers_of_all_rows_are_those_of_the_rows_that_apply(share: float, greatest: int) -> None:
+    """Of few rows and of many, which are numbered in another way; all other rows are unknown."""
+    rng = np.random.default_rng(6)
+    value = np.where(rng.random(3000) < share, rng.integers(0, greatest + 1, 3000), -1)
+    other = np.where(rng.random(3000) < 0.9, rng.integers(0, 3, 3000), -1)
+    history = np.sort(rng.integers(7, 57, 3000))
+    view = EventView({"history": history, "value": value, "other": other})
+    numbers = view.numbers_of("value", "other")
+    applies = (value >= 0) & (other >= 0)
+    assert np.array_equal(numbers.of == numbers.size, ~applies)
+    _, number = np.unique(np.stack([history, value, other])[:, applies], axis=1, return_inverse=True)
+    found = numbers.of[applies]
+    assert len(np.unique(found)) == len(np.unique(np.stack([found, number.reshape(-1)]), axis=1).T) == number.max() + 1
 
 
 @given(st.lists(st.tuples(VALUES, VALUES, VALUES, VALUES), min_size=1, max_size=20))
