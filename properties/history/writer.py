@@ -86,7 +86,7 @@ class HistoryWriter:
         self._step = 0
         self.parts: dict[int, int] = {}
         self._stream = directory.open_output(name)
-        # Statistics let a reader see from the footer alone that no history lies in two row groups, or all parts are there.
+        # Statistics let a reader see from the footer alone that a history lies in one row group, or has all its parts.
         # Neighbouring rows differ by little: differences are decoded more than twice as fast as dictionaries and zstd.
         self._parquet = pq.ParquetWriter(
             self._stream, self._schema, compression="lz4", use_dictionary=False,

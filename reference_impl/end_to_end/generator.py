@@ -274,7 +274,7 @@ class FreeRun(connect.FreeRun):
         self.users.end()
         self.slow.clear()
         self.nodes.end()
-        self.bustle = len(self.rows)
+        self.settled.bustle = len(self.rows)
         self.kernel.after(OPERATOR_US, self.restart_silent, len(self.rows))
         most = self.total() + self.whole_run.settle_events
         while self.total() < most and not self.is_settled():
@@ -299,9 +299,9 @@ class FreeRun(connect.FreeRun):
 
     def is_settled(self) -> bool:
         """Also: no task has failed since, as one may by a message that was late when faults stopped."""
-        if not super().is_settled():
+        if not self.settled():
             return False
-        return all(row[2] != ConnectKind.TASK_FAILED for row in self.rows[self.bustle :])
+        return all(row[2] != ConnectKind.TASK_FAILED for row in self.rows[self.settled.bustle :])
 
     def let_transactions_end(self) -> None:
         """Tasks stand still: what they have open is aborted when its time is up, and everything is read once more."""
@@ -322,7 +322,7 @@ class FreeRun(connect.FreeRun):
         that had fallen out of the group stays failed, where that worker gets it again, and the status may go on saying
         RUNNING (`Herder.start_assigned`, `Environment.put_status`): nobody else would."""
         heard = {(row[4], row[5]) for row in self.rows[seen:]}
-        for connector, _, tasks in self.newest_sets() or ():
+        for connector, _, tasks in self.settled.newest_sets() or ():
             for task in range(tasks):
                 if (connector, task) not in heard:
                     self.system.restart_task(self.users.some_worker(), connector, task)
@@ -337,7 +337,7 @@ class FreeRun(connect.FreeRun):
 
     def owed(self) -> dict[int, int]:
         """By source partition of a connector that lives: how far it had been polled."""
-        live = {connector for connector, _, tasks in self.newest_sets() or () if tasks}
+        live = {connector for connector, _, tasks in self.settled.newest_sets() or () if tasks}
         each = self.whole.sources
         return {p: upto for p, upto in enumerate(self.sources.polled) if upto and p // each in live}
 

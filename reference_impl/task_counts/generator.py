@@ -15,12 +15,11 @@ from fencepost.reference_impl.simulation.config import Natural, Rate
 from fencepost.reference_impl.simulation.environment import US_PER_MS
 from fencepost.reference_impl.task_counts.config import Config
 from fencepost.reference_impl.task_counts.environment import Environment
-from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.node_faults import AT_WORK, Faults, Rates
 from fencepost.reference_impl.task_counts.parts import Parts
+from fencepost.reference_impl.task_counts.settled import Settled
 from fencepost.reference_impl.task_counts.system import System
 from fencepost.reference_impl.task_counts.tasks.threads import FAILED, LOST, OK
-from fencepost.reference_impl.task_counts.topic.cluster_state import NOTHING, ClusterConfigState
 from fencepost.reference_impl.task_counts.workload import Users
 
 OF_ROUNDS = ("start_round", "fence", "check_round", "write_count")
@@ -78,10 +77,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0
-        self.bustle = 0  # rows there were when a thread last had something to do but a task's work
-        self.committed: set[tuple[int, int, int]] = set()  # (connector, task, set) of the commits since then
-        self.counted = 0  # rows looked at for these
-        self.newest: tuple[object, list[tuple[int, int, int]] | None] = None, None  # of the topic as it was last
+        self.settled = Settled(self.system, self.rows)
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
 
     def play(self) -> None:
@@ -95,7 +91,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     def go_on(self, enough: int, until_settled: bool = False) -> None:
         """Until there are enough rows, or nothing happens any more."""
         rows, idle = self.rows, 0
-        while len(rows) < enough and idle < IDLE_STEPS_MAX and not (until_settled and self.is_settled()):
+        while len(rows) < enough and idle < IDLE_STEPS_MAX and not (until_settled and self.settled()):
             before = len(rows)
             self.step()
             idle = 0 if len(rows) > before else idle + 1
@@ -133,7 +129,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             if seen[1] <= now:
                 (working if operation in AT_WORK else waiting).append(number)
         if waiting:
-            self.bustle = len(self.rows) + 1
+            self.settled.bustle = len(self.rows) + 1
         nodes = self.nodes
         if nodes.first_steps:
             nodes.first_steps -= 1
@@ -170,42 +166,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.users.end()
         self.slow.clear()
         self.nodes.end()
-        self.bustle = len(self.rows)
-        self.go_on(self.bustle + self.run.settle_events, until_settled=True)
-
-    def is_settled(self) -> bool:
-        """Whether every task of every newest set has committed a transaction since the last time that any thread had
-        something else to do."""
-        if self.bustle >= len(self.rows):
-            return False
-        if self.counted < self.bustle:
-            self.committed.clear()
-            self.counted = self.bustle
-        for row in self.rows[self.counted :]:
-            if row[2] == Kind.TRANSACTION_COMMITTED:
-                self.committed.add((row[4], row[5], row[7]))
-        self.counted = len(self.rows)
-        version = self.system.env.topic.version()
-        if version != self.newest[0]:
-            self.newest = version, self.newest_sets()
-        sets = self.newest[1]
-        return sets is not None and all(
-            (connector, task, place) in self.committed for connector, place, tasks in sets for task in range(tasks)
-        )
-
-    def newest_sets(self) -> list[tuple[int, int, int]] | None:
-        """(connector, place, tasks) of the newest set of every connector that exists, as the topic's end says; None
-        while one of them is still to be written."""
-        state = ClusterConfigState()
-        for offset, record in self.system.config_topic():
-            state.apply(record, offset)
-        known = [(number, name) for number, name in enumerate(self.config.connector_names) if state.is_known(name)]
-        if any(
-            name in state.inconsistent or (state.set_place(name) == NOTHING and state.target_state(name) != "STOPPED")
-            for _, name in known
-        ):
-            return None
-        return [(number, state.set_place(name), state.tasks(name)) for number, name in known]
+        self.settled.bustle = len(self.rows)
+        self.go_on(self.settled.bustle + self.run.settle_events, until_settled=True)
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
