@@ -27,5 +27,5 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     kept = of_interest(output_json)
     output_json.clear()
     output_json.update(kept)
-    file = config.getoption("benchmark_json")
-    Path(file.name).with_suffix(".md").write_text(document(kept))
+    report: Path = config.getoption("benchmark_json")
+    report.with_suffix(".md").write_text(document(kept))

@@ -1,18 +1,15 @@
-"""How fast the explorer is: the same protocol, states and promises as SPIN's compiled depth-first search, in one run.
+"""How fast the explorer is: the same protocol, states and promises as SPIN, Stateright and TLC search, in one run.
 
-The ratio is of wall-clock times on the same machine: SPIN on one core, its usual mode, the explorer on all, with
-promises checked and traces kept by both.
+The ratios are of wall-clock times on the same machine: SPIN on one core, its usual mode, the others on all, with
+promises checked and traces kept by all.
 """
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import timeit
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,45 +21,18 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.explore import Exploration, explore, kernels, memory
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 from layouts import LAYOUTS
+from peers import PEERS, spin
 
 COUNTS = {3: (631_237, 5_879_559), 4: (9_601_875, 93_295_805)}
 AT_LEAST = {"numpy": 4.0, "auto": 8.0}
 """By engine, times SPIN's speed.  Measured on two cores of an EPYC (Zen 4) on 2026-11-26, where SPIN took 21 s of
 processor time and others were at work: 5.2 and 13.7.  The ratio is of processors too, and not of the programs alone."""
+AT_LEAST_OF_OTHERS = {"stateright": 2.0, "tlc": 10.0}
+"""By peer, times its speed with NumPy alone."""
 BYTES_A_STATE = 5e9 / 102e6
 """The most that a large search may take; 33 were measured."""
 IN_TWO_WORDS = 2.2
 """How many times as long the same states may take in two words: 1.5 were measured."""
-PROTOCOL = Path(__file__).with_name("kip618.pml")
-
-
-@pytest.fixture(scope="module")
-def spin(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], tuple[int, int, float]]:
-    """Runs SPIN's search of a topic of that length: states, steps and the start, seconds by its own account."""
-    for tool in ("spin", "gcc"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"{tool} is not installed: apt-get install spin gcc")
-
-    def run(topic: int) -> tuple[int, int, float]:
-        folder = tmp_path_factory.mktemp(f"spin{topic}")
-
-        def call(*command: str) -> str:
-            return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
-
-        call("spin", f"-DTOPIC={topic}", "-a", str(PROTOCOL))
-        call("gcc", "-O2", "-w", "-DSAFETY", "-DMEMLIM=18000", "-o", "pan", "pan.c")
-        said = call("./pan", "-m2000000", "-w26")
-        assert "errors: 0" in said
-        states, steps = (int(found(rf"(\d+) {what}", said)) for what in ("states, stored", "transitions"))
-        return states, steps, float(found(r"elapsed time ([\d.]+) seconds", said))
-
-    return run
-
-
-def found(pattern: str, text: str) -> str:
-    match = re.search(pattern, text)
-    assert match is not None, f"SPIN's report has no {pattern!r}:\n{text}"
-    return match[1]
 
 
 def random_access() -> float:
@@ -137,22 +107,35 @@ def test_rate(benchmark: Any, engine: str) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("engine", AT_LEAST)
-def test_times_as_fast_as_spin(benchmark: Any, spin: Callable[[int], tuple[int, int, float]], engine: str) -> None:
+def test_times_as_fast_as_spin(benchmark: Any, tmp_path: Path, engine: str) -> None:
     """9.6 million states: both find the same, and the search itself takes a part of SPIN's time.  (Of two rounds, so
     that code is in the cache.)"""
     if engine == "auto":
         pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
-    states, steps, seconds = spin(4)
-    assert (states, steps) == COUNTS[4]
+    by_spin = spin(tmp_path, 4)
+    assert (by_spin.distinct, by_spin.generated) == COUNTS[4]
     made = [benchmark.pedantic(search, args=(4, engine), rounds=1) if n else search(4, engine) for n in range(2)]
     assert [(result.distinct, result.generated) for result in made] == 2 * [COUNTS[4]]
     best = min(result.seconds for result in made)
-    ratio, cores = seconds / best, len(os.sched_getaffinity(0))
+    ratio, cores = by_spin.seconds / best, len(os.sched_getaffinity(0))
     benchmark.extra_info |= {
-        "SPIN seconds": seconds,
+        "SPIN seconds": by_spin.seconds,
         "times as fast as SPIN": round(ratio, 1),
-        "states/s": round(states / best),
-        "ns of a core for a step": round(1e9 * cores * best / steps, 1),
+        "states/s": round(by_spin.distinct / best),
+        "ns of a core for a step": round(1e9 * cores * best / by_spin.generated, 1),
         "ns of a core for a random access": round(random_access(), 1),
     }
     assert ratio >= AT_LEAST[engine], f"only {ratio:.1f} times as fast as SPIN; was the machine busy?"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("peer", AT_LEAST_OF_OTHERS)
+def test_times_as_fast_as_others(benchmark: Any, tmp_path: Path, peer: str) -> None:
+    """631,237 states, of which TLC takes half a minute: all find the same."""
+    other = PEERS[peer](tmp_path, 3)
+    assert (other.distinct, other.generated) == COUNTS[3]
+    made = benchmark.pedantic(search, args=(3, "numpy"), rounds=1, warmup_rounds=1)
+    assert (made.distinct, made.generated) == COUNTS[3]
+    ratio = other.seconds / made.seconds
+    benchmark.extra_info |= {f"{peer} seconds": round(other.seconds, 2), "times as fast with NumPy": round(ratio, 1)}
+    assert ratio >= AT_LEAST_OF_OTHERS[peer], f"only {ratio:.1f} times as fast as {peer}; was the machine busy?"

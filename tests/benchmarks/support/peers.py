@@ -74,6 +74,9 @@ def tlc(folder: Path, topic: int) -> Searched:
     return Searched(*(int(number.replace(",", "")) for number in (distinct, generated)), seconds)
 
 
+PEERS = {"spin": spin, "stateright": stateright, "tlc": tlc}
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
