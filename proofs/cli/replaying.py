@@ -88,7 +88,7 @@ class Dataset:
     "compiles",
     is_flag=True,
     help="Have numba compile what events mean to the model, which takes half a minute once and is kept: from then on "
-    "histories are followed several times as fast.",
+    "histories are followed up to twice as fast.",
 )
 @click.option(
     "--expecting",

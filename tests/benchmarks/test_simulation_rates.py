@@ -1,6 +1,6 @@
 """How fast ``fencepost generate`` simulates, of one core: as a multiple of what it costs to emit the same events.
 
-    pytest -n 0 -m nightly tests/benchmarks/test_simulation_rates.py -s
+    pytest -n 0 -m nightly tests/benchmarks/test_simulation_rates.py
 
 Both are units of `generate`, of the same histories, to the Parquet file, in processor seconds.  In one the reference
 implementation is simulated.  In the other nothing is: known rows are written by the same event log, from calls with the
@@ -114,7 +114,7 @@ class Place:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", MOST)
-def test_simulation_beside_emission(name: str, tmp_path: Path) -> None:
+def test_simulation_beside_emission(name: str, tmp_path: Path, benchmark: Any) -> None:
     """The files have the same rows, and simulating them takes not too many times what emitting them does."""
     protocol, _, variant = name.partition("/")
     simulator, config = next((made, usual) for v, made, usual in protocols()[protocol].simulators if v == variant)
@@ -139,8 +139,11 @@ def test_simulation_beside_emission(name: str, tmp_path: Path) -> None:
     ]
     assert simulation.tables() == emission.tables()
     simulating, emitting = (min(seconds) for seconds in zip(*spent, strict=True))
-    print(
-        f"\n{name}: {events / simulating:,.0f} events/s a core, of {events / emitting:,.0f} by emission alone "
-        f"({emitting / events * 1e6:.2f} of {simulating / events * 1e6:.2f} us); {simulating / emitting:.1f} times"
-    )
+    benchmark.pedantic(simulation.write, args=(simulator, config, len(CALLS)), rounds=1)
+    benchmark.extra_info |= {
+        "events/s of a core": round(events / simulating),
+        "microseconds of an event": round(simulating / events * 1e6, 2),
+        "of which emission": round(emitting / events * 1e6, 2),
+        "times what emission takes": round(simulating / emitting, 1),
+    }
     assert simulating < MOST[name] * emitting
