@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -175,9 +176,7 @@ def generate(
             manifest = run(directory, function, **asked)
             events, faults, files = manifest.totals.rows, manifest.faults, f"{len(manifest.files)} files"
             by_vocabulary = {}
-    _tell(events, histories, files, seed, faults)
-    for vocabulary, rows in by_vocabulary.items():
-        console.print(f"    {vocabulary:<28} {rows:,} events", markup=False)
+    _tell(events, histories, files, seed, faults, by_vocabulary)
     if json_file is not None:
         document: Generated = {
             "schema": SCHEMA, "events": events, "histories": histories, "seed": seed, "faults": dict(faults),
@@ -228,8 +227,13 @@ def _none_yet(json_file: Path | None, seed: int) -> None:
         write_json(json_file, document)
 
 
-def _tell(events: int, histories: int, files: str, seed: int, faults: Mapping[str, int]) -> None:
+def _tell(
+    events: int, histories: int, files: str, seed: int, faults: Mapping[str, int],
+    by_vocabulary: Mapping[str, int] = MappingProxyType({}),
+) -> None:  # fmt: skip
     console.print(f"{events:,} events in {histories:,} histories, {files}, seed {seed}")
+    for vocabulary, rows in by_vocabulary.items():
+        console.print(f"    {vocabulary:<28} {rows:,} events", markup=False)
     if faults:
         console.print("faults: " + ", ".join(f"{count:,} {fault}" for fault, count in sorted(faults.items())))
 
