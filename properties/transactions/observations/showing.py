@@ -236,15 +236,13 @@ def _showing(mode, rows, only=ONLY, **more):
 
 
 ONE_BUMP = "since KAFKA-19367 a fence that aborts has one epoch, as an EndTxn has, and no log tells the two apart"
-LATE_MARKER = "a late copy of the marker before may come between the check and the append, which KIP-1228 lets in"
-_OF_V2 = {"appended_while_added": LATE_MARKER}
 SHOWING = {
     Forgetting: "an id that is forgotten goes on with another producer id, which has no number in the model",
     Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": _is_no_fence}),
     V1: _showing("v1", V1_ROWS),
-    V2Of400: _showing("v2", V2_ROWS, undecidable=_OF_V2),
+    V2Of400: _showing("v2", V2_ROWS),
     V2: _showing(
         "v2", V2_ROWS,
-        undecidable={**_OF_V2, "prepared_as_asked": ONE_BUMP, "conformance": "the v2 that is followed is Kafka 4.0.0"},
+        undecidable={"prepared_as_asked": ONE_BUMP, "conformance": "the v2 that is followed is Kafka 4.0.0"},
     ),
 }  # fmt: skip

@@ -177,7 +177,7 @@ CLIENT_VIOLATIONS = {
 }
 
 VIOLATIONS = CLIENT_VIOLATIONS | LOG_VIOLATIONS
-DECLARED = generated(PROPERTIES.values(), RENAMED | {"max_epoch": "{max_epoch}"})
+DECLARED = generated(PROPERTIES.values(), RENAMED | {"max_epoch": "{max_epoch}", "is_v2": "{is_v2}"})
 
 
 def query(
@@ -194,7 +194,7 @@ def statements(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The tables in the order in which they build on one another, and a statement for each property."""
     values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}
-    values |= {"bump": "1" if mode == "v2" else "0", "idle_aborts": "1 = 1" if mode == "v2" else "1 = 0"}
+    values |= {"bump": "1" if mode == "v2" else "0", "is_v2": "1 = 1" if mode == "v2" else "1 = 0"}
 
     def filled(text: str) -> str:
         for name, value in values.items():

@@ -257,6 +257,31 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
     assert violated(story) == {}
 
 
+class MarkedAgain(Story):
+    """After each answer to a leader's question, the last marker of the partition comes once more."""
+
+    def _check(self, partition: int, request: int) -> None:
+        super()._check(partition, request)
+        if self._logs[partition]:
+            self._mark(partition, COMMIT)
+
+
+@pytest.mark.parametrize(("mode", "found"), [("v1-verified", 1), ("v2", 0)])
+def test_a_late_copy_of_the_marker_before(mode: str, found: int) -> None:
+    """In v2 it has the epoch of the transaction that was asked about, and leaves the answer as it is (KAFKA-18654);
+    with verification alone it has that of any transaction, and the leader has to ask again."""
+    story = MarkedAgain(mode)
+    story.init(1)
+    for _ in range(2):
+        story.begin(1)
+        story.send(1, 0)
+        story.end(1, COMMIT)
+    assert violated(story).get("appended_while_added", 0) == found
+    checks = [at for at, row in enumerate(story.rows) if row["kind"] == Kind.partition_checked]
+    del story.rows[checks[-1]]
+    assert violated(story)["appended_while_added"] == 1
+
+
 def test_sequence_numbers_wrap_to_zero() -> None:
     """After the greatest int32 comes 0, and nothing else."""
     story = Story()
