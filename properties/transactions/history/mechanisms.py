@@ -78,8 +78,8 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
     ),
     declared(
         "appended_while_added", "txn.15",
-        "a batch is appended only if the coordinator, asked since the last marker, said that the partition is added; in "
-        "v2 a marker of the batch's own epoch, which ended the transaction before, does not count",
+        "a batch is appended only if the coordinator, asked since the last marker, said that the partition is added; "
+        "in v2 a marker of the batch's own epoch, which ended the transaction before, does not count",
         each(Kind.batch_appended),
         CHECKED.missing | ((CHECKED.at < MARKER_BEFORE.at) & ENDS_CHECK),
         saying("no check of the partition succeeded since", "no check of the partition succeeded"),

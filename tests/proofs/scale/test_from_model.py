@@ -144,8 +144,8 @@ def test_what_breaks_is_among_what_is_found(name: str) -> None:
 
 def test_a_late_copy_of_the_marker_before_leaves_the_answer() -> None:
     """In v2 a marker has the epoch of the transaction that follows (KAFKA-18654): right runs in which it comes again,
-    between the answer to that one's question and its first record, are those that would violate with verification alone,
-    where it may be any transaction's."""
+    between the answer to that one's question and its first record, are those that would violate with verification
+    alone, where it may be any transaction's."""
     manifest, made = runs("transactions/v2", 4_000, clients=1, epochs=8)
     assert violating(manifest, made.columns) == {}
     answered, came_again = dict[int, tuple[int, bool]](), set[int]()
