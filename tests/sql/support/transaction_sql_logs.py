@@ -99,7 +99,7 @@ LOG_VIOLATIONS = {
         OR (state = 4 AND came_from = 2) OR (state = 5 AND came_from = 3))""",
     "prepared_as_asked": """
       SELECT p.history, p.step FROM logged p WHERE p.state IN (2, 3) AND p.before IS NOT NULL
-        AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch > p.epoch_before + {bump}
+        AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch >= p.epoch_before + {fence_bump}
           OR p.epoch >= {max_epoch}))
         AND NOT EXISTS (SELECT 1 FROM events s WHERE s.kind = 11 AND s.history = p.history AND s.step < p.step
           AND s.producer_id = p.producer_id AND s.epoch = p.epoch - {bump}

@@ -282,6 +282,25 @@ def test_a_late_copy_of_the_marker_before(mode: str, found: int) -> None:
     assert violated(story)["appended_while_added"] == 1
 
 
+class FencedOnce(Story):
+    """Kafka since KAFKA-19367: the bump of an abort is its fence."""
+
+    def _ended(self, outcome: int, bumps: int, request: int | None = None) -> None:
+        super()._ended(outcome, 1, request)
+
+
+def test_a_fence_of_one_epoch() -> None:
+    """What of Kafka 4.0.0 would be an abort that nobody asked for is a fence of 4.3; a commit still is to be asked."""
+    story = FencedOnce()
+    fenced_amid(story)
+    assert violated(story) == violated(story, release="4.0") == {"prepared_as_asked": 2}
+    assert violated(story, release="4.3") == {}
+    unasked = [row for row in story.rows if row["kind"] != Kind.end_sent]
+    assert len(unasked) == len(story.rows) - 1
+    story.rows = unasked
+    assert violated(story, release="4.3")["prepared_as_asked"] == 1
+
+
 def test_sequence_numbers_wrap_to_zero() -> None:
     """After the greatest int32 comes 0, and nothing else."""
     story = Story()
