@@ -80,8 +80,8 @@ def prepared_as_asked(view: TransactionView) -> Rows:
     """Prepare records, against what was asked of the coordinator before.
 
     A commit needs an EndTxn that asks for it. An abort needs one too, or a fence's bump: the coordinator's own aborts
-    fence. Until KAFKA-19367 that is one more than an EndTxn's, but at the very last epoch, where there is no second one.
-    Since then it is the same in v2, where the log says nothing of why a transaction was aborted.
+    fence. Until KAFKA-19367 that is one more than an EndTxn's, but at the very last epoch, where there is no second
+    one. Since then it is the same in v2, where the log says nothing of why a transaction was aborted.
     """
     log, bump = view.logged, int(view.is_v2)
     judged = _is_prepare(view, log.rows) & log.same

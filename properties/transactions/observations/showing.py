@@ -244,7 +244,5 @@ SHOWING = {
     Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": _is_no_fence}),
     V1: _showing("v1", V1_ROWS),
     V2Of400: _showing("v2", V2_ROWS),
-    V2: _showing(
-        "v2", V2_ROWS, config=_config_of_43, undecidable={"conformance": "the v2 that is followed is Kafka 4.0.0"}
-    ),
+    V2: _showing("v2", V2_ROWS, config=_config_of_43),
 }  # fmt: skip

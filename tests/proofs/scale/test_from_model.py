@@ -90,6 +90,21 @@ def test_right_histories_hold_and_conform(name: str) -> None:
     assert (judged.violations, judged.undecided) == ([], {})
 
 
+def test_v2_is_followed_as_of_its_release() -> None:
+    """A fence of 4.3 has one bump; of 4.0 it had two, so that no run with a fence is one of 4.0."""
+    manifest, made = runs("transactions/v2", 1_000)
+    earlier = msgspec.structs.replace(manifest, config={**manifest.config, "release": "4.0"})
+    recent, older = conformance_of(manifest), conformance_of(earlier)
+    assert isinstance(recent, ConformanceKernel)
+    assert isinstance(older, ConformanceKernel)
+    judged = recent(made.columns)
+    assert judged.violations == []
+    assert sum(judged.undecided.values()) < 10
+    misfits = older(made.columns).violations
+    assert len(misfits) > 100
+    assert all("take_over needs number = " in misfit.told for misfit in misfits)
+
+
 @pytest.mark.parametrize("protocol", list(FOLLOWED))
 def test_every_right_variant_that_is_told_holds(protocol: str) -> None:
     """All that are told are in the lists above, or hold too."""
