@@ -11,12 +11,11 @@ import numpy as np
 from fencepost.model.transactions.detailed.expiry import Expiring
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Recording, Settings
 from fencepost.properties.cutting import Cut
-from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.view import TransactionView
 from fencepost.properties.transactions.observations.belonging import LANES
 from fencepost.properties.transactions.observations.beyond import BESIDE
-from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS
+from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS, RELEASES, variant_of
 from fencepost.properties.transactions.offline.excuses import Violations
 from fencepost.properties.transactions.offline.laying_out import Layout
 from fencepost.properties.transactions.offline.names import NOWHERE, SPARE
@@ -34,21 +33,6 @@ TOGETHER = 62
 CLASSES = (12, 32, 128, 512)
 """Lanes are held against the model together with those of the same class: transactions or clients, at most."""
 EPOCH_MAX = 32767
-V2_OF_43 = "v2-4.3"
-BY_RELEASE = {"4.0": "v2", "4.3": V2_OF_43}
-"""The variant of v2, in which a fence of Kafka 4.3 has one bump (KAFKA-19367)."""
-
-
-def variant_of(manifest: Manifest) -> str:
-    """The mode that the config names, and of v2 the release, 4.0 if it does not say.  Raises `HistoryError`."""
-    mode, release = str(manifest.config.get("mode", "v2")), str(manifest.config.get("release", "4.0"))
-    if mode not in MODELS:
-        raise HistoryError(f"no model for mode {mode!r}")
-    if mode != "v2":
-        return mode
-    if release not in BY_RELEASE:
-        raise HistoryError(f"no model for v2 of release {release!r}; known: {', '.join(BY_RELEASE)}")
-    return BY_RELEASE[release]
 
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
@@ -79,7 +63,7 @@ def layout_of(columns: Mapping[str, np.ndarray], variant: str, settings: Setting
     cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ}, LANES)
     real = dict(settings)["last"]
     last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
-    return Layout(cut, last, real, bumps=variant in BY_RELEASE.values(), verifies=variant == "v1-verified")
+    return Layout(cut, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified")
 
 
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
@@ -115,7 +99,6 @@ def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[st
 
 
 CONFORMING = Conforming(
-    TRANSACTIONS, {**MODELS, V2_OF_43: Expiring}, COLUMNS, {**BY_VARIANT, V2_OF_43: BY_VARIANT["v2"]}, variant_of,
-    settings_of, lay_out, {"further_record": BESIDE},
-    excusing=excusing, recording=Recording(followable, recorded),
+    TRANSACTIONS, {**MODELS, RELEASES["4.3"]: Expiring}, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out,
+    {"further_record": BESIDE}, excusing=excusing, recording=Recording(followable, recorded),
 )  # fmt: skip
