@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 from cost import PROTOCOLS, ROLES, centre, cost_of, costs, plumbing
 
-PLUMBING = {"id_blocks": 758, "transactions": 3767, "task_counts": 1533, "group_fencing": 210}
+PLUMBING = {"id_blocks": 758, "transactions": 3759, "task_counts": 1533, "group_fencing": 210}
 """Lines, as measured.  They may only shrink."""
 OF_A_NEW_PROTOCOL = 1_200
 CENTRAL = 3

@@ -82,11 +82,15 @@ def test_declared_as_written(duck: Any) -> None:
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([noise, doctored]), st.integers(1, 5), st.sampled_from(["v1", "v2"]))
-def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str) -> None:
+@given(
+    st.integers(0, 2**32), st.sampled_from([noise, doctored]), st.integers(1, 5), st.sampled_from(["v1", "v2"]),
+    st.sampled_from(["4.0", "4.3"]),
+)  # fmt: skip
+def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str, release: str) -> None:
     """Random events, and stories doctored at random, get the same verdict from DuckDB."""
     columns = make(seed, histories)
-    assert by_kernel(columns, mode=mode) == in_duckdb(table(columns), duck, query(mode))
+    in_sql = in_duckdb(table(columns), duck, query(mode, release=release))
+    assert by_kernel(columns, mode=mode, release=release) == in_sql
 
 
 @pytest.mark.parametrize("make", [noise, doctored])
@@ -108,14 +112,16 @@ def test_planted_violations(duck: Any) -> None:
     assert found == in_duckdb(table(columns), duck, query("v2", quiet_end=True))
 
 
-@pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
-def test_simulated_histories(duck: Any, tmp_path: Path, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "release"), [("v1", "4.0"), ("v1-verified", "4.0"), ("v2", "4.0"), ("v2", "4.3"), ("v2", "trunk")]
+)
+def test_simulated_histories(duck: Any, tmp_path: Path, mode: str, release: str) -> None:
     """What the simulation makes under many faults: known holes of v1 are found by both alike, v2 keeps everything."""
-    config = {"mode": mode, "events": 300, "duplicate": 0.1, "delay": 0.1}
+    config = {"mode": mode, "release": release, "events": 300, "duplicate": 0.1, "delay": 0.1}
     generate(tmp_path, SIMULATOR, histories=150, seed=2, config=config, protocol="transactions", cores=1)
-    found = by_replay(tmp_path)
+    found = by_replay(tmp_path, list(transactions.properties))
     promised = {name for name, told_ in transactions.properties.items() if not told_.modes or mode in told_.modes}
-    in_sql = in_duckdb(f"{tmp_path}/*.parquet", duck, query(mode))
+    in_sql = in_duckdb(f"{tmp_path}/*.parquet", duck, query(mode, release=release))
     assert found == {name: verdict for name, verdict in in_sql.items() if name in promised}
     assert (found == {}) == (mode == "v2")
 

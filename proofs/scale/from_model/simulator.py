@@ -13,7 +13,7 @@ from fencepost.proofs.scale.from_model.runs import Runs, run
 from fencepost.proofs.scale.from_model.steps import steps_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
 from fencepost.properties.entries import Variant
-from fencepost.properties.history import VOCABULARIES, HistoryError
+from fencepost.properties.history import VOCABULARIES, HistoryError, Manifest
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.writer import ROWS_PER_GROUP
@@ -57,25 +57,29 @@ def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int],
     where they cannot be made."""
     showing = showing_of(entry, variant)
     undecidable = dict(showing.undecidable)
-    if not _is_followed(entry.name, variant, showing):
-        undecidable["conformance"] = f"histories of {variant.name} are followed by no model"
     config = {
         "mode": showing.mode, **showing.config(bounds), "model": f"{entry.name}/{variant.name}", "bounds": dict(bounds),
         "steps": steps,
     }  # fmt: skip
+    if not _is_followed(entry.name, variant, showing, config):
+        undecidable["conformance"] = f"histories of {variant.name} are followed by no model"
     return config | ({"undecidable": undecidable} if undecidable else {})
 
 
-def _is_followed(protocol: str, variant: Variant, showing: Showing) -> bool:
-    """Are histories of its mode held against its protocol, or against one that allows more?  A mistake about a rule is
-    still of that protocol."""
+def _is_followed(protocol: str, variant: Variant, showing: Showing, config: Mapping[str, Any]) -> bool:
+    """Are such histories held against its protocol, or against one that allows more?  A mistake about a rule is still
+    of that protocol."""
     from fencepost.properties.conforming import CONFORMING
 
     if protocol not in CONFORMING:
         return True  # which is told where they are held against it
-    model = CONFORMING[protocol].models.get(showing.mode)
+    conforming = CONFORMING[protocol]
+    try:
+        model = conforming.models[conforming.variant_of(Manifest(protocol, (), (), config=config))]
+    except HistoryError:
+        return False
     of = variant.properties.protocol
-    return model is not None and (issubclass(model, of) or issubclass(of, showing.narrower))
+    return issubclass(model, of) or issubclass(of, showing.narrower)
 
 
 class Simulator:

@@ -209,7 +209,8 @@ ONLY = {"give_up": _is_pending}
 
 
 OLDER_OWNER = (
-    "the model gives a free partition to a member whose epoch is older than one in which it was consumed before"
+    "the model adds a partition to a member in whatever epoch it is, which may be older than one in which it was "
+    "consumed; Kafka moves the member to that of the newest assignment (CurrentAssignmentBuilder.computeNextAssignment)"
 )
 
 

@@ -79,8 +79,9 @@ def ends_answered_as_logged(view: TransactionView) -> Rows:
 def prepared_as_asked(view: TransactionView) -> Rows:
     """Prepare records, against what was asked of the coordinator before.
 
-    A commit needs an EndTxn that asks for it. An abort needs one too, or an epoch bumped once more than an EndTxn does:
-    the coordinator's own aborts fence. At the very last epoch there is no second bump.
+    A commit needs an EndTxn that asks for it. An abort needs one too, or a fence's bump: the coordinator's own aborts
+    fence. Until KAFKA-19367 that is one more than an EndTxn's, but at the very last epoch, where there is no second
+    one. Since then it is the same in v2, where the log says nothing of why a transaction was aborted.
     """
     log, bump = view.logged, int(view.is_v2)
     judged = _is_prepare(view, log.rows) & log.same
@@ -90,7 +91,7 @@ def prepared_as_asked(view: TransactionView) -> Rows:
     values = (view.at("producer_id", sent), view.at("epoch", sent), view.at("outcome", sent))
     asked = first_equal(view.place, prepares, wanted, sent, values)
     ids, epoch = view.columns["producer_id"], view.columns["epoch"]
-    own = (ids[prepares] != ids[before]) | (epoch[prepares] > view.at("epoch", before) + bump)
+    own = (ids[prepares] != ids[before]) | (epoch[prepares] >= view.at("epoch", before) + view.fence_bump)
     own |= epoch[prepares] >= view.max_epoch
     return found(prepares, (asked > prepares) & ~(own & (view.outcome_of(prepares) == ABORT)), asked)
 

@@ -31,12 +31,14 @@ class Fences:
 class TransactionView(EventView):
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
 
-    `config` is that of the manifest: mode (v2 if it does not say), max_epoch, quiet_end.
+    `config` is that of the manifest: mode (v2 if it does not say), release (of Kafka; 4.0), max_epoch, quiet_end.
     """
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.is_v2 = config.get("mode", "v2") in ("v2", "mixed")  # what v2 may do, some client of a mixture may
+        # An abort that fences raises the epoch by this; in v2 by one more than an EndTxn until KAFKA-19367.
+        self.fence_bump = 2 if self.is_v2 and str(config.get("release", "4.0")) == "4.0" else 1
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
         self.quiet_end = bool(config.get("quiet_end"))
 

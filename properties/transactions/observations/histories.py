@@ -11,6 +11,7 @@ from typing import Any
 from fencepost.model.language import exists, implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.transactions.abstract.core import Fate, Txn
+from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.observations import codes
 from fencepost.properties.transactions.observations.events import BY_VARIANT as DRIVEN
 from fencepost.properties.transactions.observations.events import COLUMNS as SHARED
@@ -91,7 +92,20 @@ _FURTHER = {
     "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | _joins(s, e)),),
 }
 
-BY_VARIANT: Mapping[str, tuple[Observation, ...]] = {
+_BY_MODE: Mapping[str, tuple[Observation, ...]] = {
     variant: (*(_held(variant, o) for o in observations), *_FURTHER.get(variant, ()))
     for variant, observations in DRIVEN.items()
 }
+RELEASES = {"4.0": "v2", "4.3": "v2-4.3"}
+"""Of v2: since KAFKA-19367 a fence has one bump.  What shows is the same."""
+BY_VARIANT = {**_BY_MODE, RELEASES["4.3"]: _BY_MODE["v2"]}
+
+
+def variant_of(manifest: Manifest) -> str:
+    """The mode that the config names, and of v2 the release, 4.0 if it does not say.  Raises `HistoryError`."""
+    mode, release = str(manifest.config.get("mode", "v2")), str(manifest.config.get("release", "4.0"))
+    if mode not in DRIVEN:
+        raise HistoryError(f"no model for mode {mode!r}")
+    if mode == "v2" and release not in RELEASES:
+        raise HistoryError(f"no model for v2 of release {release!r}; known: {', '.join(RELEASES)}")
+    return RELEASES[release] if mode == "v2" else mode

@@ -212,6 +212,10 @@ def _config(bounds):
     return {"partitions": bounds["partitions"]}
 
 
+def _config_of_43(bounds):
+    return {**_config(bounds), "release": "4.3"}
+
+
 def _is_first(s, p):
     return ~s.sent[p.t, p.p]
 
@@ -227,24 +231,18 @@ def _is_no_fence(s, p):
 ONLY = {"send": _is_first, "refuse_end": _is_quiet}
 
 
-def _showing(mode, rows, only=ONLY, **more):
+def _showing(mode, rows, only=ONLY, config=_config, **more):
     """What a producer has sent it does not send again, and a late copy of its first request is in no request's place.
     Of a fence that is under way nobody hears in histories."""
     return Showing(
-        mode, rows, never=("come_late", "append_fails"), only=only, config=_config, narrower=(LateEnds, Prompt), **more
+        mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
     )  # fmt: skip
 
 
-ONE_BUMP = "since KAFKA-19367 a fence that aborts has one epoch, as an EndTxn has, and no log tells the two apart"
-LATE_MARKER = "a late copy of the marker before may come between the check and the append, which KIP-1228 lets in"
-_OF_V2 = {"appended_while_added": LATE_MARKER}
 SHOWING = {
     Forgetting: "an id that is forgotten goes on with another producer id, which has no number in the model",
     Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": _is_no_fence}),
     V1: _showing("v1", V1_ROWS),
-    V2Of400: _showing("v2", V2_ROWS, undecidable=_OF_V2),
-    V2: _showing(
-        "v2", V2_ROWS,
-        undecidable={**_OF_V2, "prepared_as_asked": ONE_BUMP, "conformance": "the v2 that is followed is Kafka 4.0.0"},
-    ),
+    V2Of400: _showing("v2", V2_ROWS),
+    V2: _showing("v2", V2_ROWS, config=_config_of_43),
 }  # fmt: skip

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from fencepost.model.transactions.detailed.expiry import Expiring
 from fencepost.properties.conforming import Conforming, Laid, LaidOut, Recording, Settings
 from fencepost.properties.cutting import Cut
-from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.history.view import TransactionView
 from fencepost.properties.transactions.observations.belonging import LANES
 from fencepost.properties.transactions.observations.beyond import BESIDE
-from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS
+from fencepost.properties.transactions.observations.histories import BY_VARIANT, COLUMNS, RELEASES, variant_of
 from fencepost.properties.transactions.offline.excuses import Violations
 from fencepost.properties.transactions.offline.laying_out import Layout
 from fencepost.properties.transactions.offline.names import NOWHERE, SPARE
@@ -33,14 +33,6 @@ TOGETHER = 62
 CLASSES = (12, 32, 128, 512)
 """Lanes are held against the model together with those of the same class: transactions or clients, at most."""
 EPOCH_MAX = 32767
-
-
-def variant_of(manifest: Manifest) -> str:
-    """The mode that the config names.  Raises `HistoryError`."""
-    mode = str(manifest.config.get("mode", "v2"))
-    if mode not in MODELS:
-        raise HistoryError(f"no model for mode {mode!r}")
-    return mode
 
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
@@ -71,7 +63,7 @@ def layout_of(columns: Mapping[str, np.ndarray], variant: str, settings: Setting
     cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ}, LANES)
     real = dict(settings)["last"]
     last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
-    return Layout(cut, last, real, bumps=variant == "v2", verifies=variant == "v1-verified")
+    return Layout(cut, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified")
 
 
 def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
@@ -107,6 +99,6 @@ def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[st
 
 
 CONFORMING = Conforming(
-    TRANSACTIONS, MODELS, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out, {"further_record": BESIDE},
-    excusing=excusing, recording=Recording(followable, recorded),
+    TRANSACTIONS, {**MODELS, RELEASES["4.3"]: Expiring}, COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out,
+    {"further_record": BESIDE}, excusing=excusing, recording=Recording(followable, recorded),
 )  # fmt: skip

@@ -5,6 +5,7 @@ import json
 from itertools import chain
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from command_line import fencepost, read_json
@@ -18,6 +19,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.proofs.traces.kernel import ConformanceKernel
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history.pieces import check_whole
+from fencepost.properties.transactions.history.events import Kind
 from model_histories import config, refused_variants, runs, told_variants, violating
 
 FOLLOWED = {
@@ -88,6 +90,21 @@ def test_right_histories_hold_and_conform(name: str) -> None:
     assert (judged.violations, judged.undecided) == ([], {})
 
 
+def test_v2_is_followed_as_of_its_release() -> None:
+    """A fence of 4.3 has one bump; of 4.0 it had two, so that no run with a fence is one of 4.0."""
+    manifest, made = runs("transactions/v2", 1_000)
+    earlier = msgspec.structs.replace(manifest, config={**manifest.config, "release": "4.0"})
+    recent, older = conformance_of(manifest), conformance_of(earlier)
+    assert isinstance(recent, ConformanceKernel)
+    assert isinstance(older, ConformanceKernel)
+    judged = recent(made.columns)
+    assert judged.violations == []
+    assert sum(judged.undecided.values()) < 10
+    misfits = older(made.columns).violations
+    assert len(misfits) > 100
+    assert all("take_over needs number = " in misfit.told for misfit in misfits)
+
+
 @pytest.mark.parametrize("protocol", list(FOLLOWED))
 def test_every_right_variant_that_is_told_holds(protocol: str) -> None:
     """All that are told are in the lists above, or hold too."""
@@ -138,6 +155,26 @@ def test_what_breaks_is_among_what_is_found(name: str) -> None:
         broken = set(np.flatnonzero(made.broken[promise]).tolist())
         assert broken, promise
         assert broken <= found[check]
+
+
+def test_a_late_copy_of_the_marker_before_leaves_the_answer() -> None:
+    """In v2 a marker has the epoch of the transaction that follows (KAFKA-18654): right runs in which it comes again,
+    between the answer to that one's question and its first record, are those that would violate with verification
+    alone, where it may be any transaction's."""
+    manifest, made = runs("transactions/v2", 4_000, clients=1, epochs=8)
+    assert violating(manifest, made.columns) == {}
+    answered, came_again = dict[int, tuple[int, bool]](), set[int]()
+    rows = zip(*(made.columns[name].tolist() for name in ("history", "kind", "epoch")), strict=True)
+    for history, kind, epoch in rows:
+        if kind == Kind.partition_checked:
+            answered[history] = epoch, False
+        elif kind == Kind.marker_appended and answered.get(history) == (epoch, False):
+            answered[history] = epoch, True
+        elif kind == Kind.batch_appended and answered.get(history) == (epoch, True):
+            came_again.add(history)
+    verified = msgspec.structs.replace(manifest, config={**manifest.config, "mode": "v1-verified"})
+    assert violating(verified, made.columns)["appended_while_added"] == came_again
+    assert len(came_again) > 100
 
 
 def test_what_a_fenced_client_is_told_says_less_than_that_it_stops() -> None:

@@ -177,24 +177,29 @@ CLIENT_VIOLATIONS = {
 }
 
 VIOLATIONS = CLIENT_VIOLATIONS | LOG_VIOLATIONS
-DECLARED = generated(PROPERTIES.values(), RENAMED | {"max_epoch": "{max_epoch}"})
+DECLARED = generated(PROPERTIES.values(), RENAMED | {"max_epoch": "{max_epoch}", "is_v2": "{is_v2}"})
 
 
 def query(
-    mode: str = "v2", max_epoch: int = 32767, quiet_end: bool = False, texts: Mapping[str, str] = VIOLATIONS | DECLARED
+    mode: str = "v2",
+    max_epoch: int = 32767,
+    quiet_end: bool = False,
+    texts: Mapping[str, str] = VIOLATIONS | DECLARED,
+    release: str = "4.0",
 ) -> str:
     """One statement that returns (property, history, step) of every violation."""
-    parts, violations = statements(mode, max_epoch, quiet_end, texts)
+    parts, violations = statements(mode, max_epoch, quiet_end, texts, release)
     tables = ", ".join(f"{name} AS ({text})" for name, text in parts.items())
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 
 
 def statements(
-    mode: str, max_epoch: int, quiet_end: bool, texts: Mapping[str, str] = VIOLATIONS | DECLARED
+    mode: str, max_epoch: int, quiet_end: bool, texts: Mapping[str, str] = VIOLATIONS | DECLARED, release: str = "4.0"
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The tables in the order in which they build on one another, and a statement for each property."""
     values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}
-    values |= {"bump": "1" if mode == "v2" else "0", "idle_aborts": "1 = 1" if mode == "v2" else "1 = 0"}
+    values["fence_bump"] = "2" if mode == "v2" and release == "4.0" else "1"
+    values |= {"bump": "1" if mode == "v2" else "0", "is_v2": "1 = 1" if mode == "v2" else "1 = 0"}
 
     def filled(text: str) -> str:
         for name, value in values.items():

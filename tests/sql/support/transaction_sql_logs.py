@@ -67,7 +67,7 @@ LOG_VIOLATIONS = {
       WHERE b.kind = 40 AND NOT EXISTS (
         SELECT 1 FROM events c WHERE c.kind = 27 AND c.error = 0 AND c.history = b.history AND c.part = b.part
           AND c.producer_id = b.producer_id AND c.epoch = b.epoch AND c.step < b.step
-          AND c.step > coalesce(m.step, -1))""",
+          AND (c.step > coalesce(m.step, -1) OR ({is_v2} AND m.epoch = b.epoch)))""",
     "markers_as_prepared": """
       SELECT m.history, m.step FROM events m LEFT JOIN prepared p ON p.history = m.history
         AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
@@ -95,11 +95,11 @@ LOG_VIOLATIONS = {
     "states_follow_on": """
       SELECT history, step FROM states WHERE kind = 23 AND came_from IS NOT NULL AND NOT (
         (state = 0 AND came_from IN (0, 4, 5, 6)) OR (state = 1 AND came_from IN (0, 1, 4, 5))
-        OR (state IN (2, 3) AND came_from = 1) OR (state = 3 AND came_from IN (0, 4, 5) AND {idle_aborts})
+        OR (state IN (2, 3) AND came_from = 1) OR (state = 3 AND came_from IN (0, 4, 5) AND {is_v2})
         OR (state = 4 AND came_from = 2) OR (state = 5 AND came_from = 3))""",
     "prepared_as_asked": """
       SELECT p.history, p.step FROM logged p WHERE p.state IN (2, 3) AND p.before IS NOT NULL
-        AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch > p.epoch_before + {bump}
+        AND NOT (p.state = 3 AND (p.producer_id <> p.id_before OR p.epoch >= p.epoch_before + {fence_bump}
           OR p.epoch >= {max_epoch}))
         AND NOT EXISTS (SELECT 1 FROM events s WHERE s.kind = 11 AND s.history = p.history AND s.step < p.step
           AND s.producer_id = p.producer_id AND s.epoch = p.epoch - {bump}

@@ -257,6 +257,50 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
     assert violated(story) == {}
 
 
+class MarkedAgain(Story):
+    """After each answer to a leader's question, the last marker of the partition comes once more."""
+
+    def _check(self, partition: int, request: int) -> None:
+        super()._check(partition, request)
+        if self._logs[partition]:
+            self._mark(partition, COMMIT)
+
+
+@pytest.mark.parametrize(("mode", "found"), [("v1-verified", 1), ("v2", 0)])
+def test_a_late_copy_of_the_marker_before(mode: str, found: int) -> None:
+    """In v2 it has the epoch of the transaction that was asked about, and leaves the answer as it is (KAFKA-18654);
+    with verification alone it has that of any transaction, and the leader has to ask again."""
+    story = MarkedAgain(mode)
+    story.init(1)
+    for _ in range(2):
+        story.begin(1)
+        story.send(1, 0)
+        story.end(1, COMMIT)
+    assert violated(story).get("appended_while_added", 0) == found
+    checks = [at for at, row in enumerate(story.rows) if row["kind"] == Kind.partition_checked]
+    del story.rows[checks[-1]]
+    assert violated(story)["appended_while_added"] == 1
+
+
+class FencedOnce(Story):
+    """Kafka since KAFKA-19367: the bump of an abort is its fence."""
+
+    def _ended(self, outcome: int, bumps: int, request: int | None = None) -> None:
+        super()._ended(outcome, 1, request)
+
+
+def test_a_fence_of_one_epoch() -> None:
+    """What of Kafka 4.0.0 would be an abort that nobody asked for is a fence of 4.3; a commit still is to be asked."""
+    story = FencedOnce()
+    fenced_amid(story)
+    assert violated(story) == violated(story, release="4.0") == {"prepared_as_asked": 2}
+    assert violated(story, release="4.3") == {}
+    unasked = [row for row in story.rows if row["kind"] != Kind.end_sent]
+    assert len(unasked) == len(story.rows) - 1
+    story.rows = unasked
+    assert violated(story, release="4.3")["prepared_as_asked"] == 1
+
+
 def test_sequence_numbers_wrap_to_zero() -> None:
     """After the greatest int32 comes 0, and nothing else."""
     story = Story()
