@@ -13,7 +13,14 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import (
-    JSON, MASTER, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant, on_spark,
+    JSON,
+    MASTER,
+    PROFILE,
+    PROTOCOL,
+    SEED,
+    OutputFile,
+    complete_variant,
+    on_spark,
 )  # fmt: skip
 from fencepost.proofs.cli.shared.output import console, duration, read_from
 from fencepost.proofs.cli.shared.progress import spinner

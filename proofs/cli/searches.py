@@ -326,13 +326,10 @@ def necessity(
 
     label = f"necessity of {', '.join(e.name for e in entries)}"
     with when_interrupted(so_far):
-        with spinner(label, number) as bar:
-            with jobs_on(master, number) as jobs:
-                plans = [
-                    plan(each, profile, rule=rule, earlier=earlier, further=further, jobs=jobs) for each in entries
-                ]
-                for verdict in chain.from_iterable(plans):
-                    told(verdict())
+        with spinner(label, number) as bar, jobs_on(master, number) as jobs:
+            plans = [plan(each, profile, rule=rule, earlier=earlier, further=further, jobs=jobs) for each in entries]
+            for verdict in chain.from_iterable(plans):
+                told(verdict())
         if rule is not None and not every:
             raise CatalogueError(_nothing_to_judge(entry, rule))
         if html_file is not None:

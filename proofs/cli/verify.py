@@ -7,7 +7,14 @@ import click
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.interrupts import nothing_yet, when_interrupted
 from fencepost.proofs.cli.shared.options import (
-    JSON, MASTER, PROTOCOL, SECOND, OutputFile, complete_protocol, on_spark, whole,
+    JSON,
+    MASTER,
+    PROTOCOL,
+    SECOND,
+    OutputFile,
+    complete_protocol,
+    on_spark,
+    whole,
 )  # fmt: skip
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, killers_line, read_from, verdict_line
 from fencepost.proofs.cli.shared.progress import Bar, spinner

@@ -1,4 +1,4 @@
-"""Jobs on their way to a process that did not begin this one, and what comes back: a result, or the error it ended in."""
+"""Jobs on their way to a process that this one did not begin, and what comes back: a result, or the error instead."""
 
 import pickle
 import traceback
@@ -21,7 +21,7 @@ def done(call: bytes) -> bytes:
             function, arguments = pickle.loads(call)
         except ImportError as error:
             raise InputError(
-                f"a worker cannot import {error.name}: {error}; put it where its Python looks, or work in processes here"
+                f"a worker cannot import {error.name}: {error}; put it on its path, or work in processes here"
             ) from None
         return pickle.dumps((function(*arguments), None))
     except Exception as error:
