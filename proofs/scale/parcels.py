@@ -25,8 +25,9 @@ def done(call: bytes) -> bytes:
             ) from None
         return pickle.dumps((function(*arguments), None))
     except Exception as error:
-        error.add_note("".join(traceback.format_exception(error)))
-        return pickle.dumps((None, _that_travels(error)))
+        sent = _that_travels(error)
+        sent.add_note("".join(traceback.format_exception(error)))
+        return pickle.dumps((None, sent))
 
 
 def opened(answer: bytes) -> Any:
