@@ -29,8 +29,6 @@ UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a
 POLL_SECONDS = 0.2
 MOST_TASKS = 512
 """Jobs that Spark has been asked for at a time, each by a thread here that waits for it."""
-UNPACKED = "fencepost-unpacked"
-"""The folder, among the files of an executor, of the fencepost that jobs import: they read files beside it."""
 # Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
 QUIET = """\
 rootLogger.level = error
@@ -108,8 +106,10 @@ class Tasks(Executor):
             folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
             self._context = self._open.enter_context(session(settings)).sparkContext
             if not settings.is_local:
-                self._context.addArchive(f"{packed_distribution(folder)}#{UNPACKED}")
-            self._work = _work(None if settings.is_local else UNPACKED)
+                # Jobs read files beside what they import.  A session knows a file by its name, and has the other one.
+                archive = packed_distribution(folder).rename(folder / f"{folder.name}.zip")
+                self._context.addArchive(f"{archive}#{folder.name}")
+            self._work = _work(None if settings.is_local else folder.name)
             self._threads = ThreadPoolExecutor(min(most, MOST_TASKS))
             self._group = f"fencepost-{id(self)}"
             self._handed_in: list[Future[Any]] = []
