@@ -1,12 +1,13 @@
 """Verdicts of earlier runs, kept in the user's cache under a hash of all that they depend on.
 
     key = key_of(entry, variant.name, profile, fresh=False)
-    judged = jobs.hand_in(kept_or_made, key, judge, entry, variant, profile)
+    judged = hand_in(jobs, key, judge, entry, variant, profile)
 
 What is taken from there says since when; what cannot be read is made again.  Of each question one answer is kept, that
 of the latest run.
 """
 
+import functools
 import os
 import pickle
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, takes_verdicts
 from fencepost.proofs.dependencies import hash_of
+from fencepost.proofs.scale.jobs import Jobs
 from fencepost.properties.catalogue import ProtocolEntry, protocols
 
 T = TypeVar("T")
@@ -54,13 +56,31 @@ def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Ke
     return Key(question, depends, fresh or not takes_verdicts())
 
 
+def hand_in(
+    jobs: Jobs, key: Key, make: Callable[..., T], *arguments: Any, travels: bool = True
+) -> Callable[[], Earlier[T]]:
+    """`kept_or_made` as a job.  For jobs that are done elsewhere this process looks up, and keeps, what is asked for:
+    the cache is the user's, and no worker's."""
+    if not jobs.elsewhere:
+        return jobs.hand_in(kept_or_made, key, make, *arguments, travels=travels)
+    found: Earlier[T] | None = _kept(key)
+    if found is not None:
+        return jobs.hand_in(lambda: found, travels=False)
+    made = jobs.hand_in(make, *arguments, travels=travels)
+    return functools.cache(lambda: _keep(key, made()))
+
+
 def kept_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
     """The answer of an earlier run, if it depends on nothing that has changed; else a new one, which is kept."""
-    if key.depends is not None and not key.fresh:
-        found: Earlier[T] | None = _read(key)
-        if found is not None:
-            return found
-    answer = make(*arguments)
+    found: Earlier[T] | None = _kept(key)
+    return _keep(key, make(*arguments)) if found is None else found
+
+
+def _kept(key: Key) -> "Earlier[Any] | None":
+    return None if key.depends is None or key.fresh else _read(key)
+
+
+def _keep(key: Key, answer: T) -> Earlier[T]:
     if key.depends is not None:
         _write(key, answer)
     return Earlier(answer, None)

@@ -4,7 +4,7 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencepost.proofs.earlier import Earlier, kept_or_made, key_of
+from fencepost.proofs.earlier import Earlier, hand_in, key_of
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.judged import covers, run_bounded, run_equal, run_features, run_induction, run_progress
 from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second, title_of
@@ -36,12 +36,12 @@ def hand_in_all(
     bare = replace(entry, variants=(), claims=(), scenarios=())
     keys = [key_of(entry, v.name, profile, *(["cvc5"] if second else []), fresh=fresh) for v in variants]
     return [
-        jobs.hand_in(kept_or_made, key, judge, bare, replace(v), profile, second, travels=_travels(v))
+        hand_in(jobs, key, judge, bare, replace(v), profile, second, travels=travels(v))
         for key, v in zip(keys, variants, strict=True)
     ]
 
 
-def _travels(variant: Variant) -> bool:
+def travels(variant: Variant) -> bool:
     """A protocol that was written into a running program cannot be imported by another process."""
     return variant.properties.__module__ != "__main__"
 

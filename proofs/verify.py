@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.proofs.earlier import Earlier, kept_or_made, key_of
+from fencepost.proofs.earlier import Earlier, hand_in, kept_or_made, key_of
 from fencepost.proofs.engines.judged import contradictions, result
 from fencepost.proofs.replays import histories
 from fencepost.proofs.results import Result, worst
@@ -68,8 +68,8 @@ def plan(
     implementations = [
         (
             v,
-            jobs.hand_in(
-                kept_or_made, key_of(entry, name, v, seed, examples, fresh=fresh),
+            hand_in(
+                jobs, key_of(entry, name, v, seed, examples, fresh=fresh),
                 _agree, name, entry.name, v, seed, examples,
             ),
         )

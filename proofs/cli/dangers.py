@@ -12,7 +12,16 @@ import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROFILE, PROTOCOL, SEED, OutputFile, complete_variant
+from fencepost.proofs.cli.shared.options import (
+    JSON,
+    MASTER,
+    PROFILE,
+    PROTOCOL,
+    SEED,
+    OutputFile,
+    complete_variant,
+    on_spark,
+)  # fmt: skip
 from fencepost.proofs.cli.shared.output import console, duration, read_from
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
@@ -40,9 +49,10 @@ LEGEND = (
 @JSON
 @click.option("--table", type=OutputFile(), metavar="FILE", help="Write what is open as Markdown.")
 @click.option("--anew", is_flag=True, help="Run the engines, also where a run of the same sources is cached.")
+@MASTER
 def dangers(
     name: str | None, promise: str | None, profile: Profile, seed: int, json_file: Path | None, table: Path | None,
-    anew: bool,
+    anew: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Tell against which dangers each engine judges each promise.
 
@@ -62,7 +72,7 @@ def dangers(
             write_json(json_file, cut_short([line.as_dict() for matrix in matrices for line in matrix.lines(promise)]))
 
     with when_interrupted(so_far):
-        for found in _matrices(wanted, profile, seed, anew=anew):
+        for found in _matrices(wanted, profile, seed, anew=anew, master=master):
             matrices.append(found)
     for matrix in matrices:
         _print(matrix, promise)
@@ -106,7 +116,9 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
         raise CatalogueError(f"no promise {promise!r} is asked there; {meant}")
 
 
-def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool) -> "Iterator[Matrix]":
+def _matrices(
+    wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool, master: str | None
+) -> "Iterator[Matrix]":
     from fencepost.proofs.scale.cached import cache, cached
     from fencepost.proofs.scope.matrix import Matrix
 
@@ -117,7 +129,7 @@ def _matrices(wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bo
         again = f"profile {profile}, seed {seed}; --anew runs the engines again"
         before = f"{len(wanted) - len(missing)} of {len(wanted)} protocols as computed before from the same sources"
         console.print(f"{before}, {again}")
-    computed = _computed(missing, profile, seed)
+    computed = _computed(missing, profile, seed, master)
     for told, about in zip(known, abouts, strict=True):
         if told is not None:
             yield from map(Matrix.of_dict, told)
@@ -141,7 +153,7 @@ def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, 
     return (entry.name, plain, entry.implementations, entry.simulators, profile, seed, *tried, live)
 
 
-def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "Iterator[list[Matrix]]":
+def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str | None) -> "Iterator[list[Matrix]]":
     """Runs every engine on these variants, as `verify` does; the matrices of one protocol after another."""
     if not wanted:
         return
@@ -157,7 +169,7 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int) -> "Iterato
     seen: set[str] = set()
     with (
         spinner("dangers", number + sum(map(number_of_replays, entries))) as bar,
-        Jobs(number, done=bar.advance) as jobs,
+        Jobs(number, done=bar.advance, spark=on_spark(master)) as jobs,
     ):
 
         def told(heading: str, result: "Result") -> None:

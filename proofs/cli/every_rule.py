@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import jobs_on
 from fencepost.proofs.cli.shared.output import console, errors, line_of, read_from
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.report import cut_short, write_json, write_text
@@ -18,10 +19,10 @@ if TYPE_CHECKING:  # these import Z3, which `--help` need not wait for
     from fencepost.proofs.necessity.search import Necessity
 
 
-def tell_all(profile: Profile, json_file: Path | None, table: Path | None) -> int:
+def tell_all(profile: Profile, json_file: Path | None, table: Path | None, master: str | None) -> int:
     """Judge every protocol; exit code 1 where a mistake survives without a reason, or a rule has no verdict."""
     from fencepost.proofs.necessity.ledger import Row, Verdicts, rows
-    from fencepost.proofs.necessity.search import necessity, number_of_verdicts
+    from fencepost.proofs.necessity.search import number_of_verdicts, plan
     from fencepost.proofs.necessity.tables import FOLDER, Kept, digest_of, page_of_all
 
     wholes = [whole_of(entry) for name, entry in protocols().items() if name in PROTOCOLS]
@@ -41,11 +42,20 @@ def tell_all(profile: Profile, json_file: Path | None, table: Path | None) -> in
             write_json(json_file, cut_short(_document(every, sources)))
 
     number = sum(number_of_verdicts(entry) for entries in wholes for entry in entries)
-    with when_interrupted(so_far), spinner("necessity of every rule", number) as bar:
-        for entries in wholes:
-            kept, before = Kept.read(FOLDER / f"{entries[0].name}.json"), len(every)
-            for entry in entries:
-                necessity(entry, profile, told=told, earlier=kept)
+    with (
+        when_interrupted(so_far),
+        spinner("necessity of every rule", number) as bar,
+        jobs_on(master, number) as jobs,
+    ):
+        kepts = [Kept.read(FOLDER / f"{entries[0].name}.json") for entries in wholes]
+        plans = [
+            [verdict for entry in entries for verdict in plan(entry, profile, earlier=kept, jobs=jobs)]
+            for entries, kept in zip(wholes, kepts, strict=True)
+        ]
+        for entries, kept, planned in zip(wholes, kepts, plans, strict=True):
+            before = len(every)
+            for verdict in planned:
+                told(verdict())
             mine = every[before:]
             again = sum(found.kept for found in mine)
             console.print(

@@ -11,6 +11,7 @@ from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import (
     BOUND,
     JSON,
+    MASTER,
     PROFILE,
     PROTOCOL,
     SEED,
@@ -29,11 +30,6 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import Generated
 
 SPARK = click.option("--spark/--no-spark", default=None, hidden=True, help="Older names: with, or without, --master.")
-MASTER = click.option(
-    "--master",
-    metavar="URL",
-    help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
-)
 CORES = click.option("--cores", type=click.IntRange(1, 1024), help="How many processes work.  [default: one a core]")
 STEPS = 100
 LARGE = 1_000_000_000

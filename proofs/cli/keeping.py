@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROFILE, PROTOCOL, complete_variant
+from fencepost.proofs.cli.shared.options import JSON, MASTER, PROFILE, PROTOCOL, complete_variant, on_spark
 from fencepost.proofs.cli.shared.output import bound_in_words, console, duration
 from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
@@ -18,7 +18,8 @@ from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntr
 @PROFILE
 @JSON
 @click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")
-def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew: bool) -> int:
+@MASTER
+def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew: bool, master: str | None) -> int:
     """Find, for each promise that holds, a mutation that breaks it.
 
     A promise that nothing could have broken within its bounds says nothing, and `fencepost verify` calls it vacuous.
@@ -41,7 +42,7 @@ def keep(names: tuple[str, ...], profile: Profile, json_file: Path | None, anew:
         if json_file is not None:
             write_json(json_file, cut_short(documents))
 
-    with when_interrupted(so_far), Jobs(len(chosen)) as jobs:
+    with when_interrupted(so_far), Jobs(len(chosen), spark=on_spark(master)) as jobs:
         for (entry, variant), searched in hand_in_searches(jobs, chosen, profile, anew):
             file = file_of(variant)
             if file is None:

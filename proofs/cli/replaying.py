@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cli.histories import CORES, MASTER, SPARK, settings
+from fencepost.proofs.cli.histories import CORES, SPARK, settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, OutputFile
+from fencepost.proofs.cli.shared.options import JSON, MASTER, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import SIGNS, console, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.readings.words import name_in_words

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import (
     BOUND,
     JSON,
+    MASTER,
     PROFILE,
     PROTOCOL,
     OutputFile,
@@ -19,6 +20,7 @@ from fencepost.proofs.cli.shared.options import (
     chosen,
     complete_protocol,
     complete_variant,
+    jobs_on,
     parse_bounds,
     whole,
 )
@@ -251,9 +253,11 @@ def _document(
 @click.option("--sets", is_flag=True, help="Which sets of rules suffice for each proof, and which cut each promise.")
 @click.option("--further", is_flag=True, help="Mistakes of time and of order instead: late, forgotten, once more.")
 @HTML
+@MASTER
 def necessity(
     name: str | None, all_rules: bool, rule: str | None, profile: Profile, json_file: Path | None, table: Path | None,
     kept: Path | None, sets: bool, further: bool, html_file: Path | None,
+    master: str | None,
 ) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
@@ -278,12 +282,11 @@ def necessity(
                                  "the protocol, --rule, --kept, --sets and --further")  # fmt: skip
         from fencepost.proofs.cli.every_rule import tell_all
 
-        return tell_all(profile, json_file, table)
+        return tell_all(profile, json_file, table, master)
     if name is None:
         raise CatalogueError("no protocol is named; name one, such as id-blocks, or say --all")
     from fencepost.proofs.cli.rule_sets import known_sets, tell_sets
-    from fencepost.proofs.necessity.search import Necessity, number_of_verdicts
-    from fencepost.proofs.necessity.search import necessity as run
+    from fencepost.proofs.necessity.search import Necessity, number_of_verdicts, plan
     from fencepost.proofs.necessity.tables import Kept, page
 
     entry = whole(name)
@@ -292,6 +295,9 @@ def necessity(
 
     if further and (sets or table is not None or kept is not None):
         raise CatalogueError("--further judges other mistakes, which no table has; leave out --sets, --table, --kept")
+
+    if sets and master is not None:
+        raise CatalogueError("--sets searches one variant after another in this process; leave out --master")
 
     if sets:
         return tell_sets(whole_of(entry), profile, rule, json_file, table)
@@ -320,9 +326,10 @@ def necessity(
 
     label = f"necessity of {', '.join(e.name for e in entries)}"
     with when_interrupted(so_far):
-        with spinner(label, number) as bar:
-            for each in entries:
-                run(each, profile, rule=rule, told=told, earlier=earlier, further=further)
+        with spinner(label, number) as bar, jobs_on(master, number) as jobs:
+            plans = [plan(each, profile, rule=rule, earlier=earlier, further=further, jobs=jobs) for each in entries]
+            for verdict in chain.from_iterable(plans):
+                told(verdict())
         if rule is not None and not every:
             raise CatalogueError(_nothing_to_judge(entry, rule))
         if html_file is not None:

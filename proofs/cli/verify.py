@@ -6,7 +6,16 @@ from pathlib import Path
 import click
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.interrupts import nothing_yet, when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SECOND, OutputFile, complete_protocol, whole
+from fencepost.proofs.cli.shared.options import (
+    JSON,
+    MASTER,
+    PROTOCOL,
+    SECOND,
+    OutputFile,
+    complete_protocol,
+    on_spark,
+    whole,
+)  # fmt: skip
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, killers_line, read_from, verdict_line
 from fencepost.proofs.cli.shared.progress import Bar, spinner
 from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
@@ -42,9 +51,10 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 )
 @SECOND
 @click.option("--fresh", is_flag=True, help="Compute again what an earlier run has kept, of unchanged protocols too.")
+@MASTER
 def verify(
     names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,
-    sarif: Path | None, second: str | None, fresh: bool,
+    sarif: Path | None, second: str | None, fresh: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
@@ -85,7 +95,7 @@ def verify(
     with (
         when_interrupted(lambda: report(interrupted=True)),
         spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
-        Jobs(number, done=bar.advance) as jobs,
+        Jobs(number, done=bar.advance, spark=on_spark(master)) as jobs,
     ):
         planned = [plan(jobs, entry, profile, seed, second=second is not None, fresh=fresh) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):

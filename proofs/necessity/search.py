@@ -10,6 +10,7 @@ refuted.
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from fencepost.model.language.derived.mutations import Mutation, mutations, shifted
@@ -23,6 +24,8 @@ from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.readings.words import name_in_words, say_trace
 from fencepost.proofs.results import Trace
+from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.variants import travels
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
 
 GLANCE = 200_000
@@ -63,7 +66,8 @@ class Earlier(Protocol):
     """Verdicts of earlier runs."""
 
     def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str: ...
-    def find(self, key: str, spec: Spec) -> Necessity | None: ...
+    def has(self, key: str) -> bool: ...
+    def find(self, key: str, spec: Spec) -> Necessity: ...
     def add(self, key: str, found: Necessity) -> None: ...
 
 
@@ -80,39 +84,91 @@ def necessity(
     ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again.  ``further``: on
     the mutations that are listed on request only, and on nothing else."""
     found = []
-    for verdict in _verdicts(entry, profile, rule, earlier, further):
-        found.append(verdict)
+    for verdict in plan(entry, profile, rule=rule, earlier=earlier, further=further):
+        found.append(verdict())
         if told is not None:
-            told(verdict)
+            told(found[-1])
     return found
 
 
-def _verdicts(
-    entry: ProtocolEntry, profile: Profile, rule: str | None, earlier: Earlier | None, further: bool
-) -> Iterator[Necessity]:
+def plan(
+    entry: ProtocolEntry,
+    profile: Profile,
+    *,
+    rule: str | None = None,
+    earlier: Earlier | None = None,
+    further: bool = False,
+    jobs: Jobs | None = None,
+) -> list[Callable[[], Necessity]]:
+    """What gives each verdict of `necessity`, in their order.  ``jobs``: where those that have to be made are handed
+    in; without, each is made here when it is asked for, and what is proved of one mutant serves the next."""
     known: dict[str, Known] = {}
 
     def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
-        if mutant is None:
-            return show(variant, profile)
-        verdict = judge(variant, mutant, profile, known.setdefault(variant.name, Known()))
-        if verdict.verdict == "survives-bounded" and variant.full is not None:
-            verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
-        reason = entry.survivors.get((mutant.rule, mutant.name))
-        if verdict.verdict == "survives-bounded" and reason is not None:
-            verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
-        return verdict
+        return _judged(entry, variant, mutant, profile, known.setdefault(variant.name, Known()))
 
-    for variant, mutant in _asked(entry, rule, further):
+    def handed_in(jobs: Jobs, variant: Variant, mutant: Mutation | None) -> Callable[[], Necessity]:
+        # Copies, without what was computed of them: terms are equal only within one process.
+        full = () if variant.full is None else (replace(entry.variant(variant.full)),)
+        bare = replace(entry, variants=full, claims=(), scenarios=())
+        named = None if mutant is None else (mutant.rule, mutant.name)
+        made = jobs.hand_in(_by_name, bare, replace(variant), named, profile, further, travels=travels(variant))
+        return lambda: replace(found := made(), spec=_same(entry.variant(found.variant), named, further))
+
+    def asked(variant: Variant, mutant: Mutation | None) -> Callable[[], Necessity]:
+        def make() -> Callable[[], Necessity]:
+            return partial(anew, variant, mutant) if jobs is None else handed_in(jobs, variant, mutant)
+
         if earlier is None:
-            yield anew(variant, mutant)
-            continue
+            return make()
         key = earlier.key(entry, variant, mutant, profile)
-        found = earlier.find(key, variant.spec if mutant is None else mutant.apply())
-        if found is None:
-            found = anew(variant, mutant)
-            earlier.add(key, found)
-        yield found
+        if earlier.has(key):
+            return partial(_kept, earlier, key, variant, mutant)
+        return partial(_added, earlier, key, make())
+
+    return [asked(variant, mutant) for variant, mutant in _asked(entry, rule, further)]
+
+
+def _kept(earlier: Earlier, key: str, variant: Variant, mutant: Mutation | None) -> Necessity:
+    return earlier.find(key, variant.spec if mutant is None else mutant.apply())
+
+
+def _added(earlier: Earlier, key: str, make: Callable[[], Necessity]) -> Necessity:
+    found = make()
+    earlier.add(key, found)
+    return found
+
+
+def _judged(
+    entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile, known: Known
+) -> Necessity:
+    if mutant is None:
+        return show(variant, profile)
+    verdict = judge(variant, mutant, profile, known)
+    if verdict.verdict == "survives-bounded" and variant.full is not None:
+        verdict = _judge_in_full(entry.variant(variant.full), mutant, profile) or verdict
+    reason = entry.survivors.get((mutant.rule, mutant.name))
+    if verdict.verdict == "survives-bounded" and reason is not None:
+        verdict = replace(verdict, evidence=[reason, *verdict.evidence], reason=reason)
+    return verdict
+
+
+def _by_name(
+    entry: ProtocolEntry, variant: Variant, named: tuple[str, str] | None, profile: Profile, further: bool
+) -> Necessity:
+    """`_judged` as a job: of a mutation its name travels."""
+    mutant = None if named is None else _mutation(variant, named, further)
+    return _judged(entry, variant, mutant, profile, Known())
+
+
+def _mutation(variant: Variant, named: tuple[str, str], further: bool) -> Mutation:
+    every = mutations(variant.properties.protocol.spec, further)
+    return next(m for m in every if (m.rule, m.name) == named)
+
+
+def _same(variant: Variant, named: tuple[str, str] | None, further: bool) -> Spec:
+    """The protocol that a verdict is on, in the terms of this process."""
+    return variant.spec if named is None else _mutation(variant, named, further).apply()
 
 
 def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: bool = False) -> int:

@@ -125,10 +125,12 @@ class Kept:
         named = () if mutant is None else (mutant.rule, mutant.name)
         return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
 
-    def find(self, key: str, spec: Spec) -> Necessity | None:
-        row = self.rows.get(key)
-        if row is None:
-            return None
+    def has(self, key: str) -> bool:
+        return key in self.rows
+
+    def find(self, key: str, spec: Spec) -> Necessity:
+        """What is kept under a key that there is."""
+        row = self.rows[key]
         self.used[key] = row
         return Necessity(**{**row, "spec": spec, "kept": True})
 

@@ -1,4 +1,4 @@
-"""Jobs: work that processes of their own do meanwhile, as many at a time as there are cores.
+"""Jobs: work that processes of their own do meanwhile, as many at a time as there are cores, or the workers of Spark.
 
 They are begun in the order in which they are handed in, not in that in which results are asked for, so that no core
 waits for another protocol's last variant, and a process imports and traces everything once only.
@@ -12,10 +12,13 @@ import pickle
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:  # which imports this module
+    from fencepost.proofs.scale.units import SparkSettings
 
 T = TypeVar("T")
 ENDING = 0.3
@@ -33,16 +36,26 @@ class Jobs(AbstractContextManager["Jobs"]):
     """``number``: how many there will be, ``cores``: how many processes at most (all cores by default).
 
     For fewer than two of either no process is begun, and a job is done here when its result is asked for.  ``done`` is
-    called after each, in a thread of this process.
+    called after each, in a thread of this process.  ``spark``: jobs are its tasks instead, if there are any; then
+    SparkUnavailable if it does not start, and from a result if it gives the job up.
     """
 
-    def __init__(self, number: int, cores: int | None = None, done: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, number: int, cores: int | None = None, done: Callable[[], object] = lambda: None,
+        spark: "SparkSettings | None" = None,
+    ) -> None:  # fmt: skip
         self._done = done
+        self.elsewhere = spark is not None
+        """Are jobs done by another user perhaps, whose files are not this one's?"""
         workers = min(cores or cores_here(), number)
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: Executor | None = None
         self._seen = 0
         self._others = set(multiprocessing.active_children())
-        if workers > 1:
+        if spark is not None and number:
+            from fencepost.proofs.scale.spark import Tasks
+
+            self._pool = Tasks(spark, number)
+        elif spark is None and workers > 1:
             # Forking a process whose Arrow or NumPy threads hold locks can hang the child; spawned ones start clean.
             self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _end_with_parent)
 
@@ -65,12 +78,13 @@ class Jobs(AbstractContextManager["Jobs"]):
             return functools.cache(functools.partial(self._here, function, *arguments))
         with _interrupts_held():
             future = self._submitted(self._pool, function, *arguments)
-            self._have_it_look(self._pool)
+            if isinstance(self._pool, ProcessPoolExecutor):
+                self._have_it_look(self._pool)
         future.add_done_callback(lambda _: self._done())
         return functools.partial(_result, future)
 
     @staticmethod
-    def _submitted(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
+    def _submitted(pool: Executor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
         """Also of a pool that a killed process has broken already: its result is that error."""
         try:
             return pool.submit(function, *arguments)

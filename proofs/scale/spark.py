@@ -1,4 +1,4 @@
-"""The one place that speaks to Spark: it starts a session and runs units of work on it.
+"""The one place that speaks to Spark: it starts a session, and runs units of work and jobs on it.
 
 Functions that run in Spark's workers live in other modules: a module is imported anew in each worker, and one that
 starts a session would try to start it there too.
@@ -13,17 +13,22 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cache_folder import NOTHING_KEPT, NOTHING_TAKEN
+from fencepost.proofs.scale.parcels import opened, packed
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
 from pyspark.sql import SparkSession
 
 TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
 UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
 POLL_SECONDS = 0.2
+MOST_TASKS = 512
+"""Jobs that Spark has been asked for at a time, each by a thread here that waits for it."""
 # Given to the virtual machine before it starts: whatever is set on a session comes after a screen of warnings.
 QUIET = """\
 rootLogger.level = error
@@ -85,6 +90,79 @@ def collect(
                 raise
             except Exception as error:  # py4j's own error classes are no part of pyspark's interface
                 raise SparkUnavailable(f"Spark job failed: {_cause(error)}") from error
+
+
+class Tasks(Executor):
+    """Jobs on Spark: each is a task by itself, so that Spark does it again where a worker dies.  Tasks are begun in the
+    order in which they are submitted.  ``most``: how many there will be.
+
+    A result is the job's, or raises its error; `SparkUnavailable` if Spark gives it up.  Also raises that if Spark does
+    not start.
+    """
+
+    def __init__(self, settings: SparkSettings, most: int) -> None:
+        self._open = contextlib.ExitStack()
+        with self._open:
+            folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
+            self._context = self._open.enter_context(session(settings)).sparkContext
+            if not settings.is_local:
+                # Jobs read files beside what they import.  A session knows a file by its name, and has the other one.
+                archive = packed_distribution(folder).rename(folder / f"{folder.name}.zip")
+                self._context.addArchive(f"{archive}#{folder.name}")
+            self._work = _work(None if settings.is_local else folder.name)
+            self._threads = ThreadPoolExecutor(min(most, MOST_TASKS))
+            self._group = f"fencepost-{id(self)}"
+            self._handed_in: list[Future[Any]] = []
+            self._open = self._open.pop_all()
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
+        if named:
+            raise TypeError("jobs have no arguments by name")
+        future = self._threads.submit(self._answer, packed(function, arguments))
+        self._handed_in.append(future)
+        return future
+
+    def _answer(self, call: bytes) -> Any:
+        self._context.setJobGroup(self._group, "jobs", interruptOnCancel=True)
+        try:
+            [answer] = self._context.parallelize([call], 1).map(self._work).collect()
+        except Exception as error:  # py4j's own error classes are no part of pyspark's interface
+            raise SparkUnavailable(f"Spark job failed: {_cause(error)}") from error
+        return opened(answer)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends the session, if it was begun for these jobs; what is under way is given up, unless it is waited for."""
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        if not all(future.done() for future in self._handed_in):
+            self._context.setLogLevel("OFF")  # to stop with tasks under way is a page of errors from each
+            self._context.cancelJobGroup(self._group)
+        self._open.close()
+
+
+def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
+    """What makes a call in a worker, after what is installed there has given way to the fencepost that is ``unpacked``
+    among the executor's files.
+
+    It is pickled by value, as every function within another is: the name of one of a module would have that imported
+    first, from the wrong place.
+    """
+    here = tuple(sys.path)
+    asked = {name: os.environ.get(name, "") for name in (NOTHING_KEPT, NOTHING_TAKEN)}
+
+    def work(call: bytes) -> bytes:
+        if unpacked is not None:
+            from pyspark import SparkFiles
+
+            first = os.path.join(SparkFiles.getRootDirectory(), unpacked)
+            if first not in sys.path:
+                sys.path.insert(0, first)
+        sys.path += [entry for entry in here if entry not in sys.path]
+        os.environ.update(asked)
+        from fencepost.proofs.scale.parcels import done
+
+        return done(call)
+
+    return work
 
 
 def _tasks(units: int, cores: int) -> int:

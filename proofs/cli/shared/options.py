@@ -4,9 +4,9 @@ begins."""
 import os
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.model.language.checks.errors import InputError
@@ -16,6 +16,10 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import PROFILES, CatalogueError, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import add
+
+if TYPE_CHECKING:  # which reads histories, for which `--help` need not wait
+    from fencepost.proofs.scale.jobs import Jobs
+    from fencepost.proofs.scale.units import SparkSettings
 
 
 def import_from_here() -> None:
@@ -73,6 +77,26 @@ BOUND = click.option(
 SEED = click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same result."
 )
+
+MASTER = click.option(
+    "--master",
+    metavar="URL",
+    help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
+)
+
+
+def on_spark(master: str | None) -> "SparkSettings | None":
+    """Spark's settings where a master was named."""
+    from fencepost.proofs.scale.units import SparkSettings
+
+    return None if master is None else SparkSettings(master)
+
+
+def jobs_on(master: str | None, number: int) -> "AbstractContextManager[Jobs | None]":
+    """So many jobs on Spark where a master was named; None for work that is done in this process."""
+    from fencepost.proofs.scale.jobs import Jobs
+
+    return nullcontext() if master is None else Jobs(number, spark=on_spark(master))
 
 
 def _is_there(_: click.Context, __: click.Parameter, solver: str | None) -> str | None:

@@ -65,6 +65,7 @@ REFUSALS = [
         ["record", "--protocol", "transactions", *map(str, NODES), "--topic", "nosuch", "--out", "never"],
         "holds no partition of topic 'nosuch' that is recorded; topics that these hold and could be meant: fencepost-",
     ),
+    (["necessity", "id-blocks", "--sets", "--master", "local[2]"], "in this process; leave out --master"),
     (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; of those of id-blocks that necessity"),
     (["necessity", "id-blocks", "--rule", "rule730.10"], "did you mean 730.10"),
     (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
@@ -231,6 +232,17 @@ def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monke
         assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
         assert "leave out --master (--no-spark)" in line
     assert fencepost(*words, "--master", "local[2]", "--no-spark", "--cores", 1).code == 0
+
+
+@pytest.mark.parametrize("words", [("verify", "id-blocks"), ("necessity", "id-blocks"), ("keep", KRAFT)], ids=" ".join)
+def test_searches_on_a_spark_that_does_not_start(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said in a line, before anything is searched."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("FENCEPOST_FRESH", "1")
+    assert "Spark needs Java 17 or newer" in refused(*words, "--master", "spark://127.0.0.1:1")
 
 
 def test_numba_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.earlier import Earlier, Key, hand_in
 from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.scale.spark import session
+from fencepost.proofs.scale.units import SparkSettings
 
 
 def sum_of(numbers: list[int]) -> int:
@@ -45,6 +49,54 @@ def test_only_what_travels_leaves_this_process() -> None:
     with Jobs(2, 2) as jobs:
         assert jobs.hand_in(process_id, 0)() != os.getpid()
         assert jobs.hand_in(process_id, 0, travels=False)() == os.getpid()
+
+
+class Odd(Exception):
+    """Which cannot be made again from what it is pickled as."""
+
+    def __init__(self, one: int, other: int) -> None:
+        super().__init__(f"{one} is not {other}")
+
+
+def refuse_oddly(number: int) -> int:
+    raise Odd(number, number + 1)
+
+
+def refuse_input(number: int) -> int:
+    raise InputError(f"line {number} is no line")
+
+
+def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order asked, errors of their kinds with where they were raised, and what does not travel is done here;
+    answers of earlier runs are looked up and kept by the process that asks."""
+    told = list[int]()
+    monkeypatch.setattr("fencepost.proofs.earlier.cache_folder", lambda: tmp_path)
+    settings = SparkSettings("local[2]")
+    with session(settings) as spark, Jobs(8, 1, lambda: told.append(1), settings) as jobs:
+        answers = [jobs.hand_in(sum_of, [n, n]) for n in range(20)]
+        assert jobs.hand_in(process_id, 0)() not in (os.getpid(), jobs.hand_in(process_id, 0, travels=False)())
+        assert jobs.hand_in(lambda values: sum(values()), lambda: [1, 2, 3])() == 6
+        assert [answer() for answer in reversed(answers)] == [2 * n for n in reversed(range(20))]
+        with pytest.raises(ValueError, match=r"^7 is refused") as refused:
+            jobs.hand_in(refuse, 7)()
+        assert "in refuse" in refused.value.__notes__[0]
+        with pytest.raises(InputError, match=r"^line 3 is no line"):
+            jobs.hand_in(refuse_input, 3)()
+        with pytest.raises(RuntimeError, match=r"^Odd: 1 is not 2"):
+            jobs.hand_in(refuse_oddly, 1)()
+        key = Key("q", "a", fresh=False)
+        asked = hand_in(jobs, key, process_id, 0)
+        assert asked() is asked() and asked().when is None and asked().answer != os.getpid()
+        again: Earlier[int] = hand_in(jobs, key, process_id, 0)()
+        assert (again.answer, again.when is None) == (asked().answer, False)
+        assert len(told) == 28
+        with pytest.raises(KeyboardInterrupt), Jobs(8, spark=settings) as given_up:
+            lost = given_up.hand_in(time.sleep, 300)
+            time.sleep(1)
+            raise KeyboardInterrupt
+        with pytest.raises(InputError, match="Spark job failed"):
+            lost()
+        assert spark.sparkContext.parallelize([1], 1).count() == 1, "it ends the jobs, and no session of another"
 
 
 def test_a_killed_process_is_an_error_and_no_wait_for_ever() -> None:
