@@ -225,7 +225,7 @@ def missing_java() -> str | None:
 
 def _require_java() -> None:
     if place := missing_java():
-        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or leave out --master (--no-spark)")
+        raise SparkUnavailable(f"Spark needs Java 17 or newer: {place}; install it, or leave out --master")
 
 
 @contextlib.contextmanager

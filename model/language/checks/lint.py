@@ -9,7 +9,7 @@ alike.
 import ast
 import builtins
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType
 from typing import Any
 
@@ -36,6 +36,11 @@ _BANNED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("an `async def`, so that the body never runs,", "write `def`"),
     ast.Await: ("an `await`", "a rule is one step; write two actions"),
 }
+
+_LOOKED_AT = (
+    *_BANNED, ast.UnaryOp, ast.Compare, ast.For, ast.AsyncFor, ast.comprehension, ast.Call, ast.Expr
+)  # fmt: skip
+"""Kinds of nodes that a check is about; most of a tree are others."""
 
 _BUILTINS = {
     "min": "use when(a < b, a, b)", "max": "use when(a < b, b, a)", "abs": "use when(a < b, b - a, a - b)",
@@ -71,7 +76,10 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
     seen.add(function.__code__)
     scope = _scope(function)
     for tree in trees_of(function):
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if not isinstance(node, _LOOKED_AT):
+                continue
             found = _banned(node) or _decided(node, scope) or _thrown_away(node, scope, helpers)
             if found is not None:
                 where = (
@@ -79,7 +87,7 @@ def _check(function: Callable[..., Any], helpers: Mapping[str, Callable[..., Any
                     node.iter.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", tree.lineno),
                 )
                 raise mistake(f"{found[0]} in a rule", found[1], where)
-        for named in _named(function, tree, scope):
+        for named in _named(function, nodes, scope):
             _check(named, helpers, seen)
 
 
@@ -95,10 +103,12 @@ def _scope(function: Callable[..., Any]) -> dict[str, Any]:
     return {name: value for name, value in names.items() if name not in function.__code__.co_varnames}
 
 
-def _named(function: Callable[..., Any], tree: Function, scope: Mapping[str, Any]) -> Iterator[Callable[..., Any]]:
+def _named(
+    function: Callable[..., Any], nodes: Iterable[ast.AST], scope: Mapping[str, Any]
+) -> Iterator[Callable[..., Any]]:
     """The functions of the same package that this one calls or hands on, the language's own left out."""
     package = function.__module__.split(".", maxsplit=1)[0]
-    for node in ast.walk(tree):
+    for node in nodes:
         value = None
         match node:
             case ast.Name(id=name):
