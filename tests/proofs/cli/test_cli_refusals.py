@@ -230,7 +230,7 @@ def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monke
     for asked in (("--master", "local[2]"), ("--spark",)):
         line = refused(*words, *asked)
         assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
-        assert "leave out --master (--no-spark)" in line
+        assert "leave out --master" in line
     assert fencepost(*words, "--master", "local[2]", "--no-spark", "--cores", 1).code == 0
 
 
