@@ -6,6 +6,7 @@ writes ``speed.json`` and ``speed.md``.  What a benchmark puts into its ``extra_
 """
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: di
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
-    kept = of_interest(output_json)
+    kept = of_interest(output_json, shlex.join(["pytest", *config.invocation_params.args]))
     output_json.clear()
     output_json.update(kept)
     report: Path = config.getoption("benchmark_json")

@@ -35,12 +35,14 @@ def test_the_kept_document_is_of_the_kept_report() -> None:
 def test_a_row_for_each_benchmark() -> None:
     """Under what its file says; without a cluster's rows nothing is said of a hundred executors."""
     kept = of_interest(
-        report(bench("test_scaling", "test_b", 12.5, events=1_000_000), bench("test_scaling", "test_a", 0.01))
+        report(bench("test_scaling", "test_b", 12.5, events=1_000_000), bench("test_scaling", "test_a", 0.01)),
+        "pytest some",
     )
     text = document(kept)
     assert "## What more cores give a replay" in text
     assert text.index("| `test_a` | 0.0100 |  |") < text.index("| `test_b` | 12.50 | events: 1,000,000 |")
     assert "2026-01-02, commit 012345678, on A with 2 cores" in text and "executors" not in text
+    assert "Made by `pytest some`." in text
     assert "data" not in json.dumps(kept)
 
 
@@ -54,7 +56,7 @@ def test_a_hundred_executors() -> None:
     made = bench("test_scaling", "test_replay_on[cluster-2]", 11)
     made["extra_info"] = cluster
     driver = bench("test_scaling", "test_what_a_piece_costs_the_driver", 20, microseconds_of_a_piece=1000)
-    text = document(of_interest(report(made, driver)))
+    text = document(of_interest(report(made, driver), "pytest"))
     assert "| 1,000,000,000 | 20.0 | 1.0 | 21.0 | 47,619,048 |" in text
     assert "5.0 bytes an event, so that executors at that rate read 0.25 GB/s" in text
     assert "The driver is what limits from 2,000 executors on" in text

@@ -6,17 +6,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-COMMAND = 'pytest -n 0 -m "nightly or not nightly" tests/benchmarks --benchmark-json proofs/verdicts/speed.json'
 EXECUTORS = 100
 SIZES = (10**9, 10**10, 10**11)
 
 
-def of_interest(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a report: no list of every round, and of the processor what the tables name."""
+def of_interest(report: Mapping[str, Any], command: str) -> dict[str, Any]:
+    """What is kept of a report, which that command made: no list of every round, and of the processor what the tables
+    name."""
     machine = report["machine_info"]
     cpu = machine.get("cpu", {})
     wide = sorted(flag for flag in cpu.get("flags", ()) if flag in ("avx2", "avx512f"))
     return {
+        "command": command,
         "datetime": report["datetime"],
         "commit": report["commit_info"].get("id", ""),
         "dirty": bool(report["commit_info"].get("dirty")),
@@ -43,7 +44,7 @@ def document(kept: Mapping[str, Any]) -> str:
     lines = [
         "# Speed",
         "",
-        f"Made by `{COMMAND}`.",
+        f"Made by `{kept['command']}`.",
         "",
         f"{kept['datetime'][:10]}, commit {tree}, on {machine['processor']} with {machine['cores']} cores"
         f" ({', '.join(machine['vectors']) or 'neither AVX2 nor AVX-512'}), {machine['memory_gb']} GB,"
