@@ -33,6 +33,7 @@ from uuid import uuid4
 from fencepost.proofs.scale.collecting import seldom_collected
 from fencepost.proofs.scale.estimates import require_affordable
 from fencepost.proofs.scale.jobs import cores_here
+from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest
 from fencepost.properties.history.claiming import claimed
@@ -42,9 +43,6 @@ from fencepost.properties.history.pieces import Rows, columns_of, parts_of
 from fencepost.properties.history.sets import HistorySet
 from fencepost.properties.history.writer import ROWS_PER_GROUP
 from fencepost.properties.registry import PROTOCOLS, default
-
-_ODD = 0x9E3779B97F4A7C15
-_MASK = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -259,14 +257,6 @@ def require_possible(
 
     place = Location.of(directory)
     require_affordable(once, config, histories, cores_here(), place.path if place.is_local else None)
-
-
-def seed_of(base: int, history: int) -> int:
-    """The seed of one history: 64 bits, distinct for distinct histories of one base seed (splitmix64 is one-to-one)."""
-    mixed = (base + (history + 1) * _ODD) & _MASK
-    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-    return mixed ^ (mixed >> 31)
 
 
 def write_unit(unit: Unit, recipe: Recipe) -> Written:

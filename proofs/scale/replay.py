@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from fencepost.proofs.scale.estimates import events_held
 from fencepost.proofs.scale.memory import keep_freed_memory
-from fencepost.proofs.scale.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
-from fencepost.proofs.scale.rekey import rekey as rekeyed
+from fencepost.proofs.scale.rekeying.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
+from fencepost.proofs.scale.rekeying.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece

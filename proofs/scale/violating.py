@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.proofs.scale.estimates import events_held
-from fencepost.proofs.scale.rekey import Limits, Outcome, places, rekey, too_large
+from fencepost.proofs.scale.rekeying.rekey import Limits, Outcome, places, rekey, too_large
 from fencepost.proofs.scale.replay import Excuses, Kernel, Undecided
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece

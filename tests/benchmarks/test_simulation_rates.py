@@ -21,11 +21,11 @@ from fencepost.proofs.scale.generate import (
     Dataset,
     Recipe,
     Unit,
-    seed_of,
     simulator_named,
     vocabularies_of,
     write_unit,
 )
+from fencepost.proofs.scale.mixing import seed_of
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history.location import Location
 from fencepost.properties.registry import folder
@@ -50,7 +50,8 @@ MOST = {
     "source-offsets/merged-view": 20,
     "end-to-end/whole": 20,
 }
-"""By simulator: so many times what emission costs, at most."""
+"""By simulator: so many times what emission costs, at most: about half as much again as was measured on 2026-11-26 (see
+`proofs/verdicts/speed.md`), and for the whole system twice."""
 
 CALLS: dict[int, dict[str, list[Any]]] = {}
 """Of the histories of one simulator, by seed and protocol: what the event log was called with."""

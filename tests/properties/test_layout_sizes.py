@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fencepost.proofs.scale.generate import seed_of, simulator_named
+from fencepost.proofs.scale.generate import simulator_named
+from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.catalogue import find
 from fencepost.properties.conforming import CONFORMING

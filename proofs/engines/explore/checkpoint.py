@@ -141,7 +141,7 @@ def _shape(roots: Sequence[Node]) -> list[object]:
 @cache
 def _code() -> str:
     """The text of this engine, and NumPy's release, as one hash."""
-    texts = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    texts = [path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))]
     return hashlib.sha256(b"\0".join([np.__version__.encode(), *texts])).hexdigest()
 
 

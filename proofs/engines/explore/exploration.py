@@ -164,7 +164,7 @@ def _engine(name: str) -> type[Search]:
     if name in ("numpy", "auto"):
         return Search
     if name == "numba":
-        from fencepost.proofs.engines.explore.compiled import CompiledSearch
+        from fencepost.proofs.engines.explore.compiled_search.compiled import CompiledSearch
 
         return CompiledSearch
     raise ValueError(f"engine {name!r} is unknown; use 'numpy', 'numba' or 'auto'")
@@ -182,7 +182,12 @@ class _Handing:
         """The search to go on with, after levels of these sizes."""
         if self._next is None or sum(sizes) < self._next or sizes[-1] < sizes[-2]:
             return search
-        from fencepost.proofs.engines.explore.compiled import CompiledSearch, effort, is_possible, was_compiled
+        from fencepost.proofs.engines.explore.compiled_search.compiled import (
+            CompiledSearch,
+            effort,
+            is_possible,
+            was_compiled,
+        )
 
         began, self._next = time.perf_counter(), None
         if is_possible(search.kernels):

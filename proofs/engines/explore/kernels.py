@@ -8,9 +8,9 @@ from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore.emit import compile_source, conditions
 from fencepost.proofs.engines.explore.judging import Broken, Judge, Judging
 from fencepost.proofs.engines.explore.packing import Words, pack_fields
-from fencepost.proofs.engines.explore.partial_order import PartialOrder
+from fencepost.proofs.engines.explore.reductions.partial_order import PartialOrder
+from fencepost.proofs.engines.explore.reductions.symmetry import Symmetry
 from fencepost.proofs.engines.explore.successors import emit_check, emit_expand
-from fencepost.proofs.engines.explore.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node
 from numpy.typing import NDArray
 

@@ -9,26 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from fencepost.proofs.scale.from_model.emission import Kernels, dtype_of
+from fencepost.proofs.scale.mixing import mixed, seeds_of
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS, Vocabulary
 
-_ODD, _STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
-_A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_STEP = np.uint64(0xD1342543DE82EF95)
 _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
-
-
-def mixed(x: np.ndarray) -> np.ndarray:
-    """The finalizer of splitmix64, which is one-to-one."""
-    x = (x ^ (x >> np.uint64(30))) * _A
-    x = (x ^ (x >> np.uint64(27))) * _B
-    found: np.ndarray = x ^ (x >> np.uint64(31))
-    return found
-
-
-def streams(seed: int, first: int, count: int) -> np.ndarray:
-    """What the draws of each of these histories begin with."""
-    numbers = np.arange(first + 1, first + 1 + count, dtype=np.uint64)
-    return mixed(np.uint64(seed % 2**64) + numbers * _ODD)
 
 
 def drawn(stream: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +98,7 @@ def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: 
     broken = np.zeros((len(names), count), bool)
     taken = np.zeros(len(kernels.steps), np.int64)
     rows, choice = Rows(count), _Choice(kernels, count)
-    stream = streams(seed, first, count)
+    stream = seeds_of(seed, first, count)
     made_steps = 0
     for step in range(steps):
         kernels.choose(fields, choice.enabled, broken)

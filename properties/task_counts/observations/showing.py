@@ -139,7 +139,7 @@ def _config(bounds):
 
 
 def _showing(mode, rows):
-    """A late fence is one that nobody is told of."""
+    """No event tells of a late fence."""
     return Showing(mode, rows, never=("fence_late",), config=_config)
 
 

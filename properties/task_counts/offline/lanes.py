@@ -200,7 +200,7 @@ RAISED = (*_RAISES, Kind.transaction_refused)
 
 def certain(e: Events, rows: Sequence[int]) -> Iterator[int]:
     """Of the rows of one history that are of the kinds in `RAISED`, those at which a producer is refused that was
-    fenced in somebody's sight, or could have been by nobody else.
+    seen to be fenced, or could only have been fenced by one that is seen.
 
     A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have been
     given: the next one seen then is not the next one.

@@ -233,7 +233,7 @@ ONLY = {"send": _is_first, "refuse_end": _is_quiet}
 
 def _showing(mode, rows, only=ONLY, config=_config, **more):
     """What a producer has sent it does not send again, and a late copy of its first request is in no request's place.
-    Of a fence that is under way nobody hears in histories."""
+    Histories have no event for a fence that is under way."""
     return Showing(
         mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
     )  # fmt: skip

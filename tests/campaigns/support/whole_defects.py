@@ -18,7 +18,7 @@ from typing import Any
 from checked_out import ROOT
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.proofs.necessity.search import all_broken
-from fencepost.proofs.scale.generate import seed_of
+from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.scale.replay import without_excused
 from fencepost.proofs.traces.predicted import predicted_of
 from fencepost.properties.catalogue import protocols

@@ -264,7 +264,7 @@ ERRORS_OF_INPUT = (
     "fencepost.properties.catalogue:CatalogueError",
     "fencepost.properties.history:HistoryError",
     "fencepost.proofs.engines.explore:TooManySteps",
-    "fencepost.proofs.engines.explore.loaded:NotInstalled",
+    "fencepost.proofs.engines.explore.compiled_search.loaded:NotInstalled",
     "fencepost.proofs.readings.ground:BoundsError",
     "fencepost.proofs.recording.errors:RecordingError",
     "fencepost.proofs.scale.spark:SparkUnavailable",

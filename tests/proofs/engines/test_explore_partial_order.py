@@ -1,5 +1,5 @@
 """Partial order: fewer states, and the same verdicts in as many steps; each rule of the sets that leave steps out is
-needed, and each statement on which they rest is true of states that nobody chose."""
+needed, and each statement on which they rest is true of arbitrary states."""
 
 import json
 import random
@@ -16,9 +16,10 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.explore import Exploration, explore, graph, partial_order, sets
-from fencepost.proofs.engines.explore.interference import Interference
-from fencepost.proofs.engines.explore.partial_order import PartialOrder
+from fencepost.proofs.engines.explore import Exploration, explore, graph, sets
+from fencepost.proofs.engines.explore.reductions import partial_order
+from fencepost.proofs.engines.explore.reductions.interference import Interference
+from fencepost.proofs.engines.explore.reductions.partial_order import PartialOrder
 from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import Ground, Instance, Node, evaluate, ground
 from fencepost.properties.catalogue import Variant, bounds_of, find, protocols

@@ -9,7 +9,8 @@ from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs import kept_code
-from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, loaded, search
+from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, search
+from fencepost.proofs.engines.explore.compiled_search import compiled, loaded, seen
 from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
@@ -53,8 +54,7 @@ def test_engines_agree_on_states_of_any_length(layout: str, monkeypatch: pytest.
 @pytest.mark.parametrize("threads", [1, 3])
 def test_small_buffers_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filled and emptied several times within a level; by three threads, which do not share the segments evenly."""
-    seen = pytest.importorskip("fencepost.proofs.engines.explore.seen")
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    pytest.importorskip("numba", reason="needs the extra fast")
     for module, name, value in (
         (seen, "ROOM", 1),
         (seen, "SMALL", 64),
@@ -76,7 +76,7 @@ def test_one_engine_goes_on_for_the_other(
 ) -> None:
     """From some level on the compiled one, with the same states, counts and traces: later where there is more to
     compile, and not where it is not there."""
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    pytest.importorskip("numba", reason="needs the extra fast")
     monkeypatch.setattr(exploration, "READY_FROM", 500)
     monkeypatch.setattr(exploration, "COMPILED_FROM", 2000)
     monkeypatch.setattr(compiled, "was_compiled", lambda kernels: known)
@@ -94,7 +94,6 @@ def test_one_engine_goes_on_for_the_other(
 
 def test_what_takes_long_to_compile_waits() -> None:
     """A refinement's conditions are many times as much to compile as the yardstick."""
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
     variant = find("transactions/v2")[1]
     assert variant is not None
     efforts = [
@@ -109,7 +108,7 @@ def test_what_takes_long_to_compile_waits() -> None:
 
 def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the file that numba keeps in the cache."""
-    compiled = pytest.importorskip("fencepost.proofs.engines.explore.compiled", reason="needs the extra fast")
+    pytest.importorskip("numba", reason="needs the extra fast")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
     assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from fencepost.proofs.engines.explore.hashed import PARTS, emit_put, emit_table
+from fencepost.proofs.engines.explore.compiled_search.hashed import PARTS, emit_put, emit_table
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.search import OutOfMemory
 
 pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
-from fencepost.proofs.engines.explore import loaded, seen
+from fencepost.proofs.engines.explore.compiled_search import loaded, seen
 
 
 def one_by_one(task: object, items: object) -> list[object]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import fencepost
-from fencepost.proofs.scale.rekey import FOLLOWED
+from fencepost.proofs.scale.rekeying.rekey import FOLLOWED
+from fencepost.proofs.scale.rekeying.scratch import scratch
 from fencepost.proofs.scale.replay import ReplayReport, replay
-from fencepost.proofs.scale.scratch import scratch
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.scale.violating import violating_rows
@@ -261,7 +261,7 @@ def test_nothing_is_left_behind(place: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert list((place / "meanwhile").rglob("rows-*"))
             raise error
 
-        monkeypatch.setattr("fencepost.proofs.scale.rekey._tasks", break_off)
+        monkeypatch.setattr("fencepost.proofs.scale.rekeying.rekey._tasks", break_off)
         with pytest.raises(type(error)):
             replay(cut, cores=1, rekey=LIMIT, scratch=meanwhile)
         assert list((place / "meanwhile").iterdir()) == []
@@ -347,7 +347,7 @@ def test_too_many_values_that_hold_events_together(place: Path, monkeypatch: pyt
     """Where they do not fit into a worker what they hold together is unknown, and told so; the rest is decided."""
     cut = write_cut(place / "cut", "transactions", planted("transactions", 10))
     before = replay(cut, cores=1, rekey=LIMIT)
-    monkeypatch.setattr("fencepost.proofs.scale.rekey.NODES", 0)
+    monkeypatch.setattr("fencepost.proofs.scale.rekeying.rekey.NODES", 0)
     report = replay(cut, cores=1, rekey=LIMIT)
     assert "values of record or txn hold events together" in report.unknown["aborts_unread"]
     linked = {n for n, i in properties_of("transactions").properties.items() if len(spread_of(i).links) > 1}

@@ -1,7 +1,8 @@
 """Thousands of simulated histories of every variant that can be simulated: the nightly part of the kept campaign."""
 
 import pytest
-from fencepost.proofs.scale.generate import seed_of, simulator_named
+from fencepost.proofs.scale.generate import simulator_named
+from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.catalogue import find
 from fencepost.properties.history import VOCABULARIES

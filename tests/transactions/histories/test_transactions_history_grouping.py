@@ -48,7 +48,7 @@ def test_numbers_are_equal_and_ordered_like_the_values(rows: list[tuple[int, int
     lambda place: 0 * place, lambda place: 1000 * (place % 2), lambda place: place * 10**6, lambda place: place * 2**50,
 ])  # fmt: skip
 def test_the_four_ways_of_numbering(shift: Callable[[np.ndarray], np.ndarray]) -> None:
-    """By one range for all histories, without what nobody has in it, by a range for each, and by rank: the numbers
+    """By one range for all histories, without what no row has in it, by a range for each, and by rank: the numbers
     order rows alike."""
     rng = np.random.default_rng(5)
     place = np.sort(rng.integers(0, 50, 5000))

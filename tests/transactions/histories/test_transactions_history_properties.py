@@ -290,7 +290,7 @@ class FencedOnce(Story):
 
 
 def test_a_fence_of_one_epoch() -> None:
-    """What of Kafka 4.0.0 would be an abort that nobody asked for is a fence of 4.3; a commit still is to be asked."""
+    """What of Kafka 4.0.0 would be an abort without a request is a fence of 4.3; a commit still is to be asked."""
     story = FencedOnce()
     fenced_amid(story)
     assert violated(story) == violated(story, release="4.0") == {"prepared_as_asked": 2}

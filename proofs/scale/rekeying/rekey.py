@@ -18,8 +18,18 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.scale.scratch import scratch
-from fencepost.proofs.scale.shuffle import Dealt, Plan, Read, Route, bring_together, deal, gathered, sizes, tied
+from fencepost.proofs.scale.rekeying.scratch import scratch
+from fencepost.proofs.scale.rekeying.shuffle import (
+    Dealt,
+    Plan,
+    Read,
+    Route,
+    bring_together,
+    deal,
+    gathered,
+    sizes,
+    tied,
+)
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece
 from fencepost.properties.history.checking import Finding, Violation

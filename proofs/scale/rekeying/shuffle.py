@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from fencepost.proofs.scale.linking import connected, hashed, held_together, joins, nodes_of
+from fencepost.proofs.scale.rekeying.linking import connected, hashed, held_together, joins, nodes_of
 from fencepost.properties.history import HistoryError, Piece
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.pieces import starts_of

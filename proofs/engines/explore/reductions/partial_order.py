@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.engines.explore.emit import conditions
-from fencepost.proofs.engines.explore.interference import Interference
 from fencepost.proofs.engines.explore.packing import Packing, Words
+from fencepost.proofs.engines.explore.reductions.interference import Interference
 from fencepost.proofs.readings.ground import Ground, Node
 from numpy.typing import NDArray
 

@@ -13,14 +13,15 @@ from functools import partial
 
 import numpy as np
 from fencepost.proofs import kept_code
-from fencepost.proofs.engines.explore import loaded, sets
+from fencepost.proofs.engines.explore import sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
-from fencepost.proofs.engines.explore.hashed import emit_put, emit_table
+from fencepost.proofs.engines.explore.compiled_search import loaded
+from fencepost.proofs.engines.explore.compiled_search.hashed import emit_put, emit_table
+from fencepost.proofs.engines.explore.compiled_search.scalar import emit_scalar, most_made
+from fencepost.proofs.engines.explore.compiled_search.seen import Seen
 from fencepost.proofs.engines.explore.kernels import Kernels
 from fencepost.proofs.engines.explore.packing import Words
-from fencepost.proofs.engines.explore.scalar import emit_scalar, most_made
 from fencepost.proofs.engines.explore.search import SMALL, Found, OutOfMemory, Search
-from fencepost.proofs.engines.explore.seen import Seen
 from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 

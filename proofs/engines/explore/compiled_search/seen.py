@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.engines.explore.hashed import LARGEST_LOAD, PARTS, RECENT_BITS, SEGMENTS
+from fencepost.proofs.engines.explore.compiled_search.hashed import LARGEST_LOAD, PARTS, RECENT_BITS, SEGMENTS
 from fencepost.proofs.engines.explore.packing import Words
 from fencepost.proofs.engines.explore.search import SMALL, OutOfMemory
 from numpy.typing import NDArray

@@ -8,6 +8,7 @@ two that get the same by chance stay together, which is harmless.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from fencepost.proofs.scale.mixing import ODD, mixed
 from fencepost.properties.history.spreading import Link
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
@@ -15,21 +16,16 @@ from scipy.sparse.csgraph import connected_components
 FREE = np.uint64(0x5DEECE66D)
 
 
-def mixed(seed: np.ndarray | np.uint64, values: np.ndarray) -> np.ndarray:
-    """Eight bytes that depend on all bits of the seed and the value (splitmix64)."""
-    z = (seed ^ values.astype(np.int64).view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixture: np.ndarray = z ^ (z >> np.uint64(31))
-    return mixture
-
-
 def hashed(columns: Mapping[str, np.ndarray], names: Sequence[str], seed: np.uint64 = FREE) -> np.ndarray:
     """Eight bytes for each row, the same for rows that are equal in the history and these columns."""
-    found = mixed(seed, columns["history"])
+    found = _with(seed, columns["history"])
     for name in names:
-        found = mixed(found, columns[name])
+        found = _with(found, columns[name])
     return found
+
+
+def _with(seed: np.ndarray | np.uint64, values: np.ndarray) -> np.ndarray:
+    return mixed((seed ^ values.astype(np.int64).view(np.uint64)) + ODD)
 
 
 def nodes_of(columns: Mapping[str, np.ndarray], links: Sequence[Link]) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,10 @@ since of a signed index numba asks first whether it counts from the end.
 
 from collections.abc import Mapping, Sequence
 
+from fencepost.proofs.engines.explore.compiled_search.hashed import PARTS, columns_of, signed, words_of
 from fencepost.proofs.engines.explore.emit import function
-from fencepost.proofs.engines.explore.hashed import PARTS, columns_of, signed, words_of
 from fencepost.proofs.engines.explore.packing import Cell, Packing
-from fencepost.proofs.engines.explore.symmetry import Symmetry
+from fencepost.proofs.engines.explore.reductions.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below
 
 MADE = 1024
