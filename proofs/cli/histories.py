@@ -1,4 +1,4 @@
-"""``generate``: histories made by simulation."""
+"""``generate``: histories of a simulation, or of a model's runs."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -111,7 +111,7 @@ def generate(
     steps: int | None, changes: tuple[str, ...], profile: Profile, spark: bool | None, master: str | None,
     cores: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
-    """Simulate histories into a directory.
+    """Make histories, simulated or of a model, in a directory.
 
     As many processes as there are cores write the Parquet files, Spark's workers where --master names one, and a
     manifest says what they hold; the same seed gives the same histories however they are made.
