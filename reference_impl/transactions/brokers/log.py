@@ -209,9 +209,12 @@ class PartitionLog:
     def ends_verification(self, batch: Batch) -> bool:
         """Whether an answer still under way is void from now on: after every record or marker of a transaction.
 
-        Also after the second copy of a v2 marker, which takes the guard from the transaction that has just begun.
+        But for a v2 marker of the epoch that is asked about: it ends the transaction before, and the question is about
+        the one after it. (KAFKA-18654, UnifiedLog.updateProducers: in 4.0.0 and since)
         """
-        return batch.is_transactional
+        question = self.verifying.get(batch.producer_id)
+        of_next = question is not None and batch.marker >= 0 and batch.producer_epoch == question.epoch
+        return batch.is_transactional and not (self.env.config.is_v2 and of_next)
 
     # What is written
 

@@ -199,11 +199,9 @@ def newer_marker(bench, epoch, coordinator_epoch):
     return Batch(len(bench.log().batches), 0, epoch, -1, -1, True, 0, 0, 0, coordinator_epoch)
 
 
-def test_second_copy_of_a_v2_marker_voids_the_next_question():
-    """txn.15: a marker's late copy is accepted as a retry, and takes the guard of the transaction that has just begun.
-
-    As shipped: its producer, though nobody else uses its id, is told INVALID_TXN_STATE.
-    """
+def test_second_copy_of_a_v2_marker_leaves_the_next_question_open():
+    """txn.15: a marker's late copy is accepted as a retry; its epoch is that of the transaction that has just begun,
+    whose record waits for the coordinator's answer (KAFKA-18654)."""
     bench = Bench(V2)
     bench.init()
     bench.produce(0, 0)
@@ -213,4 +211,16 @@ def test_second_copy_of_a_v2_marker_voids_the_next_question():
     bench.send("marker", "partition-0", WriteTxnMarkersRequest(0, 1, True, 0, 0, 2))
     bench.settle()
     assert not bench.events("marker_refused")
+    assert bench.answers[number].error_code == E.NONE
+
+
+def test_marker_of_another_epoch_voids_the_question():
+    """txn.15: whatever the version, the transaction that was asked about is over with it."""
+    bench = Bench(V2)
+    bench.init()
+    number = bench.send("produce", "partition-0", ProduceRequest(0, 0, 0, 0, 0, 1))
+    bench.flow("produce")
+    bench.send("marker", "partition-0", WriteTxnMarkersRequest(0, 1, True, 0, 0, 2))
+    bench.settle()
     assert bench.answers[number].error_code == E.INVALID_TXN_STATE
+    assert not bench.log().verifying
