@@ -15,7 +15,7 @@ import gc
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -80,7 +80,7 @@ def retold_columns(
     """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
     and why a history is not followed to its end, by its number.  An event of no kind that there is stays what it is."""
     kinds = {int(kind): name for name, kind in vocabulary.codes.items()}
-    made = _event_of(vocabulary)._make  # type: ignore[attr-defined]
+    made = partial(tuple.__new__, _event_of(vocabulary))  # type: ignore[arg-type]  # `_make`, in half the time
     lists = [columns[name].tolist() for name in vocabulary.names]
     said = [kinds.get(kind) for kind in columns["kind"].tolist()]
     places, rows, undecided = list[int](), list[Row](), dict[int, str]()

@@ -20,7 +20,7 @@ them, but for these:
   commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from fencepost.properties.agreement import Beyond
@@ -68,8 +68,10 @@ class Applications:
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
+        tellers: dict[str, Callable[[Any], Iterable[Row]] | None] = {}
         for place, event in enumerate(events):
-            if event.kind == "consumed":
+            kind = event.kind
+            if kind == "consumed":
                 first, _ = self.polled.get(event.partition, (event.offset, 0))
                 self.polled[event.partition] = first, event.offset
                 self.polling = self.member_of(event.client)
@@ -79,7 +81,9 @@ class Applications:
                     for row in self.poll():
                         yield place, row
                 continue
-            teller = getattr(self, event.kind, None)
+            if kind not in tellers:
+                tellers[kind] = getattr(self, kind, None)
+            teller = tellers[kind]
             if teller is not None:
                 for row in teller(event):
                     yield place, row
@@ -102,7 +106,7 @@ class Applications:
         instance.later.extend(rows)
         return ()
 
-    def poll(self) -> Iterator[Row]:
+    def poll(self) -> Iterable[Row]:
         """One poll is over."""
         member, instance = self.polling, self.of(self.polling)
         polled, self.polled = self.polled, {}
@@ -117,26 +121,27 @@ class Applications:
         else:
             yield from self.by(member, *rows)
 
-    def txn_begun(self, event: Any) -> Iterator[Row]:
+    def txn_begun(self, event: Any) -> Iterable[Row]:
         """With the epoch of the last one, if no broker has heard of that."""
         pair = event.producer_id, event.epoch
         self.owners[pair] = self.member_of(event.client)
         self.aborts.discard(pair)
         self.aborted.discard(pair)
-        return iter(())
+        return ()
 
-    def offset_sent(self, event: Any) -> Iterator[Row]:
+    def offset_sent(self, event: Any) -> Iterable[Row]:
         member = self.member_of(event.client)
-        if not self.of(member).strays:
-            row = _row("offset_sent", member, event.partition, offset=event.offset)
-            yield from self.by(member, {**row, "generation": _epoch(event.generation)})
+        if self.of(member).strays:
+            return ()
+        generation = _epoch(event.generation)
+        return self.by(member, _row("offset_sent", member, event.partition, offset=event.offset, generation=generation))
 
-    def end_sent(self, event: Any) -> Iterator[Row]:
+    def end_sent(self, event: Any) -> Iterable[Row]:
         if event.outcome == 0:
             self.aborts.add((event.producer_id, event.epoch))
-        return iter(())
+        return ()
 
-    def end_told(self, event: Any) -> Iterator[Row]:
+    def end_told(self, event: Any) -> Iterable[Row]:
         if event.error == 0:
             if event.outcome == 0:
                 self.aborted.add((event.producer_id, event.epoch))
@@ -151,22 +156,22 @@ class Applications:
         instance.work = set()
         return [_row("consumed", member, partition, offset=at) for partition, at in instance.positions.items()]
 
-    def offset_fetched(self, event: Any) -> Iterator[Row]:
+    def offset_fetched(self, event: Any) -> Iterable[Row]:
         if event.error == 0:
             self.of(self.member_of(event.client)).positions[event.partition] = max(event.offset, 0)
-        return iter(())
+        return ()
 
-    def revoked(self, event: Any) -> Iterator[Row]:
+    def revoked(self, event: Any) -> Iterable[Row]:
         self.of(self.member_of(event.client)).positions.pop(event.partition, None)
-        return iter(())
+        return ()
 
     lost = revoked
 
-    def init_told(self, event: Any) -> Iterator[Row]:
+    def init_told(self, event: Any) -> Iterable[Row]:
         if event.error == 0 and self.member_of(event.client) >= 0:
             yield from self.by(self.member_of(event.client), _row("init_told", self.member_of(event.client)))
 
-    def offset_taken(self, event: Any) -> Iterator[Row]:
+    def offset_taken(self, event: Any) -> Iterable[Row]:
         pair = event.producer_id, event.epoch
         if pair in self.aborted and event.partition not in self.of(self.owners[pair]).unsettled:
             raise Beyond("offsets are taken in a transaction of which the application knows that it is aborted")
@@ -175,37 +180,36 @@ class Applications:
             yield from self.settle(member)
         self.of(member).pair = pair
         self.of(member).unsettled.add(event.partition)
-        row = _row("offset_taken", member, event.partition, offset=event.offset)
-        yield {**row, "generation": _epoch(event.generation)}
+        generation = _epoch(event.generation)
+        yield _row("offset_taken", member, event.partition, offset=event.offset, generation=generation)
 
-    def offset_refused(self, event: Any) -> Iterator[Row]:
+    def offset_refused(self, event: Any) -> Iterable[Row]:
         """For something that the model knows of as well."""
         if event.error in GROUP_ERRORS:
             member = self.owners.get((event.producer_id, event.epoch), -1)
             yield _row("offset_refused", member, event.partition, offset=event.offset)
 
-    def offset_settled(self, event: Any) -> Iterator[Row]:
+    def offset_settled(self, event: Any) -> Iterable[Row]:
         pair = event.producer_id, event.epoch
         member = self.owners.get(pair, -1)
         asked = event.outcome == 0 and pair in self.aborts
-        row = _row("offset_settled", member, event.partition, offset=event.offset, outcome=event.outcome)
-        yield {**row, "asked": asked}
+        yield _row("offset_settled", member, event.partition, offset=event.offset, outcome=event.outcome, asked=asked)
         self.of(member).unsettled.discard(event.partition)
         if not self.of(member).unsettled:
             yield from self.settle(member)
 
-    def settle(self, member: int) -> Iterator[Row]:
+    def settle(self, member: int) -> Iterable[Row]:
         """What was kept back of an instance."""
         instance = self.of(member)
         later, instance.later = instance.later, []
         instance.unsettled.clear()
         yield from later
 
-    def fetch_answered(self, event: Any) -> Iterator[Row]:
-        row = _row("fetch_answered", event.member, event.partition, offset=max(event.offset, 0))
-        yield {**row, "outcome": event.outcome}
+    def fetch_answered(self, event: Any) -> Iterable[Row]:
+        offset = max(event.offset, 0)
+        return (_row("fetch_answered", event.member, event.partition, offset=offset, outcome=event.outcome),)
 
-    def fetch_held(self, event: Any) -> Iterator[Row]:
+    def fetch_held(self, event: Any) -> Iterable[Row]:
         yield _row("fetch_held", -1, event.partition)
 
 
@@ -222,7 +226,7 @@ class ClassicRetelling(Applications):
         self.producers: dict[int, int] = {}  # whose producer it is, by its id
         self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
-    def joined(self, event: Any) -> Iterator[Row]:
+    def joined(self, event: Any) -> Iterable[Row]:
         """Into a generation that is stored, so that it is told by now; or one that is over.  A static member takes the
         place of the one before it in its generation (KIP-345), which may hear of its own place only then."""
         yield from self.store(event.generation)
@@ -241,17 +245,17 @@ class ClassicRetelling(Applications):
             self.holders[event.instance] = event.client
             yield from self.by(event.client, {**_row("joined", event.client), "other": before})
 
-    def init_told(self, event: Any) -> Iterator[Row]:
+    def init_told(self, event: Any) -> Iterable[Row]:
         if event.error == 0:
             self.producers[event.producer_id] = event.client
         return super().init_told(event)
 
-    def assigned(self, event: Any) -> Iterator[Row]:
+    def assigned(self, event: Any) -> Iterable[Row]:
         self.assignees[event.generation, event.partition] = event.client
         if not self.of(event.client).strays:
             yield from self.by(event.client, _row("assigned", event.client, event.partition))
 
-    def producer_fenced(self, event: Any) -> Iterator[Row]:
+    def producer_fenced(self, event: Any) -> Iterable[Row]:
         """By an initialisation for a partition that it was assigned, of which who sent that may be told much later. One
         that asks for an abort itself is told the next epoch, and so not fenced yet (KAFKA-19367)."""
         other, member = self.producers.get(event.producer_id), self.assignees.get((event.generation, event.partition))
@@ -259,28 +263,28 @@ class ClassicRetelling(Applications):
         if not self.judges and not aborts and other is not None and member is not None:
             yield {**_row("producer_fenced", member), "other": other}
 
-    def generation_begun(self, event: Any) -> Iterator[Row]:
+    def generation_begun(self, event: Any) -> Iterable[Row]:
         self.begun.append(_epoch(event.generation))
-        return iter(())
+        return ()
 
-    def store(self, generation: int) -> Iterator[Row]:
+    def store(self, generation: int) -> Iterable[Row]:
         """Generations up to this one are stored."""
         while self.begun and self.begun[0] <= _epoch(generation):
             self.told = self.begun.pop(0)
             yield {"kind": "generation_begun", "generation": self.told}
 
-    def coordinator_loaded(self, event: Any) -> Iterator[Row]:
+    def coordinator_loaded(self, event: Any) -> Iterable[Row]:
         """It knows what is stored."""
         yield from self.store(event.generation)
         self.begun.clear()
         self.removed.clear()
         yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
 
-    def member_removed(self, event: Any) -> Iterator[Row]:
+    def member_removed(self, event: Any) -> Iterable[Row]:
         self.removed |= {("member", event.member), ("instance", event.instance)} - {("instance", -1)}
-        return iter(())
+        return ()
 
-    def offset_taken(self, event: Any) -> Iterator[Row]:
+    def offset_taken(self, event: Any) -> Iterable[Row]:
         """Judged by the newest generation."""
         for generation in list(self.begun) if self.judges else ():
             yield from self.store(generation - 1)
@@ -288,14 +292,14 @@ class ClassicRetelling(Applications):
             raise Beyond("a member commits what it was assigned in a generation that was over when it heard of that")
         yield from super().offset_taken(event)
 
-    def offset_refused(self, event: Any) -> Iterator[Row]:
+    def offset_refused(self, event: Any) -> Iterable[Row]:
         """Not for a member that was put out and may be missed in the generation, a generation that is not stored, or a
         static member of whose successor nothing was seen yet."""
         out = self.removed & {("member", event.member), ("instance", event.instance)}
         if event.error != FENCED_INSTANCE and not out and not self.begun:
             yield from super().offset_refused(event)
 
-    def fetch_answered(self, event: Any) -> Iterator[Row]:
+    def fetch_answered(self, event: Any) -> Iterable[Row]:
         """Classic members say nothing of themselves."""
         return super().fetch_answered(event._replace(member=-1))
 
@@ -312,14 +316,14 @@ class ModernRetelling(Applications):
     def member_of(self, client: int) -> int:
         return self.members.get(client, -1)
 
-    def joined(self, event: Any) -> Iterator[Row]:
+    def joined(self, event: Any) -> Iterable[Row]:
         """A heartbeat's answer has brought an epoch."""
         if event.instance >= 0:
             raise Beyond("a static member keeps its partitions while it is away, which the models leave out")
         self.members[event.client] = event.member
-        yield from self.by(event.member, {**_row("joined", event.member), "generation": _epoch(event.generation)})
+        return self.by(event.member, _row("joined", event.member, generation=_epoch(event.generation)))
 
-    def offset_fetched(self, event: Any) -> Iterator[Row]:
+    def offset_fetched(self, event: Any) -> Iterable[Row]:
         """With the epoch that it has then, which may be over when it polls."""
         yield from super().offset_fetched(event)
         member = self.member_of(event.client)
@@ -329,7 +333,7 @@ class ModernRetelling(Applications):
         elif event.error == 0:
             yield from self.by(member, _row("consumed", member, event.partition, offset=max(event.offset, 0)))
 
-    def poll(self) -> Iterator[Row]:
+    def poll(self) -> Iterable[Row]:
         instance = self.of(self.polling)
         if instance.late & set(self.polled):
             raise Beyond(
@@ -338,50 +342,51 @@ class ModernRetelling(Applications):
         instance.early.clear()
         yield from super().poll()
 
-    def offset_sent(self, event: Any) -> Iterator[Row]:
+    def offset_sent(self, event: Any) -> Iterable[Row]:
         """The models of the new protocol that are followed read the metadata at the poll."""
         if event.generation != self.of(self.member_of(event.client)).polled_in:
             raise Beyond("the application reads its metadata as it sends offsets, and has another epoch by then")
         yield from super().offset_sent(event)
 
-    def assigned(self, event: Any) -> Iterator[Row]:
+    def assigned(self, event: Any) -> Iterable[Row]:
         member = self.member_of(event.client)
         self.held.add((member, event.partition))
-        yield from self.by(member, _row("assigned", member, event.partition))
+        return self.by(member, _row("assigned", member, event.partition))
 
-    def revoked(self, event: Any) -> Iterator[Row]:
+    def revoked(self, event: Any) -> Iterable[Row]:
         member = self.member_of(event.client)
         self.held.discard((member, event.partition))
         yield from super().revoked(event)
         yield from self.by(member, _row("revoked", member, event.partition))
 
-    def lost(self, event: Any) -> Iterator[Row]:
+    def lost(self, event: Any) -> Iterable[Row]:
         member = self.member_of(event.client)
         self.held.discard((member, event.partition))
         yield from super().revoked(event)
         yield from self.by(member, _row("lost", member, event.partition))
 
-    def member_removed(self, event: Any) -> Iterator[Row]:
+    def member_removed(self, event: Any) -> Iterable[Row]:
         self.expelled = event.member
-        return iter(())
+        return ()
 
-    def generation_begun(self, event: Any) -> Iterator[Row]:
+    def generation_begun(self, event: Any) -> Iterable[Row]:
         """As a member was put out; or one has joined, and is given its epoch at once."""
         if self.expelled >= 0:
             yield {**_row("generation_begun", self.expelled), "generation": _epoch(event.generation)}
         self.expelled = -1
 
-    def epoch_given(self, event: Any) -> Iterator[Row]:
-        self.of(event.member).late |= self.of(event.member).early
-        yield {**_row("epoch_given", event.member), "generation": _epoch(event.generation)}
+    def epoch_given(self, event: Any) -> Iterable[Row]:
+        instance = self.of(event.member)
+        instance.late |= instance.early
+        return (_row("epoch_given", event.member, generation=_epoch(event.generation)),)
 
-    def partition_given(self, event: Any) -> Iterator[Row]:
+    def partition_given(self, event: Any) -> Iterable[Row]:
         if not event.outcome and (event.member, event.partition) in self.held:
             raise Beyond("a late heartbeat frees a partition that its member has by now")
-        row = _row("partition_given", event.member, event.partition, outcome=event.outcome)
-        yield {**row, "generation": _epoch(event.generation)}
+        generation = _epoch(event.generation)
+        return (_row("partition_given", event.member, event.partition, outcome=event.outcome, generation=generation),)
 
-    def coordinator_loaded(self, event: Any) -> Iterator[Row]:
+    def coordinator_loaded(self, event: Any) -> Iterable[Row]:
         yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
 
 

@@ -9,7 +9,7 @@ that has been fenced may find an end behind which the next one has written since
 which the model, where that is one step, would say of now, and it is not followed any further.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.properties.retelling import Row
@@ -40,6 +40,7 @@ class Tasks:
         self.topics_of: dict[int, int] = {}  # how many it has yet to read to the end
         self.sent: dict[int, set[int]] = {}  # source partitions whose offset is in the transaction
         self.ends: dict[int, int] = {}  # by producer id: whose transaction is to be committed
+        self.tellers: dict[str, Callable[[Any], Iterator[Row]] | None] = {}  # by kind: what has rows of its own
         self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
@@ -48,16 +49,16 @@ class Tasks:
             if not self.begun:
                 self.begun = True
                 yield place, _row(event, kind="configured", separate=True)
-            for row in self.rows(event):
-                if row["kind"] in self.kinds:
-                    yield place, row
-
-    def rows(self, event: Any) -> Iterator[Row]:
-        told = getattr(self, f"_{event.kind}", None)
-        if told is not None:
-            yield from told(event)
-        elif event.kind in self.kinds and (event.instance == _NONE or event.instance in self.followed):
-            yield _row(event)
+            kind = event.kind
+            if kind not in self.tellers:
+                self.tellers[kind] = getattr(self, f"_{kind}", None)
+            teller = self.tellers[kind]
+            if teller is not None:
+                for row in teller(event):
+                    if row["kind"] in self.kinds:
+                        yield place, row
+            elif kind in self.kinds and (event.instance == _NONE or event.instance in self.followed):
+                yield place, _row(event)
 
     def _configured(self, event: Any) -> Iterator[Row]:
         self.newest, self.count, self.topics = event.generation, event.count, event.topic + 1
