@@ -44,7 +44,7 @@ LEAVES = NUMBERS | WORDS | st.none() | st.booleans() | st.floats()
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3), max_leaves=8
 )
-ABOUT = ("seed", "notes", "faults", "config", "observable", "ordered", "source")
+ABOUT = ("seed", "notes", "faults", "config", "observable", "ordered", "source", "broken")
 """Fields of a manifest without which, or with another of which, there may be a verdict all the same."""
 
 

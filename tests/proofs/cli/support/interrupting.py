@@ -55,7 +55,7 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
     for report in REPORTS:
         if report in parameters:
             words += [parameters[report].opts[0], str(place / report)]
-    if "profile" in parameters:
+    if "profile" in parameters and name != "generate":  # where it is of histories from models
         words += ["--profile", "nightly"]
     if "anew" in parameters:
         words += ["--anew"]
