@@ -19,6 +19,7 @@ from fencepost.properties.entries import (
     bounds_of,
     changed,
     features_of,
+    wider_of,
 )
 from fencepost.properties.nearest import instead
 from fencepost.properties.registry import PROTOCOLS, Found, has, require
@@ -38,6 +39,7 @@ __all__ = [
     "find",
     "protocols",
     "whole_of",
+    "wider_of",
 ]
 
 SIMULATE = "fencepost.properties.derived:simulate"

@@ -52,8 +52,9 @@ class Variant:
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
     ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``:
     of bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time,
-    by name: what it changes of the bounds; ``judged``: the rules that mutations of it are to judge, where other
-    variants judge the rest.
+    by name: what it changes of the bounds; ``wider``: by profile, what else is explored of more elements of a sort,
+    where of states that differ in the names of elements alone one is searched; ``judged``: the rules that mutations of
+    it are to judge, where other variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
     it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
 
@@ -70,6 +71,7 @@ class Variant:
     proof: bool = True
     depth: Mapping[Profile, int] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    wider: Mapping[Profile, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     judged: tuple[str, ...] | None = None
     full: str | None = None
     asks: tuple[str, ...] = ()
@@ -204,6 +206,12 @@ def features_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]
     time."""
     own = bounds_of(variant, profile)
     return {"": own} | {name: changed(variant, own, changes) for name, changes in variant.features.items()}
+
+
+def wider_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
+    """By name, the bounds that are explored in a profile up to the names of elements."""
+    own = bounds_of(variant, profile)
+    return {name: changed(variant, own, changes) for name, changes in variant.wider.get(profile, {}).items()}
 
 
 def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:

@@ -54,6 +54,8 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
 _SMALL = {"workers": 2, "tasks": 1, "log": 4}
 _FULL = {"workers": 2, "tasks": 2, "log": 4}
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, log=5)}
+_THIRD: Mapping[str, Mapping[str, int]] = {"a third worker": dict(workers=3, tasks=1)}
+_WIDER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {"ci": _THIRD, "nightly": _THIRD}
 _MUTANT: Mapping[Profile, Mapping[str, int]] = {"smoke": _FULL}
 
 
@@ -67,7 +69,9 @@ YARDSTICK = ProtocolEntry(
     "kip618-yardstick",
     "The order of sets and counts of one connector, small enough to be counted: fencing, leadership and task start.",
     (
-        Variant("yardstick", Kip618YardstickProperties, "As the proposal has it.", bounds=_BOUNDS, proof=False),
+        Variant(
+            "yardstick", Kip618YardstickProperties, "As the proposal has it.", bounds=_BOUNDS, wider=_WIDER, proof=False
+        ),
         _mistake(
             "any-writer",
             "618.24",

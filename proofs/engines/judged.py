@@ -22,7 +22,7 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Result, Trace, Verdict, worst
 from fencepost.proofs.scope.scopes import Scope, scope_of_bounded, scope_of_proof, scope_of_search
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of, wider_of
 
 Told = Callable[[Any], None]
 
@@ -140,15 +140,16 @@ def _explored(
 def run_features(
     entry: ProtocolEntry, variant: Variant, profile: Profile
 ) -> tuple[list[Result], dict[str, Exploration]]:
-    """Every reachable state within the variant's bounds, and within those of each feature: one verdict per property,
-    and the explorations by feature.
+    """Every reachable state within the variant's bounds, and within those of each feature, and, up to the names of
+    elements, within the wider ones of the profile: one verdict per property, and the explorations by feature.
 
     What must always hold has to hold in all of them, and a witness has to be reached in one.
     """
     asked = _with(variant.asked, "always", "step", "sometimes")
-    bounds = features_of(variant, profile)
+    wider = wider_of(variant, profile)
+    bounds = features_of(variant, profile) | wider
     sliced = without_unread_ghosts(variant.spec, asked.values())
-    explored = {feature: explore(sliced, asked, bound) for feature, bound in bounds.items()}
+    explored = {feature: explore(sliced, asked, bound, symmetry=feature in wider) for feature, bound in bounds.items()}
     found = [_together(entry, variant, item, bounds, explored) for item in asked.values()]
     return _within(scope_of_search(variant.spec, list(explored.values())), found), explored
 
@@ -166,6 +167,10 @@ def _together(
     more: dict[str, Any] = {"feature": chosen, "distinct": sum(made.distinct for made in explored.values())}
     if len(explored) > 1:
         more["explorations"] = len(explored)
+    if alike := {feature: made for feature, made in explored.items() if made.kernels.symmetry}:
+        more["symmetry"] = {
+            feature: {"bound": dict(bounds[feature]), "distinct": made.distinct} for feature, made in alike.items()
+        }
     if "never" in found.evidence and isinstance(item, Refinement):
         never, unsaid_words = found.evidence["never"], list(found.evidence["unsaid"])
         for feature, made in explored.items():

@@ -27,6 +27,10 @@ THREE_INSTANCES = dict(FULL, tasks=2, duplicates=0, instances=3)
 """The same with three instances on two workers, for the forms that have millions of states there."""
 CI = dict(FULL, elections=3, stops=1)
 NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
+WIDER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {
+    "ci": {"a third worker": dict(FULL, workers=3)},
+    "nightly": {"a third worker": dict(CI, workers=3)},
+}
 PROGRESS = (
     dict(FULL, workers=1, tasks=2, failures=1, duplicates=0),
     dict(FULL, instances=1, elections=2, duplicates=0),

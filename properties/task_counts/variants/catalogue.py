@@ -43,6 +43,8 @@ WIDE: Bounds = {
     "ci": dict(CORE, workers=2, elections=2),
     "nightly": dict(CORE, workers=2, elections=3),
 }
+A_THIRD = {"a third worker": dict(workers=3)}
+WIDER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {"ci": A_THIRD, "nightly": A_THIRD}
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
 """For the forms that differ from what shipped in how a task starts only."""
@@ -50,7 +52,7 @@ DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
 REASONS = {
-    "workers": "a former leader and the one after it; a third repeats the second",
+    "workers": "a former leader and the one after it; a third repeats the second (ci and nightly have it)",
     "instances": "one that is late and one that it meets; three are two old tasks, of which a round fences each, and a new one",
     "tasks": "sets may shrink, grow and be empty; with one task, fencing would be skipped always",
     "generations": "one that runs, one whose round is late, one that it meets; a fourth shows what a wrong count left out",
@@ -62,7 +64,7 @@ REASONS = {
 
 def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
     settings: dict[str, Any] = dict(
-        bounds=WIDE, features=FEATURES, depth=NOT_BOUNDED, progress_bounds=PROGRESS,
+        bounds=WIDE, features=FEATURES, wider=WIDER, depth=NOT_BOUNDED, progress_bounds=PROGRESS,
     )  # fmt: skip
     return Variant(name, properties, says, **(settings | more))
 

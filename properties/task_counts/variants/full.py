@@ -32,6 +32,7 @@ from fencepost.properties.task_counts.variants.bounds import (
     REBALANCING_FEATURES,
     REBALANCING_PROGRESS,
     STALLED,
+    WIDER,
     YARDSTICK,
 )
 
@@ -49,6 +50,7 @@ def _full(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 _ALONE: dict[str, Any] = dict(
     bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
+    wider=WIDER,
 )  # fmt: skip
 """One task twice is left to what shipped, and to the wider profiles: what tells the forms apart has no part in it."""
 
@@ -75,7 +77,7 @@ FULL_VARIANTS = (
         bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK},
     ),
     _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check",
-          features=FEATURES | IN_FULL["shipped"]),
+          features=FEATURES | IN_FULL["shipped"], wider=WIDER),
     _full("B", BPromises, "each start asks for a round, and reads to the end",
           **_ALONE | {"features": FEATURES | IN_FULL["B"]}),
     _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",

@@ -15,8 +15,10 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.tree.terms import boolean, constant, local, term
 from fencepost.model.language.tree.types import BOOL
 from fencepost.proofs.engines.explore import Exploration, explore, graph, kernels, sets
+from fencepost.proofs.engines.judged import run_features
 from fencepost.proofs.engines.simulate.walks import Walker
-from fencepost.properties.catalogue import Variant, bounds_of, find, protocols
+from fencepost.proofs.readings.ground import ground
+from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 from layouts import LAYOUTS
 
@@ -162,3 +164,54 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "w.json").read_text())["distinct"] > document["distinct"]
     refused = fencepost("explore", "end-to-end/abstract", "--symmetry")
     assert refused.code == 2 and refused.err.count("\n") == 1
+
+
+def widened(profile: Profile) -> list[str]:
+    every = ((protocol, v) for protocol, entry in protocols().items() for v in entry.variants)
+    return [f"{protocol}/{variant.name}" for protocol, variant in every if wider_of(variant, profile)]
+
+
+def test_wider_bounds_have_more_elements_of_a_sort() -> None:
+    """Of one that is interchangeable, or nothing would be gained; in the first profile there are none."""
+    assert not widened("smoke")
+    assert len(widened("ci")) == len(widened("nightly")) > 10
+    for name in widened("nightly"):
+        _, variant = find(name)
+        assert variant is not None and variant.main
+        for profile in PROFILES:
+            own = bounds_of(variant, profile)
+            for wide in wider_of(variant, profile).values():
+                alike = kernels.Kernels(ground(variant.spec, {}, wide), ()).symmetry
+                assert alike is not None
+                assert any(own[sort.bound] < wide[sort.bound] for sort in alike.sorts), name
+
+
+def test_a_profile_goes_beyond_its_bounds_up_to_names() -> None:
+    """The verdicts are those of the whole search within the same bounds, which are told with the states that were
+    kept of them."""
+    entry, variant = find("task-counts/shipped")
+    assert variant is not None
+    results, explored = run_features(entry, variant, "ci")
+    ((feature, bound),) = wider_of(variant, "ci").items()
+    asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}
+    whole = explore(variant.spec, asked, bound)
+    assert explored[feature].verdicts == whole.verdicts
+    assert explored[feature].levels[:3] != whole.levels[:3] and explored[feature].depth == whole.depth
+    kept = {feature: {"bound": bound, "distinct": explored[feature].distinct}}
+    assert all(r.evidence["symmetry"] == kept for r in results)
+    assert 5 * explored[feature].distinct < whole.distinct
+    assert all("symmetry" not in r.evidence for r in run_features(entry, variant, "smoke")[0])
+
+
+@pytest.mark.nightly(nights=3)
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", widened("ci"))
+def test_wider_verdicts_are_those_of_the_whole(name: str) -> None:
+    """Millions of states without symmetry: a minute each."""
+    _, variant = find(name)
+    assert variant is not None
+    asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}
+    for bound in wider_of(variant, "ci").values():
+        alike, whole = (explore(variant.spec, asked, bound, symmetry=symmetry) for symmetry in (True, False))
+        assert alike.verdicts == whole.verdicts and alike.complete and alike.depth == whole.depth
+        assert {n: alike.traces.steps(n) for n in alike.traces} == {n: whole.traces.steps(n) for n in whole.traces}

@@ -35,7 +35,8 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Workers of one core each; all processes end with the block.  ``folder``, made if it is not there, gets what they write."""
+    """Workers of one core each; all processes end with the block.  ``folder``, made if it is not there, gets what they
+    write."""
     folder.mkdir(exist_ok=True)
     started: list[subprocess.Popen[str]] = []
 
