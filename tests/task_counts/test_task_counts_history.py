@@ -122,6 +122,30 @@ def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
     assert violated(story.columns(), mode=mode)["checked_with_count"] == 1
 
 
+@pytest.mark.parametrize("mode", ["A", "M"])
+def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
+    """618.16: a worker that was slow to read finds neither the set nor what a newer one has taken the place of."""
+    story = TaskCountStory()
+    story.lead(0)
+    story.configure(0, tasks=1)
+    story.ask(0, 0, 0)
+    story.emit(Kind.topic_read, node=1, offset=story.end)
+    story.configure(0, tasks=1)
+    between = story.end
+    story.configure(0, tasks=1)
+    bent = [story.columns()]
+    for compacts in (False, True):
+        if compacts:
+            story.emit(Kind.compacted, offset=story.end)
+        story.emit(Kind.topic_read, node=1, offset=between)
+        story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=0, set=4, status=200)
+        bent.append(story.columns())
+    assert [violated(columns, mode=mode).get("checked_with_count", 0) for columns in bent] == [0, 1, 1]
+    story.emit(Kind.topic_read, node=1, offset=story.end)
+    story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=1, set=4, status=200)
+    assert violated(story.columns(), mode=mode)["checked_with_count"] == 2
+
+
 def recorded(*, mode: str = "B", recording: str = "all", ordered: bool = True, quiet_end: bool = True) -> Manifest:
     config = {"mode": mode, "quiet_end": quiet_end}
     return Manifest("task-counts", RECORDINGS[recording], (), ordered=ordered, config=config)

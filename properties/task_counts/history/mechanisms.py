@@ -134,11 +134,12 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
         "checked_with_count", "618.16",
         "that check passes only if a count stands after the latest set: in the topic (B), or as far as the worker read",
         _HISTORY, starting.checked_with_count, saying("no count after"),
-        _TOPIC | {Kind.task_checked}, needs_in={"A": frozenset({Kind.topic_read}), "M": frozenset({Kind.topic_read}),
-                                                "B": frozenset()},
+        _TOPIC | {Kind.task_checked},
+        needs_in={"A": frozenset({Kind.topic_read}), "M": frozenset({Kind.topic_read}), "B": frozenset()},
         needs_order=True, modes=("A", "M", "B"),
         spread=Spread(
-            _TOPIC | {Kind.task_checked, Kind.topic_read}, by("connector"), everywhere=frozenset({Kind.topic_read})
+            _TOPIC | {Kind.task_checked, Kind.topic_read, Kind.compacted}, by("connector"),
+            everywhere=frozenset({Kind.topic_read, Kind.compacted}),
         ),
     ),
     declared(

@@ -38,7 +38,8 @@ def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
 
 
 def checked_with_count(view: TaskCountView) -> Rows:
-    """Checks passed, against what stands in the topic, as far as the worker has read it, or to its end (B)."""
+    """Checks passed, against what stands in the topic, as far as the worker has read it, or to its end (B).  A set that
+    was compacted away may be one that the worker never read: nothing is judged by it."""
     rows = view.applying(("connector", "node"), Kind.task_checked)
     rows = rows[view.columns["status"][rows] == OK]
     newest, count = view.newest_set[rows], view.latest_count(rows)
@@ -46,8 +47,18 @@ def checked_with_count(view: TaskCountView) -> Rows:
     if view.mode in ("A", "M"):
         read = view.value("offset", view.last(rows, ("node",), Kind.topic_read), missing=0)
         newest, count = (view.last_below(rows, read, kind) for kind in (Kind.set_written, Kind.count_written))
+        newest = np.where(_may_be_gone(view, rows, newest), NONE, newest)
         bad = (newest != NONE) & (view.value("offset", count) < view.value("offset", newest))
     return found(rows, bad, newest)
+
+
+def _may_be_gone(view: TaskCountView, rows: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """Whether a newer set of the connector stood there when the topic was compacted for the last time."""
+    compacted = view.last_like(rows, (), np.flatnonzero(view.kinds == Kind.compacted), ())
+    there = view.timeline(("connector",), Kind.set_written).before(view.numbers_of("connector").of[rows], compacted)
+    kept = np.where(compacted != NONE, there, NONE)
+    gone: np.ndarray = view.value("offset", sets) < view.value("offset", kept)
+    return gone
 
 
 def running_with_count(view: TaskCountView) -> Rows:

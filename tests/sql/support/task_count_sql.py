@@ -209,9 +209,15 @@ AS_READ = f"""
       SELECT x.history, x.step, x.connector, coalesce(r.spot, 0) AS upto FROM seen x {at("r", "read_at")}
       WHERE x.kind = 51 AND x.node >= 0 AND x.connector >= 0 AND x.status = 200) b
     JOIN events t ON t.history = b.history AND t.connector = b.connector AND t.kind IN (26, 27) AND t.spot < b.upto
+    LEFT JOIN (SELECT c.history, c.step, s.connector, max(s.spot) AS spot FROM events c
+        JOIN events s ON s.history = c.history AND s.kind = 26 AND s.step < c.step
+      WHERE c.kind = 31 GROUP BY c.history, c.step, s.connector) k
+      ON k.history = b.history AND k.connector = b.connector AND k.step < b.step
   GROUP BY b.history, b.step
-  HAVING max(CASE WHEN t.kind = 26 THEN t.spot END) > coalesce(max(CASE WHEN t.kind = 27 THEN t.spot END), -1)"""
-"""What stands for `checked_with_count` in A and M, where workers look at what they have read."""
+  HAVING max(CASE WHEN t.kind = 26 THEN t.spot END) > coalesce(max(CASE WHEN t.kind = 27 THEN t.spot END), -1)
+    AND max(CASE WHEN t.kind = 26 THEN t.spot END) >= coalesce(max(k.spot), -1)"""
+"""What stands for `checked_with_count` in A and M, where workers look at what they have read, which is
+nothing of a set that was compacted away before."""
 
 
 DECLARED = generated(PROPERTIES.values(), RENAMED)
