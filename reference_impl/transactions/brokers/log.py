@@ -231,7 +231,7 @@ class PartitionLog:
             self.apply_data(entry, batch)
         else:
             self.apply_marker(entry, batch)
-        if self.ends_verification(batch):
+        if self.verifying and self.ends_verification(batch):
             self.verifying.pop(batch.producer_id, None)
 
     def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
