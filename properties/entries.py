@@ -45,6 +45,10 @@ class Names(Collection[str]):
         return repr(self._names)
 
 
+Wider = Mapping[Profile, Mapping[str, Mapping[str, int]]]
+"""By profile and name, what is changed of a variant's bounds."""
+
+
 @dataclass(frozen=True)
 class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
@@ -71,7 +75,7 @@ class Variant:
     proof: bool = True
     depth: Mapping[Profile, int] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    wider: Mapping[Profile, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    wider: Wider = field(default_factory=dict)
     judged: tuple[str, ...] | None = None
     full: str | None = None
     asks: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from fencepost.model.kip618_yardstick import Kip618Yardstick, Position, Stage, Task, Worker
 from fencepost.model.language import Properties, at, exists, forall, implies, length, promise, witness
-from fencepost.properties.entries import Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import Profile, ProtocolEntry, Variant, Wider
 
 
 class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
@@ -55,7 +55,8 @@ _SMALL = {"workers": 2, "tasks": 1, "log": 4}
 _FULL = {"workers": 2, "tasks": 2, "log": 4}
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {"smoke": _SMALL, "ci": _FULL, "nightly": dict(_FULL, log=5)}
 _THIRD: Mapping[str, Mapping[str, int]] = {"a third worker": dict(workers=3, tasks=1)}
-_WIDER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {"ci": _THIRD, "nightly": _THIRD}
+_WIDER: Wider = {"ci": _THIRD, "nightly": _THIRD}
+"""With two tasks there are more than a hundred million states, even up to names."""
 _MUTANT: Mapping[Profile, Mapping[str, int]] = {"smoke": _FULL}
 
 
@@ -102,7 +103,8 @@ YARDSTICK = ProtocolEntry(
         ),
     ),
     {
-        "workers": "a former leader and its successor, or a zombie task's worker and the new one's",
+        "workers": "a former leader and its successor, or a zombie task's worker and the new one's; a third (ci and "
+        "nightly) is a second successor",
         "tasks": "two, so that the number of tasks can shrink and grow; with one task fencing is always skipped",
         "log": "set, count, set, count: the shortest topic in which old tasks run, are fenced, and new ones run",
     },

@@ -13,7 +13,7 @@ keep a row back until a later event, but no row comes before the event that it i
 
 import gc
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -42,6 +42,19 @@ class Retelling(Protocol):
     def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
         """The rows of the next events, each with the place, among these, of the event that it is told at.  Events have
         their kind by name, and every column of the vocabulary as an attribute.  Raises `Beyond`."""
+
+
+class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
+    """By kind of event, the method that tells its rows, named by the kind behind a prefix; None where there is none.
+    Each is looked up once."""
+
+    def __init__(self, retelling: object, prefix: str = "") -> None:
+        super().__init__()
+        self._retelling, self._prefix = retelling, prefix
+
+    def __missing__(self, kind: str) -> Callable[[Any], Iterable[Row]] | None:
+        found = self[kind] = getattr(self._retelling, f"{self._prefix}{kind}", None)
+        return found
 
 
 def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:

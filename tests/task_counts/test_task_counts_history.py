@@ -105,15 +105,21 @@ def test_who_does_not_write_in_transactions_yet(mode: str, support: str, found: 
     assert violated(story.columns(), mode=mode) == expected
 
 
-@pytest.mark.parametrize("mode", ["A", "M"])
-def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
-    """618.14, 618.44: the first look is at the worker's own view; B looks at the topic itself."""
+def with_a_slow_reader() -> TaskCountStory:
+    """Worker 1 has read to the end of the topic, and a set was written since."""
     story = TaskCountStory()
     story.lead(0)
     story.configure(0, tasks=1)
     story.ask(0, 0, 0)
     story.emit(Kind.topic_read, node=1, offset=story.end)
     story.configure(0, tasks=1)
+    return story
+
+
+@pytest.mark.parametrize("mode", ["A", "M"])
+def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
+    """618.14, 618.44: the first look is at the worker's own view; B looks at the topic itself."""
+    story = with_a_slow_reader()
     story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=0, set=4, status=200)
     assert "checked_with_count" not in violated(story.columns(), mode=mode)
     assert "checked_with_count" in violated(story.columns(), mode="B")
@@ -125,12 +131,7 @@ def test_what_a_worker_has_not_read_does_not_stop_it(mode: str) -> None:
 @pytest.mark.parametrize("mode", ["A", "M"])
 def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
     """618.16: a worker that was slow to read finds neither the set nor what a newer one has taken the place of."""
-    story = TaskCountStory()
-    story.lead(0)
-    story.configure(0, tasks=1)
-    story.ask(0, 0, 0)
-    story.emit(Kind.topic_read, node=1, offset=story.end)
-    story.configure(0, tasks=1)
+    story = with_a_slow_reader()
     between = story.end
     story.configure(0, tasks=1)
     bent = [story.columns()]

@@ -20,11 +20,11 @@ them, but for these:
   commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fencepost.properties.agreement import Beyond
-from fencepost.properties.retelling import Row
+from fencepost.properties.retelling import Row, Tellers
 
 TOLD = ("processed",)
 """Kinds of rows that are no events."""
@@ -68,7 +68,7 @@ class Applications:
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
-        tellers: dict[str, Callable[[Any], Iterable[Row]] | None] = {}
+        tellers = Tellers(self)
         for place, event in enumerate(events):
             kind = event.kind
             if kind == "consumed":
@@ -81,8 +81,6 @@ class Applications:
                     for row in self.poll():
                         yield place, row
                 continue
-            if kind not in tellers:
-                tellers[kind] = getattr(self, kind, None)
             teller = tellers[kind]
             if teller is not None:
                 for row in teller(event):

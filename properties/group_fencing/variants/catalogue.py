@@ -6,7 +6,7 @@ What a rule misread leads to, and what an application, a client or a release doe
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, Wider
 from fencepost.properties.group_fencing.claims.by_requests import ByRequests
 from fencepost.properties.group_fencing.claims.classic import (
     ByAssignmentLemmas,
@@ -105,7 +105,8 @@ DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
 A_THIRD: Mapping[str, Mapping[str, int]] = {"a third member": dict(members=3, epochs=3, rebalances=2, inputs=2)}
-A_THIRD_MEMBER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {"ci": A_THIRD, "nightly": A_THIRD}
+A_THIRD_MEMBER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
+"""With one rebalance, one epoch and one input more than two members have."""
 
 REASONS = {
     "members": "a former owner and the one after it; a third is the second again (ci and nightly have it)",

@@ -9,10 +9,10 @@ that has been fenced may find an end behind which the next one has written since
 which the model, where that is one step, would say of now, and it is not followed any further.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fencepost.properties.retelling import Row
+from fencepost.properties.retelling import Row, Tellers
 
 TOLD = ("given", "flushed")
 """Kinds of rows that are no events: a source partition is an instance's; its offset is in the transaction, or not."""
@@ -40,19 +40,17 @@ class Tasks:
         self.topics_of: dict[int, int] = {}  # how many it has yet to read to the end
         self.sent: dict[int, set[int]] = {}  # source partitions whose offset is in the transaction
         self.ends: dict[int, int] = {}  # by producer id: whose transaction is to be committed
-        self.tellers: dict[str, Callable[[Any], Iterator[Row]] | None] = {}  # by kind: what has rows of its own
         self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
+        tellers = Tellers(self, "_")
         for place, event in enumerate(events):
             if not self.begun:
                 self.begun = True
                 yield place, _row(event, kind="configured", separate=True)
             kind = event.kind
-            if kind not in self.tellers:
-                self.tellers[kind] = getattr(self, f"_{kind}", None)
-            teller = self.tellers[kind]
+            teller = tellers[kind]
             if teller is not None:
                 for row in teller(event):
                     if row["kind"] in self.kinds:

@@ -7,7 +7,7 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
     ABehindPromises,
@@ -44,7 +44,8 @@ WIDE: Bounds = {
     "nightly": dict(CORE, workers=2, elections=3),
 }
 A_THIRD = {"a third worker": dict(workers=3)}
-WIDER: Mapping[Profile, Mapping[str, Mapping[str, int]]] = {"ci": A_THIRD, "nightly": A_THIRD}
+WIDER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
+"""A worker that has not led while two others did: in nightly there are elections for all three."""
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
 """For the forms that differ from what shipped in how a task starts only."""
