@@ -14,6 +14,7 @@ from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
+from fencepost.model.releases import Kafka, NoRelease
 from fencepost.properties.nearest import instead
 
 Profile = Literal["smoke", "ci", "nightly"]
@@ -60,7 +61,8 @@ class Variant:
     where of states that differ in the names of elements alone one is searched; ``judged``: the rules that mutations of
     it are to judge, where other variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
-    it is asked for beside what it is expected to violate; it has to be something that could fail there as well."""
+    it is asked for beside what it is expected to violate; it has to be something that could fail there as well.
+    ``of``: the releases of Kafka that it describes, with the settings it needs there, or that it is of none."""
 
     name: str
     properties: type[Properties]
@@ -79,6 +81,7 @@ class Variant:
     judged: tuple[str, ...] | None = None
     full: str | None = None
     asks: tuple[str, ...] = ()
+    of: Kafka | NoRelease | None = None
 
     @cached_property
     def spec(self) -> Spec:
