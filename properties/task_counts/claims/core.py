@@ -5,8 +5,8 @@ the number of instances that can commit only fall.
 """
 
 from fencepost.model.language import exists, forall, implies, lemma, witness
-from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
 from fencepost.model.task_counts.abstract.as_shipped import Claiming, ClaimsRefused, ClaimsTaken, Lingering
+from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
 from fencepost.model.task_counts.abstract.cores import (
     ABehindCore,
     ACore,
