@@ -7,12 +7,14 @@ import pytest
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.model.releases import Kafka
 from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity.search import judge
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
 
 BROKEN = [
     ("task-counts/core-shipped-lingering-round", {"no_zombie": 18, "all_covered": 15}),
     ("task-counts/core-shipped-claims", {"no_zombie": 14, "all_covered": 10}),
+    ("exactly-once-upgrade/two-rolling-upgrades-as-shipped", {"no_zombie": 14, "covered": 10}),
 ]
 """Kafka's form, and the fewest steps to each promise that it breaks."""
 
@@ -20,6 +22,10 @@ MENDED = [
     ("task-counts/core-rounds-by-set", "task-counts/core-shipped-lingering-round"),
     ("task-counts/core-claims-taken", "task-counts/core-shipped-claims"),
     ("task-counts/core-claims-refused", "task-counts/core-shipped-claims"),
+    (
+        "exactly-once-upgrade/two-rolling-upgrades-read-committed",
+        "exactly-once-upgrade/two-rolling-upgrades-as-shipped",
+    ),
 ]
 """What mends it, and Kafka's form, within whose bounds it is to hold."""
 
@@ -66,3 +72,15 @@ def test_other_mends(name: str, alternative: str, expected: tuple[str, str | Non
     (found,) = [m for m in mutations(of.properties.protocol.spec) if m.name == alternative and m.rule in judged]
     verdict = judge(of, found, "smoke")
     assert (verdict.verdict, verdict.promise, verdict.steps) == expected
+
+
+@pytest.mark.parametrize("name", ["shipped-late-fence", "shipped-unanswered"])
+def test_a_task_is_left_failed(name: str) -> None:
+    """A healthy task, or one that only asked, is FAILED for good; where a user restarts what failed, it polls."""
+    for of, verdict in (
+        (variant(f"task-counts/{name}"), "violated"),
+        (variant("task-counts/shipped-attended"), "holds"),
+    ):
+        asked = {"polls_in_the_end": of.asked["polls_in_the_end"]}
+        made = explore(of.spec, asked, of.progress_bounds[-1])
+        assert check_progress(made)["polls_in_the_end"].verdict == verdict

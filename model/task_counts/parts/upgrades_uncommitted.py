@@ -1,7 +1,7 @@
 """Clusters on their way to exactly-once sources, where writes to the config topic are aborted.
 
-A leader's write that fails, or that another leader's claim cuts off, leaves an aborted record in the topic.  A reader in
-read_committed does not see it.  The text has all workers read so; KafkaConfigBackingStore.java sets isolation.level
+A leader's write that fails, or that another leader's claim cuts off, leaves an aborted record in the topic.  A reader
+in read_committed does not see it.  The text has all workers read so; KafkaConfigBackingStore.java sets isolation.level
 only where the feature is on (setupAndCreateKafkaBasedLog: exactlyOnceSourceEnabled), so that a leader that is
 `preparing` goes by aborted sets and counts, and answers by them.
 

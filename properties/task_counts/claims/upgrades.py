@@ -234,8 +234,11 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
     def renewed_ones_are_of_sets_since(s):
         """What a worker that was restarted since then runs is of a set since then."""
         return forall(
-            Worker, Task, lambda w, i: implies(s.renewed[w], (0 < s.settled) & implies(s.running[w, i], s.settled <= s.of[w, i]))
-        )
+            Worker, Task,
+            lambda w, i: implies(
+                s.renewed[w], (0 < s.settled) & implies(s.running[w, i], s.settled <= s.of[w, i])
+            ),
+        )  # fmt: skip
 
     @lemma
     def settled_when_all_are_on(s):
