@@ -2,7 +2,10 @@
 
 `Lingering`: a round that has written its count stays in the leader's map until another thread takes it out.  The tick
 thread goes on meanwhile, and a request that finds the round there is answered with its success
-(DistributedHerder.java: fenceZombieSourceTasks, ZombieFencing.start, awaitFollowup).
+(DistributedHerder.java: fenceZombieSourceTasks, ZombieFencing.start, awaitFollowup).  Enough is each of these: the set
+is compared (618.51), the round is taken out where its count is written (`ShippedCore`), or the worker looks for the
+count itself (618.16; `BCore` is proved without the answer).  Not enough: the second look, which all of these have,
+since the set is the newest; and numbers of tasks, compared in the place of sets.
 
 `Claiming`: a worker that was out of the group says that it has a task that the newest set does not have.  The assignor
 of incremental cooperative rebalancing looks for deleted tasks among those alone that it assigned last, so that the task

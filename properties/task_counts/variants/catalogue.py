@@ -199,7 +199,8 @@ CLAIMS = (
     ),
     Claim(
         "618.22", "core-shipped", _BOTH, ("an_earlier_task_left", "a_zombie_shut_out"),
-        "where tasks may stop at any time and nothing waits for it, whoever is left running is fenced in time",
+        "where tasks may stop at any time and nothing waits for it, whoever is left running is fenced in time, as long "
+        "as no round answers for a later set and no task that is gone is started again (no release: 618.51, 618.52)",
     ),
     Claim(
         "618.26", "core-shipped", ("latest_leader_writes", "all_covered"), ("a_former_leader_about_to_write",),
