@@ -10,10 +10,12 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity.search import judge
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
+from fencepost.properties.task_counts.variants.bounds import CLAIMED_TWO
 
 BROKEN = [
     ("task-counts/core-shipped-lingering-round", {"no_zombie": 18, "all_covered": 15}),
     ("task-counts/core-shipped-claims", {"no_zombie": 14, "all_covered": 10}),
+    ("task-counts/shipped-cooperative-claims", {"all_covered": 27}),
     ("exactly-once-upgrade/two-rolling-upgrades-as-shipped", {"no_zombie": 14, "covered": 10}),
 ]
 """Kafka's form, and the fewest steps to each promise that it breaks."""
@@ -22,6 +24,8 @@ MENDED = [
     ("task-counts/core-rounds-by-set", "task-counts/core-shipped-lingering-round"),
     ("task-counts/core-claims-taken", "task-counts/core-shipped-claims"),
     ("task-counts/core-claims-refused", "task-counts/core-shipped-claims"),
+    ("task-counts/cooperative-claims-taken", "task-counts/shipped-cooperative-claims"),
+    ("task-counts/cooperative-claims-refused", "task-counts/shipped-cooperative-claims"),
     (
         "exactly-once-upgrade/two-rolling-upgrades-read-committed",
         "exactly-once-upgrade/two-rolling-upgrades-as-shipped",
@@ -84,3 +88,12 @@ def test_a_task_is_left_failed(name: str) -> None:
         asked = {"polls_in_the_end": of.asked["polls_in_the_end"]}
         made = explore(of.spec, asked, of.progress_bounds[-1])
         assert check_progress(made)["polls_in_the_end"].verdict == verdict
+
+
+@pytest.mark.nightly
+def test_a_claimed_task_commits_beside_a_newer_set() -> None:
+    """618.P1 as well, with two tasks: one of the newest set polls, and the one that is no more commits beside it."""
+    shipped = variant("task-counts/shipped-cooperative-claims")
+    asked = {"no_zombie": shipped.properties.properties["no_zombie"]}
+    made = explore(shipped.spec, asked, CLAIMED_TWO, stop_when_violated=True)
+    assert len(made.traces["no_zombie"]) == 32

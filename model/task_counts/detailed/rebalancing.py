@@ -134,12 +134,16 @@ class Rebalancing(Shipped):
         require(implies(exists(Worker, lambda w: (s.leader == w) & s.member[w]), s.leader == v))
         require(s.goes_on_with(u))
         moves = exists(Task, lambda i: s.has_to_move(i, u))
-        s.given = each(lambda i, w: (w == u) & ~s.has_to_move(i, u) & (i < s.size_of(newest)))
+        s.given = each(lambda i, w: s.gets(i, w, u, newest))
         s.based = newest
         s.leader = v
         s.joined = each(lambda w: False)
         s.due = moves
         s.heir = each(lambda w: moves & (w == u))
+
+    def gets(s, i, w, u, newest):
+        """What a member has by an assignment that gives one of them the tasks."""
+        return (w == u) & ~s.has_to_move(i, u) & (i < s.size_of(newest))
 
     def goes_on_with(s, u):
         """What was revoked for a worker goes to it, if it still is a member: assignments come to rest."""

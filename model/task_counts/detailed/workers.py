@@ -286,11 +286,19 @@ class Workers(Protocol):
     def assign(s, w: Worker, k: Instance, i: Task):
         """A worker is to start a task of the newest set that it has read."""
         newest = s.latest_set(s.read[w])
-        require((s.stage[k] == Stage.NONE) & (newest > 0) & (i < s.size(newest)) & s.is_awake(w))
+        require((s.stage[k] == Stage.NONE) & (newest > 0) & s.may_be_started(i, newest) & s.is_awake(w))
         s.stage[k] = Stage.ASSIGNED
         s.worker[k] = w
         s.task[k] = i
         s.of[k] = newest
+
+    def may_be_started(s, i, own):
+        """The set has this task."""
+        return i < s.size(own)
+
+    def set_of(s, k):
+        """The set that its configuration is of."""
+        return s.of[k]
 
     @action(fair="weak")
     def check_before(s, w: Worker, k: Instance):
@@ -320,7 +328,7 @@ class Workers(Protocol):
         s.polls_if(w, k, s.still_newest(w, k))
 
     def polls_if(s, w, k, newest):
-        s.polled = when(newest & (s.polled < s.of[k]), s.of[k], s.polled)
+        s.polled = when(newest & (s.polled < s.set_of(k)), s.set_of(k), s.polled)
         s.read[w] = length(s.log)
         s.go_on(k, newest, Stage.RUNNING)
 

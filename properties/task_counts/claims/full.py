@@ -20,6 +20,7 @@ from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Wor
 from fencepost.model.task_counts.abstract.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.detailed.asking import B, Shipped
 from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
+from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.detailed.full import Full
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
@@ -61,13 +62,13 @@ class FullPromises(Properties):
     @promise(rule="618.P1")
     def no_zombie(s):
         """Once a task of one generation polls, no task of an earlier generation can commit."""
-        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.of[k]))
+        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.set_of(k)))
 
     @promise(rule="618.P3")
     def all_covered(s):
         """An instance that can commit is of the newest set, or has a task id that the next round fences."""
         return forall(
-            Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.latest_set()) | (s.task[k] < s.count()))
+            Instance, lambda k: implies(s.can_commit(k), (s.set_of(k) == s.latest_set()) | (s.task[k] < s.count()))
         )
 
     @promise(rule="618.P1")
@@ -264,3 +265,15 @@ class CooperativePromises(EagerPromises, of=Cooperative):
         return exists(
             Instance, Worker, lambda k, w: s.can_commit(k) & (s.worker[k] == w) & s.joined[w] & (s.of[k] == s.based)
         )
+
+
+class ClaimedPromises(CooperativePromises, of=Claimed):
+    """Shipped, with cooperative rebalances as Kafka has them."""
+
+
+class TakenPromises(CooperativePromises, of=Taken):
+    """The same, where the assignor takes what the newest set does not have."""
+
+
+class RefusedPromises(CooperativePromises, of=Refused):
+    """The same, where a worker does not start that."""

@@ -54,6 +54,9 @@ REBALANCING_PROGRESS = (
     dict(REBALANCING, instances=2),
 )
 """A worker that stalls keeps the places of its starts: with two tasks there would have to be four."""
+CLAIMED = dict(REBALANCING, tasks=1, instances=1, stalls=1, left_running=0)
+"""A worker falls out, and the connector is given no tasks: what it claims is all that could be started."""
+CLAIMED_TWO = dict(CLAIMED, tasks=2, instances=2)
 FALLING_OUT = dict(REBALANCING, tasks=1, instances=2, stalls=1, left_running=0)
 
 GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)

@@ -6,23 +6,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import Kafka
+from fencepost.model.releases import TEXT, Kafka
 from fencepost.properties.entries import Claim, Profile, Scenario, Variant
 from fencepost.properties.task_counts.claims.full import (
     APromises,
     AttendedPromises,
     BPromises,
+    ClaimedPromises,
     CooperativePromises,
     EagerPromises,
     GrainPromises,
     LateFencePromises,
     MPromises,
+    RefusedPromises,
     ShippedPromises,
+    TakenPromises,
     UnansweredPromises,
     UnattendedPromises,
 )
 from fencepost.properties.task_counts.variants.bounds import (
     CI,
+    CLAIMED,
     FAILING,
     FEATURES,
     FULL,
@@ -83,6 +87,12 @@ def _left_failed(name: str, properties: Any, says: str) -> Variant:
     )  # fmt: skip
 
 
+def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
+    """Where a worker that fell out of the group claims what it had: what is covered then."""
+    settings: dict[str, Any] = dict(asks=("all_covered",), depth=NOT_BOUNDED)
+    return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
+
+
 FULL_VARIANTS = (
     _full(
         "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
@@ -102,6 +112,23 @@ FULL_VARIANTS = (
     _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops"),
     _rebalancing(
         "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves"
+    ),
+    _claims(
+        "shipped-cooperative-claims", ClaimedPromises,
+        "Kafka: cooperative rebalances, and a task that the newest set does not have stays with a worker that was away "
+        "and claims it, until the next one", "618.53", expected={"all_covered": "violated"}, asks=(),
+        of=Kafka("3.6", "trunk", {
+            "exactly.once.source.support": "enabled", "connect.protocol": ("compatible", "sessioned"),
+        }),
+    ),
+    _claims(
+        "cooperative-claims-taken", TakenPromises,
+        "the same, and the assignor takes what is claimed and not configured, whoever was assigned it last", "618.53",
+        of=TEXT,
+    ),
+    _claims(
+        "cooperative-claims-refused", RefusedPromises,
+        "the same, and a worker does not start a task that the newest set does not have", "618.52", of=TEXT,
     ),
     Variant(
         "shipped-cooperative-unsteady", CooperativePromises,
