@@ -132,6 +132,13 @@ class Modern(Group):
         s.drop(m)
 
     @action
+    def let_go(s, m: Member, p: Partition):
+        """What it was to give up when it left is free at once (GroupMetadataManager.consumerGroupStaticMemberGroupLeave
+        leaves no partition pending revocation)."""
+        require(s.left[m] & (s.owner[p] == m))
+        s.owner[p] = None
+
+    @action
     def come_back(s, m: Member):
         """It is there again, under the same member id, and gets what it had, in the newest epoch, which may be the one
         that it left in."""
