@@ -106,7 +106,8 @@ def agreeing(protocol: str) -> Agreeing:
     has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
-    of_all = {**sizes, **{n: r for name in entry.simulated for n, r in sizes_of(protocol, name).items() if r != sizes[n]}}
+    of_each = [sizes_of(protocol, name) for name in entry.simulated]
+    of_all = {**sizes, **{n: role for each in of_each for n, role in each.items() if role != sizes[n]}}
     keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in of_all.items()}
     call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
     shown = shown_of(protocol)

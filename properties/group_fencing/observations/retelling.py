@@ -10,7 +10,7 @@ them, but for these:
   again; the next transaction can't come to that coordinator earlier than the marker (txn.16).  The model has one
   transaction of a member, so that what the instance does until then is told after the marker.
 - An instance that has ended does nothing more, and what it sent may still arrive: it has crashed.
-- Who initialises a transactional id fences the instance that had it before, if nothing of that one is open.
+- Who initialises a producer id fences the instance that had it before, if nothing of that one is open.
 - What an end that was asked for has become is known from its answer, or from the offsets that it settles.
 - A classic group stores a generation when its leader has said who gets what; until then a coordinator that takes over
   knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is told
@@ -68,7 +68,7 @@ class Applications:
         self.aborted: set[Pair] = set()  # and answered
         self.polled: dict[int, tuple[int, int]] = {}  # by partition, the first and the last input of a poll
         self.polling = -1  # whose poll it is
-        self.holders_of_ids: dict[int, int] = {}  # by transactional id, the instance that initialised it last
+        self.initialised: dict[int, int] = {}  # by producer id, the instance that has initialised it last
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
@@ -172,8 +172,8 @@ class Applications:
     def init_told(self, event: Any) -> Iterable[Row]:
         if event.error == 0:
             client = event.client
-            before = self.holders_of_ids.get(event.txn, client) if event.txn >= 0 else client
-            self.holders_of_ids[event.txn] = client
+            before = self.initialised.get(event.producer_id, client)
+            self.initialised[event.producer_id] = client
             if before != client and self.member_of(before) >= 0:
                 yield from self.by(self.member_of(before), _row("fenced", self.member_of(before)))
             if self.member_of(client) >= 0:

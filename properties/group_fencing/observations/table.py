@@ -300,9 +300,13 @@ EPOCHS = (
         ),
         rule="447.21",
     ),
-    Observation("away", (Do("leave", M, when=lambda s, e: 0 < s.epoch[e.client]),), after=lambda s, e: s.left[e.client]),
     Observation(
-        "replaced", (Do("replace", {"m": "other", "n": "client"}),), after=lambda s, e: s.epoch[e.client] == e.generation
+        "away", (Do("leave", M, when=lambda s, e: 0 < s.epoch[e.client]),), after=lambda s, e: s.left[e.client]
+    ),
+    Observation(
+        "replaced",
+        (Do("replace", {"m": "other", "n": "client"}),),
+        after=lambda s, e: s.epoch[e.client] == e.generation,
     ),
     Observation("assigned", (Do("give_back", MP, when=_is_given_back),)),
     Observation("joined", (Do("learn", M, when=_learns),)),
