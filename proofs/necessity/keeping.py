@@ -16,11 +16,12 @@ from fencepost.proofs.engines.explore.graph import TooManySteps
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import refusals
 from fencepost.proofs.necessity.kept import KeptRun, keep, read_runs
-from fencepost.proofs.necessity.killers import ASKED, Killers, bounds_by_feature, folder_of
+from fencepost.proofs.necessity.killers import Killers, bounds_by_feature, folder_of
 from fencepost.proofs.necessity.refusals import Refusals
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Trace
 from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.proofs.variants import depth_of
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
 
@@ -97,7 +98,8 @@ class Wanted:
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
     """All that needs a killer, by kind of search; what breaks a property soon enough for a bounded check comes first,
     since that serves an exploration as well."""
-    held = {n: p for n, p in variant.asked.items() if p.role in ASKED and variant.expected.get(n, "holds") == "holds"}
+    expected = {n: variant.expected.get(n, "holds") for n in variant.asked}
+    held = {n: p for n, p in variant.asked.items() if p.role in USERS_RELY_ON and expected[n] == "holds"}
     states = {n: p for n, p in held.items() if p.role != "progress"}
     waits = {n: p for n, p in held.items() if p.role == "progress"}
     depth = depth_of(variant, killers.profile)
