@@ -182,6 +182,9 @@ class Kept(TypedDict):
     variant: Variant
     runs: list[KeptRow]
     without: Annotated[list[str], Meta(description="Promises that nothing breaks.")]
+    unbroken: Annotated[
+        dict[str, list[str]], Meta(description="By promise, the features in whose bounds nothing is known to break it.")
+    ]
 
 
 class Simulated(TypedDict):
