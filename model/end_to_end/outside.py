@@ -32,7 +32,7 @@ READERS = (
     *not_of_this("another group has its own offsets, and its own sink", "several-groups"),
     *not_of_this("no step looks at a clock: time-outs may come at any time", "clock-step"),
     *open_hole("clients are of one kind: the variants of group-fencing/upgrade have two", "mixed-clients"),
-    *open_hole("every reader asks for read_committed: end-to-end/reads-uncommitted has one that does not",
+    *open_hole("every reader asks for read_committed: end-to-end/read-uncommitted has one that does not",
                "isolation-level"),
 )  # fmt: skip
 CONNECT = (
