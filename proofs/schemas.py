@@ -48,7 +48,7 @@ class VerdictRow(TypedDict):
     evidence: Annotated[dict[str, Any], Meta(description="What the engine has to show: steps, words …")]
     scope: Annotated[
         list[str],
-        Meta(description="The dangers that the engine met, a search within bounds in which it can be broken."),
+        Meta(description="Dangers that the engine met; of a search, where it can be broken."),
     ]
     out: Annotated[list[str], Meta(description="All other dangers.")]
     excused: Excused

@@ -194,8 +194,9 @@ def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, li
 
 Made by `fencepost necessity --all --table FILE` of the models {", ".join(map(" ".join, models.items()))}. What each
 verdict means is said where a protocol has its own table. *Scope*: the variants that the verdict is of; where an engine
-has judged one as it is, the dangers that it met, a search within bounds in which the promise can be broken; where a rule was taken out of one, or it breaks by itself, the dangers
-that its model has. What a model leaves out, and why, `fencepost dangers` says of each.
+has judged one as it is, the dangers that it met, a search within bounds in which the promise can be broken; where a
+rule was taken out of one, or it breaks by itself, the dangers that its model has. What a model leaves out, and why,
+`fencepost dangers` says of each.
 
 | rule | kind | what it says | verdict | scope |
 |---|---|---|---|---|
