@@ -250,16 +250,13 @@ def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[s
     """The conditions of what is excused."""
     from fencepost.proofs.scope.scopes import ENGINES, conditions
 
-    by_engines: dict[str, dict[str, str]] = {}
+    by_condition: dict[str, dict[str, str]] = {}
     for danger in DANGERS:
-        found = {
-            cell.why: None for a in asked for e in ENGINES for cell in [matrix.cell(a, e, danger)]
-            if cell.status == "excused"
-        }  # fmt: skip
-        for why in found:
-            by_engines.setdefault(why, {})[danger] = why
-    if by_engines:
-        yield f"exc.: {'; '.join(map(conditions, by_engines.values()))}"
+        for cell in (matrix.cell(a, e, danger) for a in asked for e in ENGINES):
+            if cell.status == "excused":
+                by_condition.setdefault(cell.why, {})[danger] = cell.why
+    if by_condition:
+        yield f"exc.: {'; '.join(map(conditions, by_condition.values()))}"
 
 
 def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
@@ -268,8 +265,8 @@ def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
 
     for engine in SEARCHING:
         judged = [a for a in asked if engine in a.engines]
-        lists = {a.property: {d for d in DANGERS if matrix.cell(a, engine, d).status != "out"} for a in judged}  # type: ignore[arg-type]
-        every = set().union(*lists.values())
+        lists = {a.property: {d for d in DANGERS if matrix.cell(a, engine, d).status != "out"} for a in judged}
+        every = {danger for mine in lists.values() for danger in mine}
         groups: dict[tuple[str, ...], list[str]] = {}
         for name, mine in lists.items():
             groups.setdefault(tuple(d for d in DANGERS if d in every - mine), []).append(name_in_words(name))

@@ -30,7 +30,7 @@ Engine = Literal["induction", "explore", "bounded", "progress", "agreement", "li
 ENGINES: tuple[Engine, ...] = (
     "induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"
 )  # fmt: skip
-SEARCHING = ("explore", "bounded", "progress")
+SEARCHING: tuple[Engine, ...] = ("explore", "bounded", "progress")
 """Engines that look at states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
 """The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
@@ -273,9 +273,10 @@ def shared(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def scope_lines(results: Sequence[Result]) -> list[str]:
+def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
     """The scope of each engine's verdicts on each variant, a line for those that have the same: where a search could
-    break one promise within other bounds than another one, a line for each set of promises."""
+    break one promise within other bounds than another one, a line for each set of promises.  ``says``: how the dangers
+    are introduced; a search alone, of which it is not known what could be broken there, has ``met`` them."""
     told = []
     for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
         lines: dict[tuple[Any, ...], list[str]] = {}
@@ -283,7 +284,7 @@ def scope_lines(results: Sequence[Result]) -> list[str]:
         for engine in dict.fromkeys(r.engine for r in about):
             for key, names in _alike([r for r in about if r.engine == engine]).items():
                 lines.setdefault(key, []).append(f"{engine} of {names}" if names else engine)
-        told += [_line(engines, *key, of=of) for key, engines in lines.items()]
+        told += [_line(engines, says, *key, of=of) for key, engines in lines.items()]
     return told
 
 
@@ -301,8 +302,10 @@ def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
     return {key: ", ".join(names) if len(found) > 1 else "" for key, names in found.items()}
 
 
-def _line(engines: Sequence[str], met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str) -> str:
-    words = f"{(', ' if not any(' of ' in e for e in engines) else '; ').join(engines)} against "
+def _line(
+    engines: Sequence[str], says: str, met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str
+) -> str:
+    words = f"{(', ' if not any(' of ' in e for e in engines) else '; ').join(engines)} {says} "
     words += ", ".join(met) or "no danger of the list"
     if excused:
         words += f"; excused: {conditions(dict(excused))}"
