@@ -221,6 +221,11 @@ def wider_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
     return {name: changed(variant, own, changes) for name, changes in variant.wider.get(profile, {}).items()}
 
 
+def progress_of(variant: Variant) -> dict[str, Mapping[str, int]]:
+    """The bounds in which progress is asked for, as ``progress 1`` and so on."""
+    return {f"progress {n}": bound for n, bound in enumerate(variant.progress_bounds, 1)}
+
+
 def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:
     """Bounds of a variant with some of them changed; CatalogueError for one it does not have."""
     known = dict(bounds)

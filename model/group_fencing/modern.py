@@ -16,6 +16,7 @@ from fencepost.model.language import (
     Map,
     Set,
     action,
+    danger,
     each,
     either,
     exists,
@@ -39,6 +40,15 @@ class Modern(Group):
         "take part in poll() alone, and their commits are judged alike: ConsumerGroup.validateOffsetCommit)",
         "mixed-clients",
     )
+
+    @danger("two-threads")
+    def learned_behind_it(s):
+        """The background thread has another epoch than the one with which the application has polled what it still
+        processes."""
+        return exists(
+            Member,
+            lambda m: (s.stage[m] == Stage.PROCESSING) & (0 < s.stamp[m]) & (s.stamp[m] != s.knows[m]),
+        )  # fmt: skip
 
     # The group's coordinator
 

@@ -27,7 +27,14 @@ CONNECT = (
     *open_hole("two tasks of one transactional id fence one another: task-counts/ids has them", "id-collision"),
     *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
 )  # fmt: skip
+STEPS = (
+    *open_hole("what a worker knows of a topic is what it has read there", "memory-without-log"),
+    *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none", "no-time-out"),
+    *open_hole("topics are read as they are committed (618.32)", "isolation-level"),
+    *open_hole("a step is one of a whole process", "two-threads"),
+)  # fmt: skip
 OF_THE_CORE = (
+    *STEPS,
     *TOPICS,
     *TRANSACTIONS,
     *CONNECT,

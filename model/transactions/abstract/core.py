@@ -136,6 +136,11 @@ class Core(Protocol):
             "coordinators and partitions keep what they know by id, and share no part of it between ids",
             "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
         ),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("what a coordinator knows is what its log says, but for appends that fail", "memory-without-log"),
+        *open_hole("a step is one of a whole process", "two-threads"),
+        *not_of_this("no log is read here: what readers are given is in read-committed", "isolation-level"),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
             "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",

@@ -112,10 +112,13 @@ class Metadata(Protocol):
         *open_hole("v2 from first to last", "transaction-version"),
         *open_hole("the id does not expire; v2-expiring has that", "id-expiry"),
         *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.java", "several-ids"),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("a record and what memory has of it are one step", "memory-without-log", "two-threads"),
         *not_of_this(
             "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
             "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",
-            "producer-expiry", "sequence-wrap", "cleaning", "truncation",
+            "producer-expiry", "sequence-wrap", "cleaning", "truncation", "isolation-level",
         ),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
