@@ -1,12 +1,14 @@
 """The ledger of findings: its page is up to date, its rules are known, and its programs exist."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 from command_line import fencepost, read_json
 from fencepost.model.rules import RULES
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS, Finding, page
+from fencepost.properties.catalogue import find
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,6 +30,26 @@ def test_a_finding_names_known_rules_and_a_program_that_exists(each: Finding) ->
     if each.program.startswith(CORNERS):
         written = "".join(p.read_text() for p in (ROOT / "tests" / "live" / "kafka" / "corners").glob("corners_*.py"))
         assert f'"{case.rstrip("]")}", on=' in written
+
+
+@pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)
+def test_the_variants_of_a_finding_break_its_promises(each: Finding) -> None:
+    """Each is in the catalogue, and is expected to violate one of the promises that the finding breaks."""
+    for name in each.variants:
+        _, variant = find(name)
+        assert variant is not None
+        violated = [
+            variant.properties.properties[n] for n, verdict in variant.expected.items() if verdict == "violated"
+        ]
+        assert {of.rule for of in violated if of.rule in RULES} & set(each.breaks), name
+
+
+@pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)
+def test_a_finding_was_seen_on_exact_releases(each: Finding) -> None:
+    """At least one, and none of those on which it was looked for in vain."""
+    assert each.seen
+    assert not set(each.seen) & set(each.not_seen)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", release) for release in (*each.seen, *each.not_seen))
 
 
 def test_a_status_that_says_nothing_is_refused() -> None:
