@@ -5,27 +5,26 @@ finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the pa
 """
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 CORNERS = "tests/live/kafka/corners/test_corners.py::test_kafka_answers_as_written_down"
-STATUS = re.compile(r"new|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
+STATUS = re.compile(r"new|known|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
 
-Means = Literal["live", "classes", "client"]
+Means = Literal["live", "classes", "client", "reference", "model"]
 
 
 @dataclass(frozen=True)
 class Finding:
     """``where``: the system, or the part of it; ``version``: where it was seen, and where it was looked for in vain;
-    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, confirmed by
-    KAFKA-n, fixed in a release, or false alarm; ``program``: the test that reproduces it; ``note``: how near the public
-    record comes.
+    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, known elsewhere,
+    confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command, that
+    reproduces it; ``note``: how near the public record comes.
 
     ``variants``: those of the catalogue (protocol/variant) whose model has the defect, and in which it breaks one of
     these promises; ``seen``, ``not_seen``: the exact releases of Kafka on which the program saw it, and on which it ran
-    and did not; ``means``: live brokers, Kafka's own classes without a cluster, or a client library that does it on a
-    broker that does right."""
+    and did not; ``means``: live brokers, Kafka's own classes without a cluster, a client library that does it on a
+    broker that does right; or, of a known bug, the reference implementation or the model alone."""
 
     name: str
     what: str
@@ -392,28 +391,3 @@ FINDINGS = (
         f"{_CONNECT}::test_one_thread_forwards_everything", seen=("4.4.0",), means="classes",
     ),
 )  # fmt: skip
-
-
-def page(findings: Iterable[Finding] = FINDINGS) -> str:
-    """The ledger as Markdown."""
-    rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in findings)
-    return (
-        "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the version named, by the "
-        "program named; made by `fencepost findings --table`.\n\n"
-        "| what | where | version | breaks | status | program |\n|---|---|---|---|---|---|\n" + rows
-    )
-
-
-def _cells(each: Finding) -> Iterable[str]:
-    note = f" ({each.note})" if each.note else ""
-    yield f"**{each.name}**. {each.what}"
-    yield each.where
-    yield each.version
-    yield ", ".join(each.breaks) or "nothing"
-    yield f"{each.status}{note}"
-    yield f"`{each.program}`"
-
-
-def document(findings: Iterable[Finding] = FINDINGS) -> list[Mapping[str, Any]]:
-    """The ledger for scripts."""
-    return [each.as_dict() for each in findings]
