@@ -47,12 +47,12 @@ def page(findings: Iterable[Finding] = FINDINGS) -> str:
     known = "".join(f"| {' | '.join(_known_cells(each))} |\n" for each in known_bugs())
     return (
         "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the releases named, by "
-        "the program named. The newest release is tried in every run, and another one each night; what was not reproduced "
-        "for a week fails there. Made by `fencepost findings --table`.\n\n"
+        "the program named. The newest release is tried in every run, and another one each night; what was not "
+        "reproduced for a week fails there. Made by `fencepost findings --table`.\n\n"
         "| what | where | version | seen | not seen | breaks | status | program | last reproduced |\n"
         "|---|---|---|---|---|---|---|---|---|\n" + rows + "\n## Known bugs that the suite finds\n\n"
-        "Each scenario of the catalogue: publicly known, or a hole in a proposal's argument; played in the model alone, "
-        "or in the reference implementation too.\n\n"
+        "Each scenario of the catalogue: publicly known, or a hole in a proposal's argument; played in the model, or "
+        "in the reference implementation too.\n\n"
         "| what | protocol | seen in | breaks | status | program |\n|---|---|---|---|---|---|\n" + known
     )
 
