@@ -22,27 +22,24 @@ ROOT = Path(__file__).parents[2]
 LIVE = "tests/live/"
 
 
-def programs() -> list[str]:
-    """Those that run on a live system, or on Kafka's classes, each once."""
-    every = [each.program for each in FINDINGS] + [f"{CORNERS}[{name}]" for name in KNOWN]
-    return [each for each in dict.fromkeys(every) if each.startswith(LIVE)]
+def programs() -> tuple[list[str], list[str]]:
+    """Those of the findings that run on a live system, or on Kafka's classes; and the corners that are none of them."""
+    of_findings = [each.program for each in FINDINGS if each.program.startswith(LIVE)]
+    corners = [f"{CORNERS}[{name}]" for name in KNOWN]
+    return list(dict.fromkeys(of_findings)), [each for each in corners if each not in of_findings]
 
 
-def left(file: Path, release: str, commit: str) -> list[str]:
-    """What is not written down of this commit."""
-    done = {row.program for row in reproduced.rows(file) if (row.release, row.commit) == (release, commit)}
-    return [each for each in programs() if each not in done]
-
-
-def run(file: Path, release: str) -> None:
-    """One file of tests after the other, so that what was done is written down."""
-    head = subprocess.run(
+def run(file: Path, release: str, wanted: list[str]) -> None:
+    """What is not written down of this commit; one file of tests after the other, so that what was done is."""
+    asked = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT
     )
-    wanted = left(file, release, head.stdout.strip())
-    print(f"{release}: {len(wanted)} programs", flush=True)
-    for tests in dict.fromkeys(each.partition("::")[0] for each in wanted):
-        ids = [each for each in wanted if each.partition("::")[0] == tests]
+    at = (release, asked.stdout.strip())
+    done = {row.program for row in reproduced.rows(file) if (row.release, row.commit) == at}
+    left = [each for each in wanted if each not in done]
+    print(f"{release}: {len(left)} of {len(wanted)} programs", flush=True)
+    for tests in dict.fromkeys(each.partition("::")[0] for each in left):
+        ids = [each for each in left if each.partition("::")[0] == tests]
         options = ["-n", "0", "-q", "-m", "kafka", "--tb=line", "--kafka", release, "--reproduce", str(file)]
         subprocess.run([sys.executable, "-m", "pytest", *options, *ids], check=False, cwd=ROOT, env=_environment())
 
@@ -55,5 +52,6 @@ def _environment() -> dict[str, str]:
 if __name__ == "__main__":
     where, *releases = sys.argv[1:]
     tonight = RELEASES[int(os.environ.get("FENCEPOST_SEED", "0")) % len(RELEASES)]
-    for each in releases or [tonight]:
-        run(Path(where).resolve(), each)
+    for part in programs():
+        for each in releases or [tonight]:
+            run(Path(where).resolve(), each, part)
