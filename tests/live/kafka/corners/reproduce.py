@@ -1,6 +1,6 @@
 """Runs the programs of the findings, and the corners, on other releases of Kafka, and writes down what they saw.
 
-python tests/script.py tests/live/reproduce.py FILE [RELEASE …]
+python tests/script.py tests/live/kafka/corners/reproduce.py FILE [RELEASE …]
 
 FILE is proofs/verdicts/reproduced.json. Without a release it is one of `kafka_jars.RELEASES`, another each night
 (FENCEPOST_SEED). What FILE has of this commit is not run again, so that the command goes on where it was stopped.
@@ -18,7 +18,7 @@ from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS
 from kafka_jars import RELEASES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 LIVE = "tests/live/"
 
 
