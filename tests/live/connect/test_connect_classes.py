@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from connect_classes import POM, SOURCES, Seen, compiled, look
 from fetched import cache, or_skip
-from kafka_jars import kafka_version
+from kafka_jars import fetch_jars, kafka_version
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 
@@ -15,8 +15,11 @@ pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """The answers of every program, by its name."""
     release = kafka_version()
-    folder = cache(tmp_path_factory.getbasetemp(), f"connect-{release}", (POM, *SOURCES))
-    return look(or_skip(lambda: compiled(folder, release)))
+    base = tmp_path_factory.getbasetemp()
+    folder = cache(base, f"connect-{release}", [POM])
+    jars = or_skip(lambda: fetch_jars(folder, POM, release))
+    classes = cache(base, f"connect-classes-{release}", (POM, *SOURCES))
+    return look(or_skip(lambda: compiled(classes, jars)), jars)
 
 
 def test_a_preparing_leader_reads_uncommitted(seen: Seen) -> None:

@@ -6,8 +6,8 @@ import org.apache.kafka.connect.storage.ConfigTopicReaders;
 import org.apache.kafka.connect.storage.CopiesBeforeTheCommit;
 import org.apache.kafka.connect.storage.OffsetsOfBothTopics;
 
-/** Runs each of the programs and prints what it saw: a line `program key=value` for every answer, `program failed=…` where
- *  it could not be run. One JVM, since starting it costs more than the programs do. */
+/** Runs each of the programs and prints what it saw: a line `program key=value` for every answer, `program failed=…`
+ *  where it could not be run. One JVM, since starting it costs more than the programs do. */
 public class Look {
     interface Program {
         void look(Seen seen) throws Exception;

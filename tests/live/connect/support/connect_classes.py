@@ -9,9 +9,10 @@ import os
 import subprocess
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from kafka_jars import ClusterError, fetch_jars
+from kafka_jars import ClusterError
 
 POM = Path(__file__).with_name("pom.xml")
 SOURCES = tuple(sorted(Path(__file__).parents[1].joinpath("java").rglob("*.java")))
@@ -22,21 +23,23 @@ Seen = Mapping[str, Mapping[str, str]]
 """By program: what it answered, by name."""
 
 
-def compiled(folder: Path, release: str) -> Path:
-    """The folder, with the jars of a release and the programs compiled against them."""
-    jars, classes = fetch_jars(folder, POM, release), folder / "classes"
-    if not (classes / "complete").exists():
-        command = ["javac", "-nowarn", "-Xlint:none", "-cp", f"{jars}{os.sep}*", "-d", str(classes), *map(str, SOURCES)]
+def compiled(folder: Path, jars: Path) -> Path:
+    """The folder, with the programs compiled against the jars."""
+    if not folder.exists():
+        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
+        options = ["-nowarn", "-Xlint:none", "-proc:none", "-cp", f"{jars}{os.sep}*", "-d", str(fresh)]
+        command = ["javac", *(f"-J{each}" for each in QUICK), *options, *map(str, SOURCES)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         if done.returncode:
-            raise ClusterError(f"the programs cannot be compiled against Kafka {release}: {done.stderr[:2000]}")
-        (classes / "complete").touch()
+            raise ClusterError(f"the programs cannot be compiled against {jars}: {done.stderr[:2000]}")
+        with suppress(OSError):  # another process was quicker
+            fresh.rename(folder)
     return folder
 
 
-def look(folder: Path) -> Seen:
-    """All of them, in one JVM. AssertionError for one that ended with an exception."""
-    path = f"{folder / 'classes'}{os.pathsep}{folder}{os.sep}*"
+def look(classes: Path, jars: Path) -> Seen:
+    """All of them, in one JVM."""
+    path = f"{classes}{os.pathsep}{jars}{os.sep}*"
     done = subprocess.run(
         ["java", *QUICK, "-cp", path, "Look"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     )

@@ -13,8 +13,8 @@ import java.util.function.BiConsumer;
 import org.apache.kafka.connect.util.Callback;
 import org.apache.kafka.connect.util.FutureCallback;
 
-/** A worker that does not lead has sent the leader a request for a round of one connector, which is not answered yet. Then
- *  another connector has new task configurations. */
+/** A worker that does not lead has sent the leader a request for a round of one connector, which is not answered yet.
+ *  Then another connector has new task configurations. */
 public class ForwardingThread {
     public static void look(BiConsumer<String, Object> seen) throws Exception {
         Herder at = new Herder("leader");
@@ -37,7 +37,8 @@ public class ForwardingThread {
         at.tick();
         asked.await();
         FutureCallback<Void> configured = new FutureCallback<>();
-        Method publish = DistributedHerder.class.getDeclaredMethod("publishConnectorTaskConfigs", String.class, List.class, Callback.class);
+        Method publish = DistributedHerder.class.getDeclaredMethod(
+            "publishConnectorTaskConfigs", String.class, List.class, Callback.class);
         publish.setAccessible(true);
         publish.invoke(at.herder, "other", List.of(Map.of("a", "b")), configured);
         ThreadPoolExecutor forwards = (ThreadPoolExecutor) at.herder.forwardRequestExecutor;

@@ -23,8 +23,8 @@ import org.apache.kafka.connect.storage.ConfigBackingStore;
 import org.apache.kafka.connect.storage.StatusBackingStore;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
-/** Kafka's own DistributedHerder with one source connector, exactly-once support, and a config topic in memory. The test's
- *  thread is its tick thread: requests wait until `tick`. */
+/** Kafka's own DistributedHerder with one source connector, exactly-once support, and a config topic in memory. The
+ *  test's thread is its tick thread: requests wait until `tick`. */
 class Herder {
     static final String CONNECTOR = "c";
     static final String ME = "me";
@@ -62,8 +62,9 @@ class Herder {
             countsWritten++;
             return null;
         }).when(topic).putTaskCountRecord(anyString(), anyInt());
-        herder = new DistributedHerder(config, worker, "w", "k", mock(StatusBackingStore.class), topic, member, "http://" + ME,
-                rest, metrics, Time.SYSTEM, new AllConnectorClientConfigOverridePolicy(), List.of(), null, new AutoCloseable[0]) {
+        herder = new DistributedHerder(config, worker, "w", "k", mock(StatusBackingStore.class), topic, member,
+                "http://" + ME, rest, metrics, Time.SYSTEM, new AllConnectorClientConfigOverridePolicy(), List.of(),
+                null, new AutoCloseable[0]) {
             @Override
             public ConnectorType connectorType(Map<String, String> ignored) {
                 return ConnectorType.SOURCE;
@@ -75,13 +76,13 @@ class Herder {
 
     /** What the last rebalance gave to this worker. */
     void assign(String leader, List<ConnectorTaskId> mine) {
-        herder.assignment = new ExtendedAssignment((short) 1, (short) 0, leader, "http://" + leader, 1L, List.of(), mine,
-                List.of(), List.of(), 0);
+        herder.assignment = new ExtendedAssignment((short) 1, (short) 0, leader, "http://" + leader, 1L, List.of(),
+                mine, List.of(), List.of(), 0);
         herder.configState = state();
     }
 
-    /** A new set is committed. Configurations of numbers beyond it stay, as KafkaConfigBackingStore.processTasksCommitRecord
-     *  leaves them: it puts those of the set over what there was. */
+    /** A new set is committed. Configurations of numbers beyond it stay, as they do in
+     *  KafkaConfigBackingStore.processTasksCommitRecord, which puts those of the set over what there was. */
     void commit(int size) {
         generation++;
         tasks = size;
@@ -97,8 +98,9 @@ class Herder {
         Map<String, Map<String, String>> connectors = new HashMap<>();
         connectors.put(CONNECTOR, Map.of("connector.class", "x", "name", CONNECTOR));
         others.forEach(name -> connectors.put(name, Map.of("connector.class", "x", "name", name)));
-        return new ClusterConfigState(generation, null, Map.of(CONNECTOR, tasks), connectors, Map.of(CONNECTOR, TargetState.STARTED),
-                new HashMap<>(configurations), Map.of(CONNECTOR, count), Map.of(CONNECTOR, generation), Map.of(),
+        return new ClusterConfigState(generation, null, Map.of(CONNECTOR, tasks), connectors,
+                Map.of(CONNECTOR, TargetState.STARTED), new HashMap<>(configurations),
+                Map.of(CONNECTOR, count), Map.of(CONNECTOR, generation), Map.of(),
                 new HashSet<>(after), new HashSet<>());
     }
 

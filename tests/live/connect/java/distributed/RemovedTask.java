@@ -16,9 +16,9 @@ import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.connect.runtime.distributed.WorkerCoordinator.ConnectorsAndTasks;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
-/** Worker w1 has the second of two tasks when it is away for longer than its session. The connector gets one task, counted
- *  and running on w2. Then w1 is back, and says that it has the second task: what the assignor gives it, in this rebalance
- *  and in the next, and whether a start of that task passes every check. */
+/** Worker w1 has the second of two tasks when it is away for longer than its session. The connector gets one task,
+ *  counted and running on w2. Then w1 is back, and says that it has the second task: what the assignor gives it, now
+ *  and in the next rebalance, and whether a start of that task passes every check. */
 public class RemovedTask {
     public static void look(BiConsumer<String, Object> seen) throws Exception {
         assignor(seen);
@@ -31,7 +31,8 @@ public class RemovedTask {
         Herder one = new Herder(Herder.ME);
         one.commit(1);
         Constructor<?> constructor = IncrementalCooperativeAssignor.class.getConstructors()[0];
-        Object context = constructor.getParameterTypes()[0].getConstructor().newInstance(); // LogContext, which has moved
+        // LogContext, which is in another package since 4.4
+        Object context = constructor.getParameterTypes()[0].getConstructor().newInstance();
         IncrementalCooperativeAssignor assignor =
             (IncrementalCooperativeAssignor) constructor.newInstance(context, Time.SYSTEM, 0);
         ConnectorsAndTasks nothing = has(List.of(), List.of());

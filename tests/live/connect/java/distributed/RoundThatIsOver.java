@@ -12,9 +12,9 @@ import java.util.function.BiConsumer;
 import org.apache.kafka.common.internals.KafkaFutureImpl;
 import org.apache.kafka.connect.util.FutureCallback;
 
-/** A round for set 1 has written its count. The admin client's thread, which is to take it out of the rounds that are under
- *  way, does not get to that: this thread, the one that ticks, has the herder's monitor, as if the other were not scheduled.
- *  Set 2 is committed meanwhile, and a task of it asks for a round. */
+/** A round for set 1 has written its count. The admin client's thread, which is to take it out of the rounds that are
+ *  under way, does not get to that: this thread, the one that ticks, has the herder's monitor, as if the other were not
+ *  scheduled. Set 2 is committed meanwhile, and a task of it asks for a round. */
 public class RoundThatIsOver {
     public static void look(BiConsumer<String, Object> seen) throws Exception {
         Herder at = new Herder(Herder.ME);

@@ -12,7 +12,7 @@ import java.util.function.BiConsumer;
 import org.apache.kafka.connect.runtime.distributed.DistributedConfig;
 import org.apache.kafka.connect.util.KafkaBasedLog;
 
-/** With which isolation level a worker reads the config topic, and whether it writes there in transactions when it leads. */
+/** With which isolation level a worker reads the config topic, and whether it leads with transactions. */
 public class ConfigTopicReaders {
     public static void look(BiConsumer<String, Object> seen) throws Exception {
         for (String support : List.of("disabled", "preparing", "enabled")) {
@@ -24,7 +24,8 @@ public class ConfigTopicReaders {
                 "exactly.once.source.support", support));
             DistributedConfig config = spy(new DistributedConfig(properties));
             doReturn("k").when(config).kafkaClusterId(); // which it would ask a cluster for
-            KafkaConfigBackingStore store = new KafkaConfigBackingStore(mock(Converter.class), config, null, () -> null, "w-");
+            KafkaConfigBackingStore store =
+                new KafkaConfigBackingStore(mock(Converter.class), config, null, () -> null, "w-");
             KafkaBasedLog<String, byte[]> log = store.setupAndCreateKafkaBasedLog("configs", config);
             Field field = KafkaBasedLog.class.getDeclaredField("consumerConfigs");
             field.setAccessible(true);

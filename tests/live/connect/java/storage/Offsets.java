@@ -1,6 +1,5 @@
 package org.apache.kafka.connect.storage;
 
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,7 +28,8 @@ class Offsets {
 
         /** `producer`: who writes to it; null: whatever is sent is there, and acknowledged, at once. */
         Topic(Producer<byte[], byte[]> producer) {
-            super("t", Map.of(), Map.of(), (Supplier<TopicAdmin>) () -> null, (error, record) -> { }, Time.SYSTEM, admin -> { });
+            super("t", Map.of(), Map.of(), (Supplier<TopicAdmin>) () -> null, (error, record) -> { }, Time.SYSTEM,
+                admin -> { });
             this.producer = producer;
         }
 
@@ -60,7 +60,8 @@ class Offsets {
     }
 
     static KafkaOffsetBackingStore store(Topic topic) {
-        KafkaOffsetBackingStore store = new KafkaOffsetBackingStore((Supplier<TopicAdmin>) () -> null, () -> "w-", converter(true));
+        KafkaOffsetBackingStore store =
+            new KafkaOffsetBackingStore((Supplier<TopicAdmin>) () -> null, () -> "w-", converter(true));
         store.offsetLog = topic;
         return store;
     }
@@ -78,10 +79,7 @@ class Offsets {
     }
 
     static ConnectorOffsetBackingStore both(KafkaOffsetBackingStore worker, KafkaOffsetBackingStore own) {
-        return new ConnectorOffsetBackingStore(Time.SYSTEM, () -> LoggingContext.forConnector(CONNECTOR), "own", worker, own, null);
-    }
-
-    static ByteBuffer bytes(String text) {
-        return ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8));
+        return new ConnectorOffsetBackingStore(
+            Time.SYSTEM, () -> LoggingContext.forConnector(CONNECTOR), "own", worker, own, null);
     }
 }
