@@ -48,9 +48,10 @@ def page(findings: Iterable[Finding] = FINDINGS) -> str:
     return (
         "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the releases named, by "
         "the program named. The newest release is tried in every run, and another one each night; what was not "
-        "reproduced for a week fails there. Made by `fencepost findings --table`.\n\n"
-        "| what | where | version | seen | not seen | breaks | status | program | last reproduced |\n"
-        "|---|---|---|---|---|---|---|---|---|\n" + rows + "\n## Known bugs that the suite finds\n\n"
+        "reproduced for a week fails there: [when, and at which commit](reproduced.json). "
+        "Made by `fencepost findings --table`.\n\n"
+        "| what | where | version | seen | not seen | breaks | status | program |\n"
+        "|---|---|---|---|---|---|---|---|\n" + rows + "\n## Known bugs that the suite finds\n\n"
         "Each scenario of the catalogue: publicly known, or a hole in a proposal's argument; played in the model, or "
         "in the reference implementation too.\n\n"
         "| what | protocol | seen in | breaks | status | program |\n|---|---|---|---|---|---|\n" + known
@@ -67,7 +68,6 @@ def _cells(each: Finding) -> Iterator[str]:
     yield ", ".join(each.breaks) or "nothing"
     yield f"{each.status}{note}"
     yield f"`{each.program}`"
-    yield reproduced(each)
 
 
 def _known_cells(each: Finding) -> Iterator[str]:

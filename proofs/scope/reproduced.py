@@ -35,7 +35,7 @@ class Reproduced:
     seed: str
 
     @property
-    def age_of(self) -> date:
+    def day(self) -> date:
         return date.fromisoformat(self.date)
 
 
@@ -81,5 +81,5 @@ def too_old(today: date, file: Path = FILE) -> list[str]:
     """What has not been reproduced for longer than `OLDEST_DAYS`."""
     return [
         f"{row.program} on {row.release}: last run on {row.date}"
-        for row in rows(file) if (today - row.age_of).days > OLDEST_DAYS
+        for row in rows(file) if (today - row.day).days > OLDEST_DAYS
     ]  # fmt: skip

@@ -58,7 +58,7 @@ def test_a_prepare_past_the_high_watermark_is_acted_on(jars: Path, tmp_path: Pat
         gated.brokers[SECOND].wait_for(WRITE_TXN_MARKERS)
         last.until(lambda: last.log(0)[0] == ["A/0/0", "COMMIT"])
         assert last.read(0) == ["A/0/0"]
-        assert second.described() == ("PrepareCommit", "A", 1, [1])
+        second.until(lambda: second.described() == ("PrepareCommit", "A", 1, [1]))  # it hears of that marker
         assert _size(gated, LAST) == before
         assert ended.result(30) == E.not_coordinator
 

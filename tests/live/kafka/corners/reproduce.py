@@ -3,7 +3,7 @@
 python tests/script.py tests/live/kafka/corners/reproduce.py FILE [RELEASE …]
 
 FILE is proofs/verdicts/reproduced.json. Without a release it is one of `kafka_jars.RELEASES`, another each night
-(FENCEPOST_SEED). What FILE has of this commit is not run again, so that the command goes on where it was stopped.
+(FENCEPOST_SEED). What FILE has of today is not run again, so that the command goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from corners_all import CORNERS as KNOWN
@@ -30,12 +31,9 @@ def programs() -> tuple[list[str], list[str]]:
 
 
 def run(file: Path, release: str, wanted: list[str]) -> None:
-    """What is not written down of this commit; one file of tests after the other, so that what was done is."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    at = (release, asked.stdout.strip())
-    done = {row.program for row in reproduced.rows(file) if (row.release, row.commit) == at}
+    """What is not written down of today; one file of tests after the other, so that what was done is."""
+    today = datetime.now(UTC).date()
+    done = {row.program for row in reproduced.rows(file) if row.release == release and row.day == today}
     left = [each for each in wanted if each not in done]
     print(f"{release}: {len(left)} of {len(wanted)} programs", flush=True)
     for tests in dict.fromkeys(each.partition("::")[0] for each in left):
