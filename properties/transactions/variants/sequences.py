@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
+from fencepost.model.releases import ANY_NETWORK, MISTAKE, NOT_TRANSACTIONAL, UNCLEAN, V1, V2, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.forgetting import (
     AnsweredEarlyProperties,
@@ -50,23 +51,26 @@ _REFUSALS = ("never_out_of_order", "written_and_not_answered")
 _LATE = ("in_its_transaction", "both_transactions", "settled_in_the_end")
 """Not asked where transactions share an epoch: there any late batch is written in the next one, whatever is known."""
 
+RENUMBERING = NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "5"}
+
 
 def _wrong(
-    name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str
+    name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str,
+    of: Of,
 ) -> Variant:  # fmt: skip
     """Asked for what it breaks only."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12},
+        leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12}, of=of,
     )  # fmt: skip
 
 
-def _of_refusals(name: str, properties: type[Properties], says: str) -> Variant:
+def _of_refusals(name: str, properties: type[Properties], says: str, of: Of) -> Variant:
     """The same models as the variants above, asked for no more than refusals."""
     others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS))
     return Variant(
-        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED,
+        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
 
 
@@ -80,7 +84,7 @@ IDEMPOTENCE = ProtocolEntry(
             "a producer without transactions",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         Variant(
             "same-epoch",
@@ -88,7 +92,7 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka(settings=V1),
         ),
         Variant(
             "new-epoch",
@@ -96,7 +100,7 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "kept-over-abort",
@@ -106,7 +110,7 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"told_is_written": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_LATE,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=MISTAKE,
         ),
         Variant(
             "cleared-by-abort",
@@ -115,7 +119,7 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.14",
             expected={"told_is_written": "violated", "written_once": "violated"},
             bounds={"smoke": _SMALL},
-            leaves_out=_LATE,
+            leaves_out=_LATE, of=MISTAKE,
         ),
         Variant(
             "beyond-the-window",
@@ -125,7 +129,7 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"written_once": "violated"},
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=MISTAKE,
         ),
         Variant(
             "forgetful-giving-up",
@@ -135,7 +139,7 @@ IDEMPOTENCE = ProtocolEntry(
             leaves_out=("in_its_transaction", "both_transactions"),
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(),
+            judged=(), of=Kafka(settings=V1 | {"transactional.id": "set"}),
         ),
         Variant(
             "forgetful-new-epoch",
@@ -144,7 +148,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_FORGETTING,
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(),
+            judged=(), of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "forgetful-one-under-way",
@@ -154,17 +158,17 @@ IDEMPOTENCE = ProtocolEntry(
             leaves_out=("two_under_way", "forgotten_and_written"),
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(),
+            judged=(), of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
         ),
         _of_refusals(
             "answered-again",
             SequencesRefusals,
-            "what is sent again is answered, and never out of order",
+            "what is sent again is answered, and never out of order", of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _of_refusals(
             "answered-again-new-epoch",
             SequencesV2Refusals,
-            "the same in transactions of v2",
+            "the same in transactions of v2", of=Kafka("4.0.0", settings=V2),
         ),
         _wrong(
             "restarted-and-refused",
@@ -173,6 +177,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, restarts=1),
             ("never_out_of_order",),
             "a leader restarts with one batch of several, and refuses the others when they are sent again",
+            of=Kafka(),
         ),
         _wrong(
             "expired-and-refused",
@@ -181,6 +186,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("never_out_of_order",),
             "a producer that was forgotten sends two batches, the second comes first, and the first is refused",
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _wrong(
             "restarted",
@@ -189,6 +195,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, restarts=1),
             ("written_once",),
             "a leader restarts with one batch of several, and the producer numbers the others anew",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "expired",
@@ -197,6 +204,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
             "a producer that was forgotten sends two batches, which arrive in another order",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "expired-too-soon",
@@ -205,6 +213,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
             "a producer is forgotten while its batches are on their way: their timestamps are long past",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "unclean",
@@ -213,6 +222,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, fail_overs=1),
             ("written_once", "told_is_written"),
             "a leader without the tail takes over although that was answered",
+            of=Kafka(settings=RENUMBERING | UNCLEAN),
         ),
         _wrong(
             "bumped-elsewhere",
@@ -221,6 +231,7 @@ IDEMPOTENCE = ProtocolEntry(
             _SMALL,
             ("written_once",),
             "a batch is refused in another partition, and the producer numbers anew what is under way here",
+            of=MISTAKE,
         ),
         _wrong(
             "wrapped",
@@ -228,7 +239,7 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.13",
             dict(_SMALL, window=1, most=1, round=2),
             ("written_once",),
-            "a copy comes late by a whole round of numbers",
+            "a copy comes late by a whole round of numbers", of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
         ),
     ),
     {
