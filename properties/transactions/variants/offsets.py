@@ -57,7 +57,8 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
             proof=False,
             depth=NOT_BOUNDED,
-            judged=(), of=Kafka("4.0.0"),
+            judged=(),
+            of=Kafka("4.0.0"),
         ),
         _wrong(
             "offsets-fetched-early",
@@ -81,7 +82,8 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             {"smoke": dict(_SMALL, fail_overs=0)},
             Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
             proof=False,
-            depth=NOT_BOUNDED, of=MISTAKE,
+            depth=NOT_BOUNDED,
+            of=MISTAKE,
         ),
         Variant(
             "offsets-marker-dropped",
@@ -93,7 +95,8 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             bounds={"smoke": dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1)},
             leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
-            depth=NOT_BOUNDED, of=Kafka("4.3"),
+            depth=NOT_BOUNDED,
+            of=Kafka("4.3"),
         ),
     ),
     {

@@ -81,7 +81,8 @@ READ_COMMITTED = ProtocolEntry(
             depth=NOT_BOUNDED,
             leaves_out=("one_of_two",),
             progress_bounds=(dict(_ONE, log=2, deletions=1, restarts=1),),
-            judged=(), of=Kafka(),
+            judged=(),
+            of=Kafka(),
         ),
         _uncleanly(
             "cleaned-without-horizon",

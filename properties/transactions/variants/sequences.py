@@ -84,7 +84,8 @@ IDEMPOTENCE = ProtocolEntry(
             "a producer without transactions",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka(settings=NOT_TRANSACTIONAL),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         Variant(
             "same-epoch",
@@ -92,7 +93,8 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka(settings=V1),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka(settings=V1),
         ),
         Variant(
             "new-epoch",
@@ -100,7 +102,8 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=Kafka("4.0.0", settings=V2),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "kept-over-abort",
@@ -110,7 +113,8 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"told_is_written": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_LATE,
-            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=MISTAKE,
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=MISTAKE,
         ),
         Variant(
             "cleared-by-abort",
@@ -119,7 +123,8 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.14",
             expected={"told_is_written": "violated", "written_once": "violated"},
             bounds={"smoke": _SMALL},
-            leaves_out=_LATE, of=MISTAKE,
+            leaves_out=_LATE,
+            of=MISTAKE,
         ),
         Variant(
             "beyond-the-window",
@@ -129,7 +134,8 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"written_once": "violated"},
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
-            depth={"smoke": 8, "ci": 10, "nightly": 12}, of=MISTAKE,
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=MISTAKE,
         ),
         Variant(
             "forgetful-giving-up",
@@ -139,7 +145,8 @@ IDEMPOTENCE = ProtocolEntry(
             leaves_out=("in_its_transaction", "both_transactions"),
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(), of=Kafka(settings=V1 | {"transactional.id": "set"}),
+            judged=(),
+            of=Kafka(settings=V1 | {"transactional.id": "set"}),
         ),
         Variant(
             "forgetful-new-epoch",
@@ -148,7 +155,8 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_FORGETTING,
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(), of=Kafka("4.0.0", settings=V2),
+            judged=(),
+            of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "forgetful-one-under-way",
@@ -158,17 +166,20 @@ IDEMPOTENCE = ProtocolEntry(
             leaves_out=("two_under_way", "forgotten_and_written"),
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
-            judged=(), of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
+            judged=(),
+            of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
         ),
         _of_refusals(
             "answered-again",
             SequencesRefusals,
-            "what is sent again is answered, and never out of order", of=Kafka(settings=NOT_TRANSACTIONAL),
+            "what is sent again is answered, and never out of order",
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _of_refusals(
             "answered-again-new-epoch",
             SequencesV2Refusals,
-            "the same in transactions of v2", of=Kafka("4.0.0", settings=V2),
+            "the same in transactions of v2",
+            of=Kafka("4.0.0", settings=V2),
         ),
         _wrong(
             "restarted-and-refused",
@@ -239,7 +250,8 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.13",
             dict(_SMALL, window=1, most=1, round=2),
             ("written_once",),
-            "a copy comes late by a whole round of numbers", of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
+            "a copy comes late by a whole round of numbers",
+            of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
         ),
     ),
     {
