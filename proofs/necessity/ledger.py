@@ -19,6 +19,7 @@ from fencepost.proofs.necessity import sets
 from fencepost.proofs.necessity.held import tests_of
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.results import Trace
 from fencepost.proofs.scope.scopes import Scope, scope_of_proof, scope_of_search
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
@@ -45,11 +46,12 @@ class Verdicts:
         self.proofs: dict[str, Proof] = {}
         self.explored: dict[str, list[Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
-        self.broken: dict[str, dict[str, int]] = {}
+        self.broken: dict[str, dict[str, Trace]] = {}
 
     def of(self, variant: Variant, item: Property) -> str:
-        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
-        engine = "progress" if item.role == "progress" else "induction" if variant.proof else "explore"
+        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``.  A variant that is not a
+        main one has no proof: it is asked for no lemmas."""
+        engine = "progress" if item.role == "progress" else "induction" if _is_proved(variant) else "explore"
         if engine not in self.engines.setdefault(variant.name, []):
             self.engines[variant.name].append(engine)
         self.asked[variant.name, engine] = variant
@@ -58,7 +60,7 @@ class Verdicts:
     def _of(self, variant: Variant, item: Property) -> str:
         if item.role == "progress":
             return self._progress(variant)[item.name]
-        if variant.proof:
+        if _is_proved(variant):
             return "proved" if self.proof(variant).verdict(item.name) == "holds" else "not proved"
         broken = any(item.name in made.violated for made in self.explorations(variant))
         return "violated" if broken else "holds-bounded"
@@ -95,11 +97,24 @@ class Verdicts:
         return found
 
     def _steps(self, variant: Variant, item: Property) -> int | None:
+        trace = self._run(variant, item)
+        return None if trace is None else len(trace)
+
+    def dangers_of_run(self, variant: Variant, item: Property) -> list[str]:
+        """The dangers that the steps of such a run are."""
+        return list(self.remember(variant, f"dangers {item.name}", lambda: self._dangers(variant, item)))
+
+    def _dangers(self, variant: Variant, item: Property) -> list[str]:
+        trace = self._run(variant, item)
+        met = [] if trace is None else [variant.spec.actions[event.action].dangers for event in trace.events]
+        return list(dict.fromkeys(danger for dangers in met for danger in dangers))
+
+    def _run(self, variant: Variant, item: Property) -> Trace | None:
         if item.role == "progress":
             for bound in variant.progress_bounds:
                 trace = check_progress(explore(variant.spec, {item.name: item}, bound))[item.name].trace
                 if trace is not None:
-                    return len(trace)
+                    return trace
             return None
         if variant.name not in self.broken:
             found = self.broken[variant.name] = {}
@@ -108,9 +123,13 @@ class Verdicts:
             for bound in features_of(variant, "smoke").values():
                 if left:
                     made = explore(variant.spec, left, bound, stop_when_violated="all")
-                    found |= {name: made.traces.steps(name) for name in made.violated}
+                    found |= {name: made.traces[name] for name in made.violated}
                     left = {n: p for n, p in left.items() if n not in found}
         return self.broken[variant.name].get(item.name)
+
+
+def _is_proved(variant: Variant) -> bool:
+    return variant.main and variant.proof
 
 
 @dataclass(frozen=True)

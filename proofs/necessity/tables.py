@@ -25,6 +25,7 @@ from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts,
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.registry import PROTOCOLS
 
 FOLDER = Path(__file__).parents[1] / "verdicts"
 HASH = re.compile(r"models ([0-9a-f]{16})")
@@ -200,6 +201,24 @@ def _cells(rows: Sequence[Row]) -> str:
     return " | ".join(
         "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in said), strict=True)
     )
+
+
+RELEASES = FOLDER / "releases.json"
+
+
+def everything_kept() -> Kept:
+    """What is kept beside the code, of all protocols and of the table of releases."""
+    kept = Kept()
+    for file in (*(FOLDER / f"{protocol}.json" for protocol in PROTOCOLS), RELEASES):
+        kept.rows |= Kept.read(file).rows
+    return kept
+
+
+def write_facts(file: Path, kept: Kept) -> None:
+    """The words on variants that were asked for in this run, and that no protocol's own file has."""
+    theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
+    own = {key: row for key, row in kept.used.items() if key not in theirs}
+    Kept(used=own).write(file)
 
 
 def table_of(protocol: str) -> Path:
