@@ -18,8 +18,8 @@ from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 
 COMMANDS = {
-    "releases": "fencepost.proofs.cli.releases:releases",
     "verify": "fencepost.proofs.cli.verify:verify",
+    "releases": "fencepost.proofs.cli.releases:releases",
     "prove": "fencepost.proofs.cli.proving:prove",
     "explore": "fencepost.proofs.cli.searches:explore",
     "explorer": "fencepost.proofs.cli.explorer:explorer",

@@ -8,10 +8,11 @@ import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.model.rules import RULES
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import JSON, OutputFile
 from fencepost.proofs.cli.shared.output import console
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.report import write_json, write_text
+from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import Variant, protocols
 from fencepost.properties.nearest import instead
 
@@ -52,12 +53,20 @@ def releases(
     made = Releases(entries, found)
     if promise is not None and promise not in made.asked:
         raise InputError(f"{promise} is asked of no variant that is of a release; fencepost list names the variants")
-    with spinner("releases") as bar:
+    cells: list[Cell] = []
+    others: list[Cell] = []
+
+    def so_far() -> None:
+        """The cells that were computed when an interrupt came."""
+        if json_file is not None:
+            write_json(json_file, cut_short([cell.as_dict() for cell in (*cells, *others)]))
+
+    wanted = [promise] if promise else list(made.asked)
+    whole = verbose or any(each is not None for each in (json_file, table, kept, release, promise))
+    with when_interrupted(so_far), spinner("releases") as bar:
         found.done = bar.advance
-        wanted = [promise] if promise else list(made.asked)
-        cells = [made.cell(p, r) for p in wanted for r in NAMES if release in (None, r)]
-        whole = verbose or any(each is not None for each in (json_file, table, kept, release, promise))
-        others = [c for c in made.changed(wanted) if release in (None, c.release)] if whole else []
+        cells.extend(made.cell(p, r) for p in wanted for r in NAMES if release in (None, r))
+        others.extend(c for c in made.changed(wanted if whole else ()) if release in (None, c.release))
     console.print(found.said, markup=False)
     _print(made, cells, others, release, promise, verbose)
     if json_file is not None:

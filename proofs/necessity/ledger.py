@@ -1,16 +1,19 @@
 """The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
 
 Mechanisms and rejected alternatives are judged by `necessity`; promises and claims by proof, exploration and progress,
-property by property, each with the variants that it holds of and those that refute it; interface rules are held by the
-tests that are marked with them.  Nothing here is a verdict of its own, and a rule without one says so.
+property by property, each with the variants that it holds of and those that refute it, by the releases of Kafka that
+they are of; interface rules are held by the tests that are marked with them.  Nothing here is a verdict of its own,
+and a rule without one says so.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fencepost.model.language.properties import Property
+from fencepost.model.releases import NoRelease, each_of
 from fencepost.model.rules import RULES, Rule
 from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.proofs.engines.induction import Proof, prove
@@ -247,9 +250,10 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
 
 
 def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
-    """Property by property: the variants of which it is refuted, proved, or holds within bounds.  Variants that misread
-    a rule show what that rule is worth, and rejected alternatives are other protocols: neither refutes a promise."""
+    """Property by property: every variant that breaks it, those of a release by name and the others as a number, and
+    those of which it is proved, or holds within bounds."""
     by_property: dict[str, dict[str, list[str]]] = {}
+    others: dict[str, Counter[str]] = {}
     for entry in entries:
         for variant in entry.variants:
             for name, item in variant.asked.items():
@@ -257,16 +261,35 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
                     continue
                 verdicts = by_property.setdefault(name, {})
                 if variant.expected.get(name) == "violated":
-                    rejected = variant.rule is not None and RULES[variant.rule].kind == "rejected"
-                    if variant.reading is None and not rejected:
+                    if _is_named(variant):
+                        of = "; ".join(map(str, each_of(variant.of)))
+                        said = f"{of}; " if of else ""
                         steps = found.steps(variant, item)
-                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({steps} steps)")
+                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({said}{steps} steps)")
+                    else:
+                        others.setdefault(name, Counter())[_kind_of(variant)] += 1
                 elif variant.main and (item.role != "progress" or variant.progress_bounds):
                     verdicts.setdefault(found.of(variant, item), []).append(variant.name)
     for name, verdicts in by_property.items():
         told = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
-        if told:
-            yield f"*{name_in_words(name)}*: {', '.join(told)}"
+        told += [f"broken in {_counted(others[name])}"] if name in others else []
+        yield f"*{name_in_words(name)}*: {', '.join(told)}"
+
+
+def _is_named(variant: Variant) -> bool:
+    """Of a protocol of one's own no releases are known: there a variant is named that misreads no rule."""
+    if variant.of is not None:
+        return any(each_of(variant.of))
+    return variant.reading is None and not (variant.rule is not None and RULES[variant.rule].kind == "rejected")
+
+
+def _kind_of(variant: Variant) -> str:
+    return variant.of.kind if isinstance(variant.of, NoRelease) else "mistake"
+
+
+def _counted(kinds: Mapping[str, int]) -> str:
+    """``9 mistakes and 1 text``."""
+    return " and ".join(f"{number} {kind}{'s' * (number > 1)}" for kind, number in kinds.items())
 
 
 def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:

@@ -164,7 +164,8 @@ def page(
 *Necessary*: without it a promise of another number fails, in the fewest steps. *Liveness*: without it something waits
 for ever, or work never begins. *Redundant*: without it every promise is proved, and work still gets done within the
 bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
-*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named; each
+*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named, with
+the releases of Kafka that it is of; it is broken, besides, in so many mistakes, and texts that did not ship so. Each
 line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table,
 and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
 

@@ -85,8 +85,7 @@ def page(releases: Releases, digest: str) -> str:
     other = list(releases.changed(releases.asked))
     head = f"| promise | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}\n"
     rows = "".join(
-        f"| {promise} | {' | '.join(short(cells[promise, r]) for r in NAMES)} |\n"
-        for promise in releases.asked
+        f"| {promise} | {' | '.join(short(cells[promise, r]) for r in NAMES)} |\n" for promise in releases.asked
     )
     return f"""# What each release of Kafka keeps
 
@@ -170,4 +169,3 @@ def _of_variants(releases: Releases) -> str:
                 counts[str(variant.of)] = counts.get(str(variant.of), 0) + 1
     others = ", ".join(f"{number} are {what}" for what, number in counts.items())
     return f"{''.join(lines)}\nOf no release: {others}.\n"
-

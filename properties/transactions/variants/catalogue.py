@@ -322,6 +322,13 @@ TRANSACTIONS = ProtocolEntry(
             "v2-before-kip-1228", V2Lemmas, "Kafka 4.0 and 4.1: a marker's epoch only has to be not older than the "
             "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228, BEFORE,
         ),
+        Variant(
+            "v2-before-kip-1228-fenced", V2Lemmas, "there, late markers let no zombie write, and leave nothing open",
+            "txn.23", ("txn.23", "not_older"), bounds={"smoke": CORE}, progress_bounds=CORE_PROGRESS[:1],
+            depth=NOT_BOUNDED, of=BEFORE,
+            asks=("no_zombie_write", "nothing_open_after_a_fence", "nothing_hangs", "one_owner", "epochs_go_up",
+                  "ends_in_the_end", "decided_in_the_end"),
+        ),
         _bug(
             "versions-by-feature", VersionsPromises, "a partition checks a marker by the cluster's transaction.version, and "
             "refuses those of v1 once that is 2", "txn.24", "by_the_feature", ("ends_in_the_end", "decided_in_the_end"),
