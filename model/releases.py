@@ -189,10 +189,15 @@ class Kafka:
         return found
 
     def __str__(self) -> str:
-        """Its releases in words, then the settings."""
+        """Its releases in words, then the settings that are not the default of each of them."""
         first, last = self.releases[0], self.releases[-1]
         ever = "every release" if (first, last) == EVER else f"Kafka {first}" + (f" to {last}" if last != first else "")
-        return ever + "".join(f", {name} {' or '.join(_values(wanted))}" for name, wanted in self.settings.items())
+        changed = {
+            name: values
+            for name, values in ((name, _values(wanted)) for name, wanted in self.settings.items())
+            if any(SETTINGS[name].of(release) not in values for release in self.releases)
+        }
+        return ever + "".join(f", {name} {' or '.join(values)}" for name, values in changed.items())
 
 
 def _values(wanted: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -229,8 +234,9 @@ def defaults(release: str, area: str = "") -> Mapping[str, str]:
     return {name: setting.switched_on.get(area) or setting.of(release) for name, setting in SETTINGS.items()}
 
 
-V1 = {"transaction.version": "1"}
-V2 = {"transaction.version": "2"}
+TRANSACTIONAL = {"transactional.id": "set"}
+V1 = {"transaction.version": "1", **TRANSACTIONAL}
+V2 = {"transaction.version": "2", **TRANSACTIONAL}
 VERIFIED = V1 | {"transaction.partition.verification.enable": "true"}
 UNVERIFIED = V1 | {"transaction.partition.verification.enable": "false"}
 ANY_NETWORK, PROMPT = {"network": "any"}, {"network": "prompt"}

@@ -1,6 +1,7 @@
 """``fencepost releases``: what each release of Kafka keeps."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +133,7 @@ def _print(
             console.print(f"{name:<8} {long(cell, most)}", markup=False)
     if others:
         console.print("with settings that are not the default", markup=False)
-    for cell in others:
-        where = "" if release is not None else f" in {cell.release}"
-        told = long(cell, most) if verbose else short(cell)
-        console.print(f"    {cell.promise}{where}, {setting_in_words(cell)}: {told}", markup=False)
+    for setting, group in groupby(others, setting_in_words):
+        found = [(cell.promise, cell.release, short(cell)) for cell in group]
+        told = [f"{p}{'' if release else f' in {r}'} {word}" for p, r, word in found]
+        console.print(f"    {setting}: {', '.join(told)}", markup=False)

@@ -145,7 +145,7 @@ class Kept:
         """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
         spec = variant.properties.protocol.spec
         key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
-        row = self.rows.get(key)
+        row = self.rows.get(key, self.used.get(key))
         self.used[key] = row if row is not None else {"fact": ask()}
         return self.used[key]["fact"]
 

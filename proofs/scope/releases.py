@@ -24,7 +24,9 @@ Word = Literal["proved", "holds-bounded", "broken", "not judged"]
 Evidence = Literal["live", "classes", "client", "model"]
 STRENGTH = ("proved", "holds-bounded")
 EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "model")
-"""The strongest first: seen on live brokers of that release, on its classes, of a client, or in the model alone."""
+"""The strongest first: seen on live brokers of that release, on its classes, of a client, or not on that release."""
+Changed = tuple[tuple[str, str], ...]
+"""Settings by name."""
 ROLES = ("promise", "step", "progress")
 BUG = re.compile(r"\b(?:KAFKA|KIP)-\d+")
 FEW = 3
@@ -115,6 +117,7 @@ class Releases:
     ) -> None:
         self.entries = tuple(entries)
         self.findings = findings
+        self._cells: dict[tuple[str, str, Changed], Cell] = {}
         self._found = {entry.name: Verdicts(remember) for entry in self.entries}
 
     @cached_property
@@ -136,7 +139,13 @@ class Releases:
 
     def cell(self, promise: str, release: str, changed: Mapping[str, str] | None = None) -> Cell:
         """``changed``: settings that are not as usual."""
-        settings = {**self.usual(promise, release), **(changed or {})}
+        key = (promise, release, tuple((changed or {}).items()))
+        if key not in self._cells:
+            self._cells[key] = self._cell(promise, release, changed or {})
+        return self._cells[key]
+
+    def _cell(self, promise: str, release: str, changed: Mapping[str, str]) -> Cell:
+        settings = {**self.usual(promise, release), **changed}
         mine = [(each, kafka) for each in self.asked[promise] if (kafka := each.of(release, settings))]
         breaks = [self._break(each, release) for each, _ in mine if each.breaks]
         kept: dict[str, list[Kept]] = {}
@@ -152,7 +161,7 @@ class Releases:
         breaks.sort(key=lambda one: (one.steps or 0, EVIDENCE.index(one.evidence)))
         verdict, why = self._word(promise, breaks, best)
         return Cell(
-            promise, release, changed or {}, verdict, breaks[0].steps if breaks else None,
+            promise, release, changed, verdict, breaks[0].steps if breaks else None,
             min((one.evidence for one in breaks), key=EVIDENCE.index, default=None), tuple(breaks), best, unasked, why,
         )  # fmt: skip
 
@@ -195,28 +204,23 @@ class Releases:
                 yield self.cell(promise, release)
 
     @cached_property
-    def otherwise(self) -> dict[tuple[tuple[str, str], ...], dict[str, tuple[str, ...]]]:
+    def otherwise(self) -> dict[Changed, dict[str, tuple[str, ...]]]:
         """Settings that are not as usual and that some variant needs, in the order in which they are declared; of each
-        the promises that such a variant is asked for, with the releases in which the settings can be so."""
-        found: dict[tuple[tuple[str, str], ...], dict[str, None]] = {}
+        the promises that such a variant is asked for, with the releases in which it needs them."""
+        found: dict[Changed, dict[str, set[str]]] = {}
+        names = list(SETTINGS)
         for promise, asked in self.asked.items():
             for kafka in (kafka for each in asked for kafka in each_of(each.variant.of)):
                 for release in kafka.releases:
                     needs = kafka.needs(release, self.usual(promise, release))
-                    if needs and _can_be(needs, release):
-                        key = tuple(sorted(needs.items(), key=lambda pair: list(SETTINGS).index(pair[0])))
-                        found.setdefault(key, {})[promise] = None
-        order = sorted(found, key=lambda key: (len(key), [list(SETTINGS).index(name) for name, _ in key], key))
+                    if needs and all(value and SETTINGS[name].knows(release, value) for name, value in needs.items()):
+                        key = tuple(sorted(needs.items(), key=lambda pair: names.index(pair[0])))
+                        found.setdefault(key, {}).setdefault(promise, set()).add(release)
+        order = sorted(found, key=lambda key: (len(key), [names.index(name) for name, _ in key], key))
         return {
-            key: {promise: tuple(self._where(promise, dict(key))) for promise in self.asked if promise in found[key]}
+            key: {p: tuple(r for r in NAMES if r in found[key][p]) for p in self.asked if p in found[key]}
             for key in order
         }
-
-    def _where(self, promise: str, changed: Mapping[str, str]) -> Iterator[str]:
-        for release in NAMES:
-            usual = self.usual(promise, release)
-            if _can_be(changed, release) and all(usual[name] != value for name, value in changed.items()):
-                yield release
 
     def changed(self, wanted: Collection[str]) -> Iterator[Cell]:
         """The promises that some settings matter for, of those wanted, in every release that knows the settings."""
@@ -224,10 +228,6 @@ class Releases:
             for promise, releases in promises.items():
                 for release in releases if promise in wanted else ():
                     yield self.cell(promise, release, dict(key))
-
-
-def _can_be(settings: Mapping[str, str], release: str) -> bool:
-    return all(value and SETTINGS[name].knows(release, value) for name, value in settings.items())
 
 
 def _rank(kept: Kept) -> tuple[bool, int]:

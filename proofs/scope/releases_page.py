@@ -22,8 +22,9 @@ def short(cell: Cell) -> str:
 LEGEND = (
     "proved: without bounds; holds: in every state within bounds; *: not all of the promise is asked there; "
     "–: not judged\n"
-    "11 live: broken, in 11 steps at least, and seen so on live brokers of that release; classes: on its classes; "
-    "client: of a client library; model: in the model alone"
+    "11 live: broken, in 11 steps or more, and seen on live brokers of that release; classes: on its classes; "
+    "client: of a client;\n"
+    "11 model: broken in the model, and not seen on that release. Settings that are not the default: --verbose"
 )
 
 
@@ -60,7 +61,7 @@ def _run(runs: Sequence[Break]) -> str:
     what = ", ".join(f"{name_in_words(one.property)} in {one.steps}" for one in runs)
     notes = [
         *first.bugs,
-        f"seen {', '.join(first.seen)}" if first.seen else "in the model alone",
+        f"seen {', '.join(first.seen)}" if first.seen else "not seen yet",
         *([f"by {', '.join(first.dangers)}"] if first.dangers else []),
     ]
     return f"{first.variant} ({what}; {'; '.join(notes)})"
@@ -97,10 +98,11 @@ bug-fix releases, unless one of them has a column; trunk is {TRUNK}.
 
 A variant counts for a cell if it is of that release with these settings. *n live*: a run of some variant breaks the
 promise, the shortest in n steps, and such a break was seen on live brokers of that release (*classes*: on Kafka's own
-classes, *client*: of a client library, *model*: in the model alone). A run may need a fault that is rare; which, is
-said below. *proved*: each property of the promise is proved, without bounds, of some variant; *holds*: or in every
-state within bounds. *: other properties of the promise are asked of other releases or settings alone. –: not judged,
-and below why. No verdict goes beyond the dangers that its variant stands against: see the protocols' own tables.
+classes, *client*: of a client, *model*: in a model of that release, and not seen on it). A run may need a fault that is
+rare; which, is said below. *proved*: each property of the promise is proved, without bounds, of some variant; *holds*:
+or in every state within bounds. *: other properties of the promise are asked of other releases or settings alone.
+–: not judged, and below why. No verdict goes beyond the dangers that its variant stands against: see the protocols' own
+tables.
 
 {head}{rows}
 ## Settings that are not the default

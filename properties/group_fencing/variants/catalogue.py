@@ -30,9 +30,11 @@ from fencepost.properties.group_fencing.claims.classic import (
     ByGenerationStaticPromises,
     CooperativeLemmas,
     DraftPromises,
+    DroppedMarkersPromises,
     EqualRefusedPromises,
     GroupIdOnlyPromises,
     LateCopiesPromises,
+    LateMarkersOfPartitionsPromises,
     LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
@@ -143,7 +145,8 @@ REASONS = {
     "restarts": "a static member that is replaced once, or leaves once and comes back",
     "fences": "a member that is told once that its epoch is old, or that nobody knows it",
     "fencings": "a producer that is fenced once, with nothing to abort",
-    "copies": "one request that is there twice",
+    "copies": "one request, or marker, that is there twice",
+    "absences": "the group's partition is without a leader once, when a marker is due",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
@@ -166,8 +169,9 @@ def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **mo
 def _wrong(
     name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
 ) -> Variant:
-    """What is asked for no more than what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    """What is asked for what it breaks, and what it is said to keep."""
+    kept = set(more.get("asks", ()))
+    others = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & kept))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=_profiles(bounds),
         leaves_out=others, depth=NOT_BOUNDED, **more,
@@ -186,6 +190,7 @@ NOT_OVER_CORE = Names(
 )  # fmt: skip
 """Its promises are those of what it refines; of transactions, that is left which the proof rests on."""
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
+OF_ONE_OWNER = ("one_producer", "only_owners", "owner_is_taken")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")
 
 VARIANTS = (
@@ -204,7 +209,7 @@ VARIANTS = (
     Variant(
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
-        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=_over_v2(CLASSIC),
+        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=Kafka("4.2", "4.2", V2 | CLASSIC),
     ),
     Variant(
         "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
@@ -215,6 +220,16 @@ VARIANTS = (
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
            dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated",
            of=Kafka(settings=V1 | ANY_NETWORK)),
+    _wrong("late-marker", LateMarkersOfPartitionsPromises,
+           "over brokers of 4.0 and 4.1, on which a late copy of a marker decides the producer's next transaction", "447.18",
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_skipped", "offsets_agree",
+           asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"), progress_bounds=(dict(GENERATIONS, copies=1),),
+           of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
+    _wrong("dropped-marker", DroppedMarkersPromises,
+           "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
+           "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice", "offsets_agree", "starts_from_what_counts",
+           "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1),),
+           of=Kafka("4.3", settings=V2 | CLASSIC)),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
            "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped"),
            of=MISTAKE),

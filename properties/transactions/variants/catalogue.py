@@ -11,6 +11,7 @@ from fencepost.model.releases import (
     ANY_NETWORK,
     MISTAKE,
     PROMPT,
+    TRANSACTIONAL,
     UNVERIFIED,
     V1,
     V2,
@@ -122,6 +123,7 @@ offset, and have no order among one another."""
 
 SINCE_KIP_1228 = Kafka("4.2", settings=V2)
 BEFORE = Kafka("4.0.0", "4.1", V2)
+CHANGING = TRANSACTIONAL | {"transaction.version": "changing"}
 PROMPT_VERIFIED = Kafka(settings=VERIFIED | PROMPT)
 
 
@@ -237,7 +239,7 @@ TRANSACTIONS = ProtocolEntry(
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
             features={
                 "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
-            }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings={"transaction.version": "changing"}),
+            }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings=CHANGING),
         ),
         _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
               expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS,
@@ -336,7 +338,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
-            _LATE[:3], VERSIONS, Kafka("4.0.0", "4.1", {"transaction.version": "changing"}),
+            _LATE[:3], VERSIONS, Kafka("4.0.0", "4.1", CHANGING),
         ),
         _misread("versions-one-epoch", OneEpochPromises,
                  "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",

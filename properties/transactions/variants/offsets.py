@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.model.releases import MISTAKE, Kafka
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.offsets import (
     MarkerDroppedProperties,
@@ -46,7 +46,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
                 dict(records=2, producers=2, log=4, fail_overs=1),
             ),
             depth={"smoke": 5, "ci": 7, "nightly": 9},
-            of=Kafka("4.0.0"),
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         Variant(
             "offsets-deleted",
@@ -58,7 +58,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             proof=False,
             depth=NOT_BOUNDED,
             judged=(),
-            of=Kafka("4.0.0"),
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         _wrong(
             "offsets-fetched-early",
@@ -96,7 +96,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
             depth=NOT_BOUNDED,
-            of=Kafka("4.3"),
+            of=Kafka("4.3", settings=TRANSACTIONAL),
         ),
     ),
     {

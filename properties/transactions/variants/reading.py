@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.model.releases import MISTAKE, Kafka
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.cleaning import (
     CleanedProperties,
@@ -63,7 +63,7 @@ READ_COMMITTED = ProtocolEntry(
                 dict(producers=1, transactions=1, readers=1, log=3, fail_overs=1),
                 dict(producers=2, transactions=2, readers=1, log=2, fail_overs=1),
             ),
-            of=Kafka(),
+            of=Kafka(settings=TRANSACTIONAL),
         ),
         Variant(
             "cleaned",
@@ -82,7 +82,7 @@ READ_COMMITTED = ProtocolEntry(
             leaves_out=("one_of_two",),
             progress_bounds=(dict(_ONE, log=2, deletions=1, restarts=1),),
             judged=(),
-            of=Kafka(),
+            of=Kafka(settings=TRANSACTIONAL),
         ),
         _uncleanly(
             "cleaned-without-horizon",

@@ -146,7 +146,7 @@ IDEMPOTENCE = ProtocolEntry(
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
             judged=(),
-            of=Kafka(settings=V1 | {"transactional.id": "set"}),
+            of=Kafka(settings=V1),
         ),
         Variant(
             "forgetful-new-epoch",
