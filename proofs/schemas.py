@@ -14,6 +14,7 @@ from fencepost.proofs.report import SCHEMA
 from fencepost.proofs.results import Verdict
 from fencepost.proofs.scope.findings import Finding
 from fencepost.proofs.scope.matrix import Line
+from fencepost.proofs.scope.releases import Cell
 from fencepost.properties.catalogue import Profile
 from msgspec import Meta
 
@@ -358,6 +359,7 @@ class NothingYet(TypedDict):
 
 REPORTS: Mapping[str, tuple[Any, ...]] = {
     "verify": (Verify,),
+    "releases": (list[Cell],),
     "prove": (list[ProvedRow],),
     "explore": (Explored, list[Explored]),
     "dangers": (list[Line],),

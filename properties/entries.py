@@ -14,7 +14,7 @@ from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
-from fencepost.model.releases import Kafka, NoRelease
+from fencepost.model.releases import Of
 from fencepost.properties.nearest import instead
 
 Profile = Literal["smoke", "ci", "nightly"]
@@ -81,7 +81,7 @@ class Variant:
     judged: tuple[str, ...] | None = None
     full: str | None = None
     asks: tuple[str, ...] = ()
-    of: Kafka | NoRelease | None = None
+    of: Of | None = None
 
     @cached_property
     def spec(self) -> Spec:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.derived.mutations import mutated
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
@@ -170,7 +171,11 @@ class _Searching:
                             yield keep(name, [pair], feature, trace)
 
     def _broken(self, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int) -> dict[str, Trace]:
-        spec = mutated(self.killers.raw, (*self.killers.reading, pair), self.killers.mutations)
+        try:
+            spec = mutated(self.killers.raw, (*self.killers.reading, pair), self.killers.mutations)
+        except ModelError:  # one takes away what the other changes
+            self.done.add((pair, feature))
+            return {}
         try:
             if self.waits:
                 return self._stuck(spec, pair, feature, bounds, most)

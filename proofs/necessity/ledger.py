@@ -1,10 +1,12 @@
 """The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
 
 Mechanisms and rejected alternatives are judged by `necessity`; promises and claims by proof, exploration and progress,
-property by property, each with the variants that it holds of and those that refute it; interface rules are held by the
-tests that are marked with them.  Nothing here is a verdict of its own, and a rule without one says so.
+property by property, each with the variants that it holds of and those that refute it, by the releases of Kafka that
+they are of; interface rules are held by the tests that are marked with them.  Nothing here is a verdict of its own,
+and a rule without one says so.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 from fencepost.model.dangers import DANGERS
 from fencepost.model.language.properties import Property
+from fencepost.model.releases import NoRelease, each_of
 from fencepost.model.rules import RULES, Rule
 from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.proofs.engines.induction import Proof, prove
@@ -21,6 +24,7 @@ from fencepost.proofs.necessity.held import tests_of
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.results import Trace
 from fencepost.proofs.scope.scopes import Scope, conditions, scope_of_proof, scope_of_search
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of, progress_of
 
@@ -49,11 +53,12 @@ class Verdicts:
         self.explored: dict[str, dict[str, Exploration]] = {}
         self.graphs: dict[str, dict[str, Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
-        self.broken: dict[str, dict[str, int]] = {}
+        self.broken: dict[str, dict[str, Trace]] = {}
 
     def of(self, variant: Variant, item: Property) -> str:
-        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``."""
-        engine = "progress" if item.role == "progress" else "induction" if variant.proof else "explore"
+        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``.  A variant that is not a
+        main one has no proof: it is asked for no lemmas."""
+        engine = "progress" if item.role == "progress" else "induction" if _is_proved(variant) else "explore"
         self.judged.setdefault((variant.name, engine), {})[item.name] = item
         self.asked.setdefault((variant.name, engine), (variant, {}))[1][item.name] = item
         return str(self.remember(variant, f"verdict {item.name}", lambda: self._of(variant, item)))
@@ -61,7 +66,7 @@ class Verdicts:
     def _of(self, variant: Variant, item: Property) -> str:
         if item.role == "progress":
             return self._progress(variant)[item.name]
-        if variant.proof:
+        if _is_proved(variant):
             return "proved" if self.proof(variant).verdict(item.name) == "holds" else "not proved"
         broken = any(item.name in made.violated for made in self.explorations(variant).values())
         return "violated" if broken else "holds-bounded"
@@ -105,11 +110,24 @@ class Verdicts:
         return found
 
     def _steps(self, variant: Variant, item: Property) -> int | None:
+        trace = self._run(variant, item)
+        return None if trace is None else len(trace)
+
+    def dangers_of_run(self, variant: Variant, item: Property) -> list[str]:
+        """The dangers that the steps of such a run are."""
+        return list(self.remember(variant, f"dangers {item.name}", lambda: self._dangers(variant, item)))
+
+    def _dangers(self, variant: Variant, item: Property) -> list[str]:
+        trace = self._run(variant, item)
+        met = [] if trace is None else [variant.spec.actions[event.action].dangers for event in trace.events]
+        return list(dict.fromkeys(danger for dangers in met for danger in dangers))
+
+    def _run(self, variant: Variant, item: Property) -> Trace | None:
         if item.role == "progress":
             for bound in variant.progress_bounds:
                 trace = check_progress(explore(variant.spec, {item.name: item}, bound))[item.name].trace
                 if trace is not None:
-                    return len(trace)
+                    return trace
             return None
         if variant.name not in self.broken:
             found = self.broken[variant.name] = {}
@@ -118,9 +136,13 @@ class Verdicts:
             for bound in features_of(variant, "smoke").values():
                 if left:
                     made = explore(variant.spec, left, bound, stop_when_violated="all")
-                    found |= {name: made.traces.steps(name) for name in made.violated}
+                    found |= {name: made.traces[name] for name in made.violated}
                     left = {n: p for n, p in left.items() if n not in found}
         return self.broken[variant.name].get(item.name)
+
+
+def _is_proved(variant: Variant) -> bool:
+    return variant.main and variant.proof
 
 
 @dataclass(frozen=True)
@@ -237,9 +259,10 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
 
 
 def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
-    """Property by property: the variants of which it is refuted, proved, or holds within bounds.  Variants that misread
-    a rule show what that rule is worth, and rejected alternatives are other protocols: neither refutes a promise."""
+    """Property by property: every variant that breaks it, those of a release by name and the others as a number, and
+    those of which it is proved, or holds within bounds."""
     by_property: dict[str, dict[str, list[str]]] = {}
+    others: dict[str, Counter[str]] = {}
     for entry in entries:
         for variant in entry.variants:
             for name, item in variant.asked.items():
@@ -247,16 +270,35 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
                     continue
                 verdicts = by_property.setdefault(name, {})
                 if variant.expected.get(name) == "violated":
-                    rejected = variant.rule is not None and RULES[variant.rule].kind == "rejected"
-                    if variant.reading is None and not rejected:
+                    if _is_named(variant):
+                        of = "; ".join(map(str, each_of(variant.of)))
+                        said = f"{of}; " if of else ""
                         steps = found.steps(variant, item)
-                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({steps} steps)")
+                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({said}{steps} steps)")
+                    else:
+                        others.setdefault(name, Counter())[_kind_of(variant)] += 1
                 elif variant.main and (item.role != "progress" or variant.progress_bounds):
                     verdicts.setdefault(found.of(variant, item), []).append(variant.name)
     for name, verdicts in by_property.items():
         told = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
-        if told:
-            yield f"*{name_in_words(name)}*: {', '.join(told)}"
+        told += [f"broken in {_counted(others[name])}"] if name in others else []
+        yield f"*{name_in_words(name)}*: {', '.join(told)}"
+
+
+def _is_named(variant: Variant) -> bool:
+    """Of a protocol of one's own no releases are known: there a variant is named that misreads no rule."""
+    if variant.of is not None:
+        return any(each_of(variant.of))
+    return variant.reading is None and not (variant.rule is not None and RULES[variant.rule].kind == "rejected")
+
+
+def _kind_of(variant: Variant) -> str:
+    return variant.of.kind if isinstance(variant.of, NoRelease) else "mistake"
+
+
+def _counted(kinds: Mapping[str, int]) -> str:
+    """``9 mistakes and 1 text``."""
+    return " and ".join(f"{number} {kind}{'s' * (number > 1)}" for kind, number in kinds.items())
 
 
 def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:

@@ -27,6 +27,7 @@ from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts,
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.registry import PROTOCOLS
 
 FOLDER = Path(__file__).parents[1] / "verdicts"
 HASH = re.compile(r"models ([0-9a-f]{16})")
@@ -154,7 +155,7 @@ class Kept:
         """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
         spec = variant.properties.protocol.spec
         key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
-        row = self.rows.get(key)
+        row = self.rows.get(key, self.used.get(key))
         self.used[key] = row if row is not None else {"fact": ask()}
         return self.used[key]["fact"]
 
@@ -173,7 +174,8 @@ def page(
 *Necessary*: without it a promise of another number fails, in the fewest steps. *Liveness*: without it something waits
 for ever, or work never begins. *Redundant*: without it every promise is proved, and work still gets done within the
 bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
-*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named; each
+*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named, with
+the releases of Kafka that it is of; it is broken, besides, in so many mistakes, and texts that did not ship so. Each
 line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table;
 a search has one in for a promise only where it met it within bounds in which some mutation breaks that promise.
 `fencepost dangers {name}` says of the others why they are out.
@@ -212,6 +214,24 @@ def _cells(rows: Sequence[Row]) -> str:
     return " | ".join(
         "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in said), strict=True)
     )
+
+
+RELEASES = FOLDER / "releases.json"
+
+
+def everything_kept() -> Kept:
+    """What is kept beside the code, of all protocols and of the table of releases."""
+    kept = Kept()
+    for file in (*(FOLDER / f"{protocol}.json" for protocol in PROTOCOLS), RELEASES):
+        kept.rows |= Kept.read(file).rows
+    return kept
+
+
+def write_facts(file: Path, kept: Kept) -> None:
+    """The words on variants that were asked for in this run, and that no protocol's own file has."""
+    theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
+    own = {key: row for key, row in kept.used.items() if key not in theirs}
+    Kept(used=own).write(file)
 
 
 def table_of(protocol: str) -> Path:

@@ -5,6 +5,7 @@ What a rule misread leads to, and what a source, a worker or an operator does ot
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import ENABLED, OWN_TOPIC, TEXT, Kafka
 from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant
 from fencepost.properties.source_offsets.claims.core import Lemmas
 from fencepost.properties.source_offsets.claims.mistakes import (
@@ -48,12 +49,17 @@ REASONS: Mapping[str, str] = {
 }
 BEHIND, AHEAD, TWICE = "resume_not_behind", "resume_not_ahead", "nothing_twice"
 
+WORKERS_TOPIC = Kafka(
+    settings=ENABLED | {"offsets.storage.topic of the connector": "none"},
+    lacks="a worker that was paused past its session starts a task again that the newest set has not (618.P1)",
+)
+
 VARIANTS = (
     Variant(
         "merged-view", Lemmas,
         "records and offsets in one transaction; the connector's own offsets topic and the worker's are read as one, the "
         "own one winning for each source partition", bounds={"smoke": BASE}, features=FEATURES, depth=DEPTH,
-        progress_bounds=(BASE, dict(BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS),
+        progress_bounds=(BASE, dict(BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS), of=WORKERS_TOPIC,
     ),
     wrong("separate-transactions", Lemmas, "a transaction with records is committed before the one with their offsets",
           "618.27", BASE, BEHIND, TWICE, reading=("618.27", "offsets_not_in_it")),
@@ -64,21 +70,21 @@ VARIANTS = (
           dict(TWO_TOPICS, nulls=1, failures=1), BEHIND, TWICE, reading=("618.31", "primary_first")),
     wrong("late-copies", LateCopiesPromises,
           "a copy arrives in the worker's topic when a later instance has erased the offset in both", "618.31",
-          dict(TWO_TOPICS, nulls=1), BEHIND),
+          dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
     wrong("null-before-any", NullBeforeAnyPromises,
           "the first offset of a partition in the connector's own topic is null: the worker's is erased before that is "
-          "committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND),
+          "committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
     wrong("nulls-override", Lemmas,
           "what the connector's own topic does not have hides what the worker's has", "618.31", TWO_TOPICS, TWICE,
-          reading=("618.31", "nulls_override")),
+          reading=("618.31", "nulls_override"), of=Kafka(settings=OWN_TOPIC)),
     wrong("worker-wins", Lemmas, "the worker's topic wins over the connector's own", "618.31",
           dict(TWO_TOPICS, failures=1), TWICE, reading=("618.31", "worker_wins")),
     wrong("written-before-commit", Lemmas,
           "an offset is copied to the worker's topic when it is sent, before its transaction is committed", "618.31",
-          dict(TWO_TOPICS, failures=1), AHEAD, reading=("618.31", "before_commit")),
+          dict(TWO_TOPICS, failures=1), AHEAD, reading=("618.31", "before_commit"), of=Kafka(settings=OWN_TOPIC)),
     wrong("topic-taken", TopicTakenPromises,
           "a connector goes back to the worker's topic, where copies are missing that were not waited for", "618.31",
-          dict(TWO_TOPICS, topics=2), BEHIND),
+          dict(TWO_TOPICS, topics=2), BEHIND, of=TEXT),
     *reading.VARIANTS,
     *migrating.VARIANTS,
 )  # fmt: skip

@@ -7,6 +7,7 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import MISTAKE, TEXT
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
@@ -27,6 +28,7 @@ from fencepost.properties.task_counts.variants.full import (
     FULL_SURVIVORS,
     FULL_VARIANTS,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 from fencepost.properties.task_counts.variants.upgrades import UPGRADES
 from fencepost.properties.task_counts.variants.writing import WRITES
 
@@ -76,7 +78,7 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
     return Variant(
         name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,
-        depth=NOT_BOUNDED,
+        depth=NOT_BOUNDED, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -86,18 +88,19 @@ _OF_EACH = (*_BOTH, "one_of_each")
 CORES = (
     _core(
         "core-A", ALemmas, "the core of A: the leader fences in the rebalance, starts trust their worker's view",
-        judged=("618.14", "618.43"),
+        judged=("618.14", "618.43"), of=TEXT,
     ),
     _core(
         "core-M", MLemmas, "the core of M: the Connector's owner asks for rounds, starts wait for the record",
-        judged=("618.44",), progress_bounds=FEWER_STEPS,
+        judged=("618.44",), progress_bounds=FEWER_STEPS, of=TEXT,
     ),
     _core(
         "core-B", BLemmas, "the core of B: each start asks for a round, and reads to the end",
-        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS,
+        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS, of=TEXT,
     ),
     _core(
         "core-shipped", ShippedLemmas, "the core of what shipped: the leader's answer stands for that read", depth=DEPTH,
+        of=SHIPPED,
     ),
     _misread(
         "core-shortcut-as-worded", ALemmas, "A's words for the shortcut, of a connector that is given no tasks at all", "618.5",
