@@ -198,7 +198,7 @@ class SourceView(EventView):
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.records = int(config.get("records", 6))
-        mode = config.get("mode", "merged-view")
+        mode = config.get("mode", "text-merged-view")
         self.last_round = int(config.get("rounds", 1 + (mode in WITH_TOMBSTONES))) - 1
         self.boundary = BOUNDARIES.index(config.get("boundary", "poll"))
         self.merges = int(mode not in MIGRATING)  # two topics are read as one
@@ -217,7 +217,7 @@ HISTORY = HistoryProperties(
     SOURCE_OFFSETS,
     in_a_table(*PROMISES, *MECHANISMS),
     view=SourceView,
-    mode="merged-view",
+    mode="text-merged-view",
     figures=figures,
     spread_of_figures=BY_ITSELF,
 )

@@ -19,7 +19,7 @@ class Config(Configuration):
     """One connector. Times are virtual milliseconds; the defaults are Kafka's."""
 
     seed: int = 0
-    mode: Annotated[str, OneOf(*MODES)] = "merged-view"  # the variant
+    mode: Annotated[str, OneOf(*MODES)] = "text-merged-view"  # the variant
     # The source
     partitions: Positive = 2  # source partitions; task t of n has those of which the number modulo n is t
     records: Positive = 6  # in each of them, and in each round

@@ -1,6 +1,6 @@
 """What a configuration consists of whose `mode` is the name of a variant.
 
-`merged-view` is the later text of KIP-618, `migration-sentinel` the earlier one, each as it is right. The
+`text-merged-view` is the later text of KIP-618, `migration-sentinel` the earlier one, each as it is right. The
 others are mistakes: what they do is in `defects`, under the name that `DEFECT_OF` says; what they show in is here.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-RIGHT = ("merged-view", "migration-sentinel")
+RIGHT = ("text-merged-view", "migration-sentinel")
 TOMBSTONES = {"rounds": 2, "separate": True}
 SWITCHED_ON = {"separate": False}  # until an operator gives the connector a topic of its own
 
@@ -37,6 +37,6 @@ DEFECT_OF: Mapping[str, str] = MappingProxyType({
 """Of a mode that is a mistake, the defect that it has; `stale-topic` has none, it is what an operator
 does; nor has `late-copies`: tombstones, and copies in the worker's topic that come late, are enough."""
 
-MODES = ("merged-view", *CONFIGS)
+MODES = ("text-merged-view", *CONFIGS)
 MIGRATING = ("migration-sentinel", "migration-race")
 """Those of the earlier text, in which the separate topic alone is read."""

@@ -31,7 +31,7 @@ QUICKLY = (
     "copied_before_commit", "tombstone_primary_first", "flush_not_awaited", "own_id", "checked_first",
 )  # fmt: skip
 """In a second or so each."""
-VIEW = "merged-view"
+VIEW = "text-merged-view"
 BY_THE_MODEL = {
     "offsets_in_another_transaction": "618.27", "reads_uncommitted": "618.31", "reads_first": "618.20",
     "nulls_override": "618.31",
@@ -39,7 +39,7 @@ BY_THE_MODEL = {
 """Defects, with the rule of what is in the way of their first bad event."""
 
 
-def drive(implementation: Any, variant: str = "merged-view", **options: Any) -> AgreementReport:
+def drive(implementation: Any, variant: str = "text-merged-view", **options: Any) -> AgreementReport:
     return agree(implementation, protocol="source-offsets", variant=variant, promises_only=True, **options)
 
 
@@ -102,7 +102,7 @@ def test_the_program_fails_by_itself() -> None:
 def found(name: str) -> AgreementReport:
     """What is found of a defect, in a configuration in which it shows."""
     config: dict[str, Any] = dict(REGISTRY[name].needs)
-    mode = config.pop("mode", "late-copies" if name in TOMBSTONES else "merged-view")
+    mode = config.pop("mode", "late-copies" if name in TOMBSTONES else "text-merged-view")
     promises = {"promises": ("618.27", "618.31")} if name in TOMBSTONES else {}
     implementation = f"{BROKEN}:{name}"
     return drive(
@@ -141,8 +141,8 @@ def test_how_it_is_driven_is_derived() -> None:
     assert agreeing.black_box == SOURCE_OFFSETS.black_box
     assert agreeing.composite == {"walk", "go", "finish"} and agreeing.ending == {"finish"}
     assert agreeing.call("stall", 1).dangers == ("zombie",)
-    assert agreeing.missing(reference(dict(agreeing.small, mode="merged-view")), "merged-view") == []
-    assert "step" in agreeing.missing(object(), "merged-view")
+    assert agreeing.missing(reference(dict(agreeing.small, mode="text-merged-view")), "text-merged-view") == []
+    assert "step" in agreeing.missing(object(), "text-merged-view")
     larger = Program({**agreeing.small, "tasks": 3}, (agreeing.call("kill", 1),))
     assert 2 in [program.config["tasks"] for program in agreeing.call.smaller(larger)]
 

@@ -11,7 +11,7 @@ from fencepost.proofs.necessity.search import Necessity, necessity
 from fencepost.properties.catalogue import bounds_of, features_of, protocols
 
 OFFSETS = protocols()["source-offsets"]
-VIEW = "merged-view"
+VIEW = "text-merged-view"
 TWICE, ORDER = "nothing_twice", "in_order"
 BEHIND, AHEAD, UPSTREAM = "resume_not_behind", "resume_not_ahead", "nothing_lost_upstream"
 

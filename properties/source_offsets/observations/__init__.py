@@ -15,7 +15,7 @@ from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.observations.retelling import ENDS, TOLD, Tasks
 from fencepost.properties.source_offsets.observations.table import COLUMNS, TABLE
 
-VIEW = "merged-view"
+VIEW = "text-merged-view"
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 REFERENCE = "fencepost.reference_impl.source_offsets"
 
-RIGHT = ("merged-view", "migration-sentinel")
+RIGHT = ("text-merged-view", "migration-sentinel")
 MISTAKES = frozenset({
     "migration-race", "stale-topic", "tombstone-primary-first", "late-copies", "copied", "up-to-the-last-stable",
     "separate-transactions", "nulls-override", "written-before-commit",
