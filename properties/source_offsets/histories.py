@@ -18,9 +18,13 @@ from fencepost.properties.history.related import IT, Setting, declared, each, fi
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 from fencepost.properties.source_offsets.events import AUDITOR, OFFSETS, OPERATOR, SOURCE_OFFSETS, TASK, Kind
-from fencepost.properties.source_offsets.variants.driven import WITH_TOMBSTONES
+from fencepost.properties.source_offsets.variants.driven import DRIVEN, WITH_TOMBSTONES
 
 MIGRATING = ("migration-sentinel", "migration-race")
+COPIED_WHEN_COMMITTED = tuple(
+    mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
+)
+"""Modes that promise it: Kafka copies an offset when it is sent."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
 INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
 
@@ -169,7 +173,7 @@ MECHANISMS = (
         "copied_when_committed", "618.31", "an offset goes to the worker's topic when it is committed in the own one",
         each(Kind.copy_sent, by=OF_INSTANCE, where=IT.offset > 0),
         COMMITTED.at < OFFSET.at, saying("it was not committed since"), explained=OFFSET,
-        given=~OFFSET.missing & (OFFSET.producer_id >= 0),
+        given=~OFFSET.missing & (OFFSET.producer_id >= 0), modes=COPIED_WHEN_COMMITTED,
     ),
     declared(
         "fills_what_is_empty", "618.30", "only a separate topic that was found empty is filled",

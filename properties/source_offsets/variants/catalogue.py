@@ -15,7 +15,7 @@ from fencepost.properties.source_offsets.claims.mistakes import (
     TopicTakenPromises,
 )
 from fencepost.properties.source_offsets.variants import migrating, reading, shipped
-from fencepost.properties.source_offsets.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS
+from fencepost.properties.source_offsets.variants.driven import IMPLEMENTATIONS, NOW_AND_THEN, SIMULATORS
 from fencepost.properties.source_offsets.variants.reading import DEPTH, wrong
 from fencepost.properties.source_offsets.variants.shipped import BASE, TWO_TOPICS
 
@@ -78,7 +78,7 @@ VARIANTS = (
 
 ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
 """Transactions of simulated tasks end with each poll; null offsets are in histories of late-copies alone.  The earlier
-text copies nothing, and its model has no tasks that could be followed."""
+text copies nothing, and its model has no tasks that could be followed; nor does a connector with one topic copy."""
 
 ENTRIES = (
     ProtocolEntry(
@@ -88,10 +88,15 @@ ENTRIES = (
         REASONS,
         IMPLEMENTATIONS,
         SIMULATORS,
-        on_request=MISTAKES,
+        on_request=NOW_AND_THEN,
         examples={"smoke": 10},
         histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
-        undecided={"text-merged-view": ELSEWHERE, "migration-sentinel": ELSEWHERE | {"copied_when_committed", "conformance"}},
+        undecided={
+            "text-merged-view": ELSEWHERE,
+            "migration-sentinel": ELSEWHERE | {"copied_when_committed", "conformance"},
+            "shipped": ELSEWHERE | {"copied_when_committed"},
+            "shipped-own-topic-from-the-start": ELSEWHERE,
+        },
         claims=(
             Claim("618.28", "text-merged-view", ("nothing_lost_upstream", AHEAD), ("dropped_and_discarded",),
                   "a batch that is dropped whole stores no offset and is discarded upstream, and nothing is lost by that"),

@@ -31,9 +31,6 @@ TAKEN = dict(GIVEN, topics=2)
 ONE_TOPIC: Mapping[str, Mapping[str, int]] = {
     "a null offset": dict(nulls=1, failures=0),
     "a batch is dropped": dict(drops=1, failures=0),
-    "an instance crashes": dict(crashes=1, failures=0),
-    "a transaction times out": dict(fencings=1, failures=0),
-    "two tasks": dict(partitions=2, records=1, failures=0, sets=3),
 }
 
 
@@ -88,7 +85,6 @@ VARIANTS = (
         "source without null offsets; copies may come late",
         bounds={"smoke": TWO_TOPICS}, features={
             "a copy is older": dict(records=3, sets=3),
-            "an instance fails": dict(failures=1),
             "a batch is dropped": dict(drops=1),
         }, depth=DEPTH, judged=(), progress_bounds=(TWO_TOPICS,), of=TEXT,
     ),
