@@ -116,10 +116,10 @@ _ALL = (
         {"disabled": EVER, "enabled": EVER, "mixed": EVER, "upgrading": EVER}, switched_on={"618": "enabled"},
     ),
     Setting(
-        "offsets.storage.topic of the connector", "`its own`: a source connector has an offsets topic of its own, "
-        "beside the worker's",
+        "offsets.storage.topic of the connector", "whether a source connector has an offsets topic of its own, beside "
+        "the worker's: never, since it was created, later, or for a while",
         "SourceConnectorConfig.java: OFFSETS_TOPIC_CONFIG, empty: the worker's is used", "none",
-        {"none": EVER, "its own": EVER},
+        {"none": EVER, "from the start": EVER, "later": EVER, "for a while": EVER},
     ),
     Setting(
         "errors.tolerance", "whether a source task goes on when a record fails", "ConnectorConfig.java: none", "none",
@@ -250,5 +250,4 @@ LISTENING = CONSUMER | {"groupMetadata()": "at the send, with a listener"}
 AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
 DISABLED = {"exactly.once.source.support": "disabled"}
 ENABLED = {"exactly.once.source.support": "enabled"}
-OWN_TOPIC = ENABLED | {"offsets.storage.topic of the connector": "its own"}
 """Settings that several variants need."""

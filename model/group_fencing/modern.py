@@ -127,7 +127,7 @@ class Modern(Group):
         s.assigned[m, p] = True
 
     # Static members.  A member id has one instance id, as in Kafka's consumer: where another client changes it, a
-    # coordinator before 4.4.0 goes on to find the member under the former one (KAFKA-20747), and keeps that from others.
+    # coordinator before 4.4.0 goes on to find the member under the former one (KAFKA-20747), keeps that from others.
 
     @fault(budget="restarts")
     def leave(s, m: Member):

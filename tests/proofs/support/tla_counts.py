@@ -78,7 +78,7 @@ COUNTED: tuple[tuple[str, Changes, tuple[int, int]], ...] = (
     ("source-commits/proposed", {"threads": 1}, (7_388, 23_388)),
     ("source-commits/shipped", {"threads": 1}, (7_370, 23_361)),
     ("source-commits/null-offsets-left-out", {}, (722, 1_889)),
-    ("source-offsets/merged-view", {}, (4_243, 10_315)),
+    ("source-offsets/text-merged-view", {}, (4_243, 10_315)),
     ("source-offsets/reading", {}, (8_839, 12_259)),
     ("source-offsets/merged-at-the-start", {}, (332, 497)),
     ("source-offsets/migration-sentinel", {"stops": 0}, (5_544, 17_871)),
