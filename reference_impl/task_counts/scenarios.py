@@ -71,6 +71,18 @@ def stale_round(script: Script) -> None:
     second_task_outlives_its_set(script)
 
 
+@KNOWN.defect("lingering-round", "answers_for_any_set")
+def answer_of_the_round_before(script: Script) -> None:
+    """A round is over, and has not been taken out, when the task of a newer, smaller set asks: as released it is
+    answered with the success of that round, though nobody has fenced or counted for its own set (618.4)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    script.until("end_round")
+    script.settle()
+    second_task_outlives_its_set(script)
+
+
 @KNOWN.defect("H12-leader", "plain_leader_producer")
 def count_of_a_former_leader(script: Script) -> None:
     """H12: the same stale count, written by a leader that stalled between its look and its write.

@@ -60,6 +60,7 @@ _BROKEN = (
         "no_count_when_nothing_to_fence", "618.42", PROMISE, Parts(rounds=rounds.NoCountWhenNothingToFence), SHIPPED
     ),
     Broken("joins_any_round", "618.9", PROMISE, Parts(rounds=rounds.JoinsAnyRound), TWO_CONNECTORS),
+    Broken("answers_for_any_set", "618.4", PROMISE, Parts(rounds=rounds.AnswersForAnySet), SHIPPED),
     Broken("fences_as_worker", "618.47", NOTHING, Parts(rounds=rounds.FencesAsWorker), why=INTERFACE),
     # starts of tasks
     Broken("does_not_ask", "618.15", PROMISE, Parts(task=task.DoesNotAsk), SHIPPED),

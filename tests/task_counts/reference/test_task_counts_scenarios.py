@@ -12,6 +12,7 @@ SYMPTOMS = {
     "H4": symptom.older_set_commits,
     "H5": symptom.tasks_not_running,
     "H12-check": symptom.older_set_commits,
+    "lingering-round": symptom.older_set_commits,
     "H12-leader": symptom.older_set_commits,
     "zombie-leader": symptom.counts_by_former_leaders,
     "B34": symptom.older_set_commits,
