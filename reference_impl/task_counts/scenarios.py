@@ -144,6 +144,25 @@ def deleted_and_created_again(script: Script) -> None:
     script.work(worker=owner)
 
 
+@KNOWN.defect("removed-task", "starts_removed_tasks")
+def removed_task_is_started_again(script: Script) -> None:
+    """A worker is out of the group when its connector gets one task instead of two, which is fenced for, and counted.
+
+    It comes back, stops its task, which is of the old set, says that it has it, and as released starts it again
+    (618.52, 618.53).
+    """
+    script.configure(0, 2)
+    script.work()
+    owner = script.owner(0, 1)
+    script.system.stall(owner)
+    script.configure(0, 1)
+    script.zombie(owner)
+    script.work()
+    script.resume(owner)
+    script.settle()
+    script.work()
+
+
 @KNOWN.shown(
     "B36",
     {"mode": "shipped", "workers": 2, "support": "disabled"},

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.task_counts.defects import covering, refusing, rounds, settling, task, topic, workers
+from fencepost.reference_impl.task_counts.defects import covering, refusing, removed, rounds, settling, task, topic, workers
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 
@@ -72,6 +72,10 @@ _BROKEN = (
     Broken("mismatch_ignored", "618.19", PROMISE, Parts(task=task.MismatchIgnored)),
     Broken("plain_task_producer", "618.18", PROMISE, Parts(task=task.PlainTaskProducer)),
     Broken("fenced_task_goes_on", "618.18", PROMISE, Parts(task=task.FencedTaskGoesOn)),
+    Broken(
+        "starts_removed_tasks", "618.52", PROMISE,
+        Parts(herder=removed.AsReleased, task=removed.OfItsConfiguration, state=removed.RemembersSets), SHIPPED,
+    ),
     # herders
     Broken("no_preemptive_stop", "618.22", NOTHING, Parts(herder=task.NoPreemptiveStop), why=FENCED_ANYWAY),
     Broken(

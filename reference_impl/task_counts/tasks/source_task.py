@@ -46,14 +46,15 @@ def never() -> bool:
 
 
 class SourceTask:
-    """One start of one task: an instance. `set` and `generation` are those it starts from."""
+    """One start of one task: an instance. `set` and `generation` are those it starts from; its events name the set that
+    its configuration is of, which is the same one."""
 
     def __init__(self, herder: "Herder", name: str, task: int) -> None:
         self.herder = herder
         self.env = herder.env
         self.id: TaskId = (name, task)
         self.instance = herder.env.next_instance()
-        self.set = NONE
+        self.set = self.configured_by = NONE
         self.generation = NONE
         self.producer: TransactionalProducer | None = None
         self.stopping = False
@@ -66,7 +67,7 @@ class SourceTask:
     def start_from_newest_set(self) -> None:
         """The newest set that the worker knows now is the one that this instance starts from (gen0, 618.19)."""
         state = self.herder.view.state
-        self.set = state.set_place(self.id[0])
+        self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
 
     def must_stop(self) -> bool:
@@ -331,5 +332,5 @@ class SourceTask:
         )
         self.env.emit(
             kind, node=self.herder.node, connector=self.env.numbers[name], task=task, instance=self.instance,
-            set=self.set, producer_id=producer_id, epoch=epoch, status=status, error=error,
+            set=self.configured_by, producer_id=producer_id, epoch=epoch, status=status, error=error,
         )  # fmt: skip

@@ -15,6 +15,7 @@ SYMPTOMS = {
     "lingering-round": symptom.older_set_commits,
     "H12-leader": symptom.older_set_commits,
     "zombie-leader": symptom.counts_by_former_leaders,
+    "removed-task": symptom.older_set_commits,
     "B34": symptom.older_set_commits,
     "B36": symptom.replaced_instance_commits,
     "618.33": symptom.older_set_commits,

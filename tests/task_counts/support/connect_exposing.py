@@ -18,6 +18,7 @@ EXPOSED = {  # name of a broken implementation -> script
     "followers_write": partial(scenario, "follower-writes-a-set"),
     "compaction_keeps_first": partial(scenario, "compaction-order"),
     "answers_for_any_set": partial(scenario, "lingering-round"),
+    "starts_removed_tasks": partial(scenario, "removed-task"),
 }
 
 
