@@ -90,7 +90,7 @@ def test_what_it_is_of_is_said() -> None:
 
 
 def test_its_first_violation_is_the_removed_task() -> None:
-    """618.P1: task 1 of the set before commits, which was opened after the count of 1, by a later epoch than the fence."""
+    """618.P1: task 1 of the set before was opened after the count of 1, under a later epoch than the fence's."""
     columns = columns_of()
     rows = {
         kind: np.flatnonzero(of(columns, kind)) for kind in (Kind.producer_opened, Kind.count_written, Kind.id_fenced)

@@ -27,8 +27,8 @@ Thread = tuple[int, str, int, int, int]
 """(number, operation, worker, connector, task): -1 where it does not apply."""
 
 OPERATIONS = (
-    "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count", "end_round",
-    "answer", "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
+    "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count",
+    "end_round", "answer", "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
 )  # fmt: skip
 """What threads wait for: the herder reads one record of the config topic, joins the group, computes the assignment as
 its leader, takes its own; opens the leader's producer, writes in a transaction of it; a round of fencing starts (reads

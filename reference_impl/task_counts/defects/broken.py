@@ -16,7 +16,16 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.task_counts.defects import covering, refusing, removed, rounds, settling, task, topic, workers
+from fencepost.reference_impl.task_counts.defects import (
+    covering,
+    refusing,
+    removed,
+    rounds,
+    settling,
+    task,
+    topic,
+    workers,
+)
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 

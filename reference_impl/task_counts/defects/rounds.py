@@ -165,7 +165,7 @@ class JoinsAnyRound(Rounds):
 
 
 class AnswersForAnySet(Rounds):
-    """As released: who asks between the end of a round and its removal gets its answer, whatever set it was for (618.4).
+    """As released: who asks between the end of a round and its removal gets its answer, be it for another set (618.4).
 
     (DistributedHerder.doFenceZombieSourceTasks looks `activeZombieFencings` up by connector alone; the callback that
     removes the entry is the admin client's thread's. On the classes of 3.9.1, 4.0.0, 4.3.1 and 4.4.0.)

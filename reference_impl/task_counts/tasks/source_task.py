@@ -17,6 +17,9 @@ from fencepost.reference_impl.task_counts.herder.assignors import TaskId
 from fencepost.reference_impl.task_counts.herder.endpoint import CONFLICT
 from fencepost.reference_impl.task_counts.herder.session_keys import OK
 from fencepost.reference_impl.task_counts.permissions import (
+    UNKNOWN_TOPIC_OR_PARTITION,
+    missing_topics,
+    of_description,
     of_offsets_topic,
     of_task,
     task_transactional_id,
@@ -174,9 +177,11 @@ class SourceTask:
 
     def create_offsets_topic(self) -> Script:
         """If a separate offsets topic is used, create it; what the worker tolerates for its own topics is ignored, any
-        other error fails the task (618.17)."""
-        if self.env.config.offsets_topic:
+        other error fails the task (618.17). Where workers create no topics it has to be there (618.54)."""
+        if self.env.config.offsets_topic and self.env.config.creates_internal_topics:
             yield from self.attempt("create_topic", self.create)
+        elif self.env.config.offsets_topic:
+            yield from self.attempt("describe_topic", self.find)
         return None
 
     def create(self) -> None:
@@ -185,6 +190,16 @@ class SourceTask:
         error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
             raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
+
+    def find(self) -> None:
+        """Look for what is not created, as the connector's admin: nothing is tolerated.
+        (KafkaTopicBasedBackingStore.topicInitializer, TopicAdmin.describeTopics)"""
+        brokers, topic = self.env.brokers, self.env.config.offsets_topic
+        error = brokers.acls.error(of_description(topic))
+        if error:
+            raise TaskFailed(f"ConnectException: not authorized to describe topic {topic}: error {error}", error)
+        if topic not in brokers.topics:
+            raise TaskFailed(missing_topics([topic]), UNKNOWN_TOPIC_OR_PARTITION)
 
     def topic_sizes(self) -> tuple[int, int]:
         """Partitions and replication factor of a separate offsets topic: the worker's, whatever the connector says
