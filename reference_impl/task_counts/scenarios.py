@@ -5,11 +5,15 @@
     play("B34", factory)              # the same operations with another implementation
 
 Every script drives the plug, so that it also reads as a minimal history of the bug. Where there is no defect in the
-code (618.33, 618.34, 618.49: where the guarantee ends; H5: a user is needed), `broken` is what goes beyond.
+code (618.33, 618.34, 618.49: where the guarantee ends; 618.35: where it does as released; H5: a user is needed),
+`broken` is what goes beyond.
 """
 
 from typing import Any
 
+from fencepost.reference_impl.task_counts.herder.herder import Herder
+from fencepost.reference_impl.task_counts.herder.revisions import uses_transactions
+from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.script import KNOWN, Script, Thread
 from fencepost.reference_impl.task_counts.system import beside
 
@@ -194,6 +198,45 @@ def worker_without_support(script: Script) -> None:
     script.work()
     script.resume(DISABLED)
     script.work(worker=DISABLED)
+
+
+class CommittedWhilePreparing(Herder):
+    """A mend: who leads by transactions passes over those that were aborted."""
+
+    @property
+    def reads_committed(self) -> bool:
+        return uses_transactions(self.env.revision, self.support)
+
+
+UPGRADING = {"mode": "shipped", "workers": 3, "max_tasks": 3, "support": ["preparing", "preparing", "enabled"]}
+
+
+@KNOWN.shown("618.35", UPGRADING, {**UPGRADING, "parts": Parts(herder=CommittedWhilePreparing)}, reference=True)
+def aborted_count_of_a_preparing_leader(script: Script) -> None:
+    """618.35: a leader that is `preparing` reads a count record whose transaction was aborted, and goes by it.
+
+    The leader that wrote it was gone before the commit. The next one, as released, says that all is counted, so that a
+    task starts on the worker that is enabled already, and no count that covers it is ever there. Then the two others
+    finish the second upgrade, the last one right after a smaller set; the enabled leader finds no count to fence by.
+    """
+    script.system.configure(0, 0, 3)
+    counting = script.until("write_count")
+    script.held.clear()
+    script.system.crash_in_write(counting.number)
+    script.system.expire(counting.worker)
+    script.settle()
+    script.restart_task(0, 2)
+    script.system.set_support(0, "enabled")
+    script.settle()
+    script.work()
+    script.system.stall(2)
+    script.system.configure(1, 0, 1)
+    script.settle()
+    script.system.set_support(1, "enabled")
+    script.zombie(2)
+    script.work()
+    script.resume(2)
+    script.work(worker=2)
 
 
 @KNOWN.shown("618.34", THREE, THREE)

@@ -39,7 +39,7 @@ class Herder:
         self.env = env
         self.node = node
         self.support = support
-        self.view = View(env, node, self.enabled, self.heard)
+        self.view = View(env, node, self.reads_committed, self.heard)
         self.privilege = env.parts.privilege(env, node, uses_transactions(env.revision, support))
         self.rounds = env.parts.rounds(self)
         self.writes = env.parts.writes(self)
@@ -65,6 +65,12 @@ class Herder:
     def enabled(self) -> bool:
         """Whether source tasks run with exactly-once support."""
         return self.support == "enabled"
+
+    @property
+    def reads_committed(self) -> bool:
+        """Whether it passes over what was aborted in the config topic: not while it is `preparing`, though it may lead
+        and writes in transactions then (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
+        return self.enabled
 
     @property
     def serves(self) -> bool:

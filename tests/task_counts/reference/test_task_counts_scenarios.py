@@ -20,6 +20,7 @@ SYMPTOMS = {
     "B36": symptom.replaced_instance_commits,
     "618.33": symptom.older_set_commits,
     "618.34": symptom.older_set_commits,
+    "618.35": symptom.older_set_commits,
     "follower-writes-a-set": symptom.older_set_commits,
     "compaction-order": symptom.older_set_commits,
     "618.49": symptom.fenced_by_strangers,
