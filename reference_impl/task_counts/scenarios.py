@@ -19,6 +19,7 @@ from fencepost.reference_impl.task_counts.system import beside
 
 DISABLED = 2  # the worker without support in 618.33
 THREE = {"mode": "B", "workers": 3}
+SHIPPED = {"mode": "shipped", "workers": 3}
 
 
 def slow_starter(script: Script) -> Thread:
@@ -57,6 +58,45 @@ def healthy_task_stays_failed(script: Script) -> None:
     script.work()
     if not script.broken:
         script.restart_task(0, 0)
+    script.work()
+
+
+@KNOWN.shown("paused-leader", SHIPPED, SHIPPED)
+def task_waits_for_a_paused_leader(script: Script) -> None:
+    """A task of another worker has asked a leader that is paused. Another one leads soon, and the task does not ask it:
+    it fails when its request times out, and stays FAILED until a user restarts it (618.11)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    leader = script.until("start_round").worker
+    script.settle()  # both have asked
+    script.zombie(leader)
+    script.settle(100_000)
+    script.resume(leader)
+    script.go()
+    if not script.broken:
+        for task in (0, 1):
+            script.restart_task(0, task)
+    script.work()
+
+
+@KNOWN.shown("late-fence", SHIPPED, SHIPPED)
+def late_fence_of_a_former_leader(script: Script) -> None:
+    """A round of a leader that is out of the group goes on where it was, when another one has counted: it fences a
+    healthy task, which stays FAILED until a user restarts it; no older one commits (618.6, 618.26)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    late = script.until("fence", task=0)
+    script.settle()
+    script.zombie(late.worker)
+    script.work()
+    script.resume(late.worker)
+    script.alone(late)
+    script.work()
+    if not script.broken:
+        for task in (0, 1):  # 1 has waited for that round all the while
+            script.restart_task(0, task)
     script.work()
 
 

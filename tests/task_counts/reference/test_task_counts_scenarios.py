@@ -11,6 +11,8 @@ SYMPTOMS = {
     "618.40-shipped": symptom.older_set_commits,
     "H4": symptom.older_set_commits,
     "H5": symptom.tasks_not_running,
+    "paused-leader": symptom.tasks_not_running,
+    "late-fence": symptom.tasks_not_running,
     "H12-check": symptom.older_set_commits,
     "lingering-round": symptom.older_set_commits,
     "H12-leader": symptom.older_set_commits,
