@@ -72,6 +72,7 @@ NEAREST: dict[str, set[str]] = {
     "joins_any_round": {"answers_with_count"},
     "answers_for_any_set": {"answers_with_count", "running_with_count"},
     "starts_removed_tasks": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
+    "as_released": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
     "does_not_ask": {"opened_after_answer", "running_with_count"},
     "no_check_before": {"opened_after_check"},
     "no_check_after": {"running_checked_again"},

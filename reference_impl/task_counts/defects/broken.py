@@ -8,6 +8,8 @@ the generator's config key `broken`. `breaks` says what its defect can show:
 - PROGRESS: some task does not run, though faults have stopped and users restart what failed, or fails where there was
   no fault (618.P4);
 - NOTHING: a control, harmless as long as everything else is right.
+
+`as_released` is Kafka as it is shipped (3.3.2 to 4.4.0): both mistakes that it has, which the correct one has mended.
 """
 
 from collections.abc import Mapping
@@ -84,6 +86,13 @@ _BROKEN = (
     Broken(
         "starts_removed_tasks", "618.52", PROMISE,
         Parts(herder=removed.AsReleased, task=removed.OfItsConfiguration, state=removed.RemembersSets), SHIPPED,
+    ),
+    Broken(
+        "as_released", "618.53", PROMISE,
+        Parts(
+            rounds=rounds.AnswersForAnySet, herder=removed.AsReleased, task=removed.OfItsConfiguration,
+            state=removed.RemembersSets,
+        ), SHIPPED,
     ),
     # herders
     Broken("no_preemptive_stop", "618.22", NOTHING, Parts(herder=task.NoPreemptiveStop), why=FENCED_ANYWAY),
