@@ -34,8 +34,7 @@ class Worker:
         self.lives += 1
         self.failure = ""
         self.env.emit(Kind.WORKER_STARTED, node=self.node, support=SUPPORT_CODES[self.support])
-        self.create_topics()
-        missing = [topic for topic in INTERNAL_TOPICS if topic not in self.env.brokers.internal]
+        missing = self.missing()
         if missing:
             self.failure = missing_topics(missing)
             self.env.emit(Kind.WORKER_STOPPED, node=self.node)
@@ -44,10 +43,11 @@ class Worker:
         self.env.threads.start(self.node, self.herder.run())
         self.env.threads.start(self.node, self.herder.view.background())
 
-    def create_topics(self) -> None:
-        """The topics that workers share, unless those are created by hand."""
+    def missing(self) -> list[str]:
+        """The topics that workers share, and that there are not: none where workers create them."""
         if self.env.config.creates_internal_topics:
-            self.env.brokers.internal.update(INTERNAL_TOPICS)
+            return []
+        return [topic for topic in INTERNAL_TOPICS if topic not in self.env.brokers.internal]
 
     def crash(self) -> None:
         """The process is gone at once; crashing twice is crashing once."""
