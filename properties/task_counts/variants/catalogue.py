@@ -161,6 +161,16 @@ CLAIMS = (
     ),
 )  # fmt: skip
 
+REMOVED_TASK = "task-counts-connect-removed-task"
+"""The recording of a worker that starts a task which the newest set has not."""
+HIDDEN_BY_CONNECT = frozenset({
+    "newest_set_polls", "silent_when_over", "sets_whole", "rounds_fence_the_count", "fences_of_the_round",
+    "counts_of_newest_set", "checked_after_fencing", "not_reclaimed_since", "writes_while_leading", "answers_with_count",
+    "opened_after_answer", "running_checked_again", "checked_again_newest", "conformance",
+})  # fmt: skip
+"""Of recordings: topics, a connector's own calls and requests on the wire show no rounds and no looks at the topic, nor
+what a worker knows of its group."""
+
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
@@ -179,6 +189,8 @@ TASK_COUNTS = ProtocolEntry(
         for mode in ("A", "M", "B", "shipped")
     ),
     histories={"smoke": 12, "ci": 500, "nightly": 20_000},
+    undecided={REMOVED_TASK: HIDDEN_BY_CONNECT},
+    violated={REMOVED_TASK: frozenset({"no_zombie_commits", "producers_covered"})},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,
     survivors=FULL_SURVIVORS,
