@@ -116,6 +116,18 @@ _ALL = (
         {"disabled": EVER, "enabled": EVER, "mixed": EVER, "upgrading": EVER}, switched_on={"618": "enabled"},
     ),
     Setting(
+        "workers were upgraded", "how the feature came to be on at every worker: all were stopped, or two rolling "
+        "upgrades, and what came after the last restart",
+        "KIP-618, upgrades; KafkaConfigBackingStore.java: workers that are preparing read what is not committed",
+        "all at once",
+        {
+            "all at once": EVER, "two rolling upgrades": EVER,
+            "two rolling upgrades, then a new set": EVER,
+            "two rolling upgrades, then a restart of each worker": EVER,
+            "two rolling upgrades, then a new set, then a restart of each worker": EVER,
+        },
+    ),
+    Setting(
         "offsets.storage.topic of the connector", "whether a source connector has an offsets topic of its own, beside "
         "the worker's: never, since it was created, later, or for a while",
         "SourceConnectorConfig.java: OFFSETS_TOPIC_CONFIG, empty: the worker's is used", "none",
@@ -132,7 +144,7 @@ _ALL = (
     Setting(
         "connect.protocol", "how workers rebalance: `eager`, or incrementally, with signed requests",
         "DistributedConfig.java: CONNECT_PROTOCOL_DEFAULT = sessioned (KIP-415, KIP-507)", "sessioned",
-        {"sessioned": EVER, "eager": EVER},
+        {"sessioned": EVER, "compatible": EVER, "eager": EVER},
     ),
     Setting(
         "config topic", "who can write to it",

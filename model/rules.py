@@ -176,8 +176,10 @@ txn.26 boundary   A partition that can't take its marker, or whose producer stat
 618.47 interface  Fencing acts as the connector's admin principal, writes to the config topic as the worker's producer principal.
 618.48 interface  Of a separate offsets topic only the name is configured; partitions and replication factor are the worker's, where a task creates it (from 4.4.0 unless 618.54).
 618.49 boundary   Ids of the form group-connector-number are not injective: connectors whose ids collide fence one another.
-618.52 mechanism  A task whose number is not below the task count of the newest set is not started.
-618.53 mechanism  A task that the newest set has not is revoked before the worker that claims it may start it.
+618.50 mechanism  Every worker reads the config topic in read_committed, whether or not the feature is on (shipped: only where it is on).
+618.51 mechanism  An answer of a fencing round that is over counts only for the set that the round was for (shipped: for whatever set).
+618.52 mechanism  A task whose number is not below the task count of the newest set is not started (shipped: not compared).
+618.53 mechanism  A task that the newest set does not have is taken from whoever claims it, before it is started again (shipped: in eager rebalances).
 618.54 interface  With internal.topics.automatic.creation.enable=false (KIP-1209, 4.4.0) no internal or separate offsets topic is created, and one that is missing fails the start.
 447.P1 promise    No input is processed twice, or lost, in committed output, while clients are upgraded too.
 447.P2 promise    At any time one producer at most makes progress for an input partition.

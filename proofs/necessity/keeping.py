@@ -140,12 +140,16 @@ def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
 
 def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
     """The mutations in the order in which to try them: those that break something already, here or in a sibling; then
-    of the rules that the variant is to judge; then the rest."""
+    of the rules that the variant is to judge; then the rest.  Where one alternative is the variant's reading, there is
+    no choice left for another one of that rule."""
     folder = folder_of(variant)
     siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
     first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))
     rank = {pair: n for n, pair in enumerate(first)}
-    every = [(m.rule, m.name) for m in killers.mutations if (m.rule, m.name) != variant.reading]
+    read = next((m for m in killers.mutations if (m.rule, m.name) == variant.reading), None)
+    chosen = None if read is None or not read.written else read.rule
+    tried = [m for m in killers.mutations if m is not read and not (m.written and m.rule == chosen)]
+    every = [(m.rule, m.name) for m in tried]
     return sorted(every, key=lambda pair: (rank.get(pair, len(first)), pair[0] not in (variant.judged or ())))
 
 
