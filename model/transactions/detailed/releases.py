@@ -1,12 +1,12 @@
-"""What brokers of different releases do differently in v2, each as a protocol; `full.V2` is Kafka 4.3.
+"""What brokers of different releases do differently in v2, each as a protocol; `full.V2` is Kafka 4.3 and 4.4.
 
 In 4.0.0 a fence was one bump and the abort that follows another one; since KAFKA-19367 the abort's bump is the fence.
-What a coordinator says last about an epoch that ended, lastProducerEpoch, is in its log from KAFKA-20357 on, later than
-4.4.
+Until 4.2 the producer ids before and after the present one are not in the log (KAFKA-20310).  What a coordinator says
+last about an epoch that ended, lastProducerEpoch, is in its log from KAFKA-20357 on, later than 4.4.
 """
 
-from fencepost.model.language import action, either, fault, require, when
-from fencepost.model.transactions.abstract.core import Core, Epoch
+from fencepost.model.language import Bool, action, either, fault, require, when
+from fencepost.model.transactions.abstract.core import Core, Epoch, Phase
 from fencepost.model.transactions.detailed.coordinator import Coordinator, Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
 from fencepost.model.transactions.detailed.full import V2
@@ -17,6 +17,43 @@ class V2OfTrunk(V2):
 
     def remember_after_fail_over(s):
         s.remembers = either("txn.25", s.remembers, not_in_the_log=0)
+
+
+class V2Mended(V2OfTrunk):
+    """And a retry is looked for before the end of the epochs, as the comment in prepareIncrementProducerEpoch and
+    KIP-360 have it: of no release."""
+
+    def fails_at_the_end(s, c):
+        return V2OfTrunk.fails_at_the_end(s, c) & (s.expected(c) != s.remembers)
+
+
+class V2Of42(V2):
+    """Until Kafka 4.2: a coordinator that takes over knows of no producer id but the one in the record.
+
+    Before the transaction is complete that is the old one, at the epoch that only markers carry; after it, the new one,
+    and a retry by the last epoch of the old one is not known again (KAFKA-20310; TransactionLog.valueToBytes).
+    """
+
+    no_other_id: Bool  # the coordinator does not know which producer id was the one before
+
+    def move_on(s, to):
+        s.no_other_id = s.no_other_id & (to < s.base + s.last + 2)
+        V2.move_on(s, to)
+
+    def is_next_to_present(s, t):
+        rotated = (s.epoch == s.base) & (s.number[t] + 2 == s.base)
+        return (s.number[t] + 1 == s.epoch) | (rotated & ~s.no_other_id)
+
+    @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
+    def fail_over(s):
+        """The record has one producer id: the present one, or the one whose last transaction is prepared."""
+        rotates = (s.phase == Phase.PREPARED) & (s.epoch == s.base) & (1 < s.base)
+        epoch = when(rotates, s.base - 1, s.epoch)
+        base = when(rotates, s.base - s.last - 2, s.base)
+        V2.fail_over(s)
+        s.epoch = epoch
+        s.base = base
+        s.no_other_id = True
 
 
 class V2Of400(V2):
