@@ -5,7 +5,7 @@ Until 4.2 the producer ids before and after the present one are not in the log (
 last about an epoch that ended, lastProducerEpoch, is in its log from KAFKA-20357 on, later than 4.4.
 """
 
-from fencepost.model.language import Bool, action, either, fault, require, when
+from fencepost.model.language import action, either, fault, require, when
 from fencepost.model.transactions.abstract.core import Core, Epoch, Phase
 from fencepost.model.transactions.detailed.coordinator import Coordinator, Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
@@ -28,32 +28,18 @@ class V2Mended(V2OfTrunk):
 
 
 class V2Of42(V2):
-    """Until Kafka 4.2: a coordinator that takes over knows of no producer id but the one in the record.
-
-    Before the transaction is complete that is the old one, at the epoch that only markers carry; after it, the new one,
-    and a retry by the last epoch of the old one is not known again (KAFKA-20310; TransactionLog.valueToBytes).
-    """
-
-    no_other_id: Bool  # the coordinator does not know which producer id was the one before
-
-    def move_on(s, to):
-        s.no_other_id = s.no_other_id & (to < s.base + s.last + 2)
-        V2.move_on(s, to)
-
-    def is_next_to_present(s, t):
-        rotated = (s.epoch == s.base) & (s.number[t] + 2 == s.base)
-        return (s.number[t] + 1 == s.epoch) | (rotated & ~s.no_other_id)
+    """Until Kafka 4.2 the log does not have the next producer id: a coordinator that takes over before a transaction is
+    complete goes on with the old one, at the epoch that only markers carry (KAFKA-20310; TransactionLog.valueToBytes).
+    What that does to a retry is in transaction-log/metadata-4.2."""
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """The record has one producer id: the present one, or the one whose last transaction is prepared."""
         rotates = (s.phase == Phase.PREPARED) & (s.epoch == s.base) & (1 < s.base)
         epoch = when(rotates, s.base - 1, s.epoch)
         base = when(rotates, s.base - s.last - 2, s.base)
         V2.fail_over(s)
         s.epoch = epoch
         s.base = base
-        s.no_other_id = True
 
 
 class V2Of400(V2):
