@@ -146,11 +146,13 @@ class Coordinator(Producers):
         s.stop(c)
 
     def fails_at_the_end(s, c):
+        return (s.expected(c) != 0) & s.fails_naming(s.expected(c))
+
+    def fails_naming(s, e):
         """At the last epoch of a producer id a request that names another one fails, a retry too, before the
         coordinator looks at the epoch before (TransactionMetadata.prepareIncrementProducerEpoch, in 3.9 to 4.4.0).  One
         that names an earlier producer id is looked at first, and refused, but for the last epoch of the id before."""
-        known = (s.base <= s.expected(c)) | (s.expected(c) + 2 == s.base)
-        return (s.expected(c) != 0) & (s.expected(c) != s.live()) & s.is_used_up(s.live()) & known
+        return s.is_used_up(s.live()) & (e != s.live()) & ((s.base <= e) | (e + 2 == s.base))
 
     @action(fair="weak")
     def fence_first(s, c: Client):

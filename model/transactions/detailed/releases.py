@@ -23,8 +23,8 @@ class V2Mended(V2OfTrunk):
     """And a retry is looked for before the end of the epochs, as the comment in prepareIncrementProducerEpoch and
     KIP-360 have it: of no release."""
 
-    def fails_at_the_end(s, c):
-        return V2OfTrunk.fails_at_the_end(s, c) & (s.expected(c) != s.remembers)
+    def fails_naming(s, e):
+        return V2OfTrunk.fails_naming(s, e) & (e != s.remembers)
 
 
 class V2Of42(V2):
