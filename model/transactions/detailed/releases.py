@@ -6,7 +6,7 @@ last about an epoch that ended, lastProducerEpoch, is in its log from KAFKA-2035
 """
 
 from fencepost.model.language import action, either, fault, require, when
-from fencepost.model.transactions.abstract.core import Core, Epoch, Phase
+from fencepost.model.transactions.abstract.core import Core, Epoch, Outcome, Phase
 from fencepost.model.transactions.detailed.coordinator import Coordinator, Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
 from fencepost.model.transactions.detailed.full import V2
@@ -40,6 +40,37 @@ class V2Of42(V2):
         V2.fail_over(s)
         s.epoch = epoch
         s.base = base
+
+
+class V2Upgraded(V2Of42):
+    """Kafka 4.3 and 4.4 where the log is of an earlier release, and its last coordinator too: what that left at the
+    epoch that only markers carry is aborted under that epoch, and another producer id follows (KAFKA-20090:
+    TransactionMetadata.prepareAbortOrCommit, ProducerAppendInfo.checkProducerEpoch)."""
+
+    def is_stuck(s):
+        """The coordinator is at the epoch that only markers carry."""
+        return s.epoch == s.base + s.last + 1
+
+    def accepts_marker(s, p, e):
+        """Once more where something is open, if the epoch is that one."""
+        reserved = (s.known[p] == e) & s.is_last_of_all(e)
+        return V2Of42.accepts_marker(s, p, e) | either("txn.23", reserved, no_last_epoch=reserved & ~reserved)
+
+    def end_marker(s):
+        return when(s.is_stuck(), s.epoch, s.epoch + 1)
+
+    def fence_marker(s):
+        return s.end_marker()
+
+    def is_fence(s, marker, to):
+        return (s.is_stuck() & (marker == s.epoch) & (marker < to)) | V2Of42.is_fence(s, marker, to)
+
+    def goes_on_with(s, marker, to):
+        """Only an abort does: the epoch after a commit is none."""
+        require(s.is_fence(marker, to), rule="txn.9")
+
+    def may_end(s, t):
+        return V2Of42.may_end(s, t) & (~s.is_stuck() | (s.choice[t] == Outcome.ABORT))
 
 
 class V2Of400(V2):

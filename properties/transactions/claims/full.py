@@ -16,7 +16,7 @@ from fencepost.model.transactions.detailed.full import (
     V1LateEnds,
     VerifiedLateEnds,
 )
-from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk
+from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.transactions.claims.promises import Promises
 
 
@@ -166,6 +166,10 @@ class V2MendedPromises(FullPromises, of=V2Mended):
 
 class V2Of42Promises(FullPromises, of=V2Of42):
     """v2 of Kafka 4.0 to 4.2, where the log has one producer id."""
+
+
+class V2UpgradedPromises(FullPromises, of=V2Upgraded):
+    """v2 of Kafka 4.3 after an upgrade."""
 
 
 class V2Of400Promises(FullPromises, of=V2Of400):

@@ -7,7 +7,7 @@ that is publicly known, as a rule misread.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import TEXT, Kafka
+from fencepost.model.releases import MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.boundaries import ExpiringPromises
 from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
@@ -41,6 +41,7 @@ from fencepost.properties.transactions.claims.full import (
     V2Of400Promises,
     V2OfTrunkPromises,
     V2Promises,
+    V2UpgradedPromises,
     VerifiedPromises,
 )
 from fencepost.properties.transactions.claims.timed_out import TimedOutV2Lemmas
@@ -103,6 +104,8 @@ _TWICE_KEPT = ("one_fate", "epochs_go_up")
 """Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
 core's, where one mistake does."""
 
+_ENDS = ("ends_in_the_end",)
+_UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
 _NOT_OF_A_RETRY = (
     *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
     "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked", "one_owner",
@@ -289,6 +292,19 @@ TRANSACTIONS = ProtocolEntry(
                  Kafka("4.0.0", "4.2", {"transaction.version": "2"})),
         _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
                  "txn.2", _LONE, dict(FULL, clients=1, copies=1)),
+        Variant(
+            "v2-upgraded", V2UpgradedPromises, "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
+            "of its own epoch, behind which a record that comes late hangs", "txn.23", None, _violated(*_UPGRADED),
+            {"smoke": ROTATION}, Names(lambda: (n for n in V2UpgradedPromises.properties if n not in (*_UPGRADED, *_ENDS))),
+            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
+            of=Kafka("4.3", "4.4.0", {"transaction.version": "2", "transaction.log": "of 4.2"}),
+        ),
+        Variant(
+            "v2-upgraded-strict", V2UpgradedPromises, "the same with partitions that refuse that marker: what is stuck stays "
+            "so", "txn.23", ("txn.23", "no_last_epoch"), _violated(*_ENDS), {"smoke": ROTATION},
+            Names(lambda: (n for n in V2UpgradedPromises.properties if n not in _ENDS)), (ROTATION,), proof=False,
+            depth=NOT_BOUNDED, of=MISTAKE,
+        ),
         _full(
             "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
             expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
