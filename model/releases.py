@@ -79,6 +79,11 @@ _ALL = (
         {"false": EVER, "true": ("4.1", "trunk")},
     ),
     Setting(
+        "transaction log", "which release has written what a coordinator loads",
+        "TransactionLogValue.json: NextProducerId is written since 4.3 (KAFKA-20310)", "of this release",
+        {"of this release": EVER, "of 4.2 or before": ("4.3", "trunk")},
+    ),
+    Setting(
         "network", "`prompt`: nothing arrives when what it belongs to is over; deposed coordinators may still answer",
         "NetworkClient.java: what was sent on a connection that died may arrive yet", "any",
         {"any": EVER, "prompt": EVER},

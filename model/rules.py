@@ -119,7 +119,7 @@ txn.19 mechanism  A coordinator that takes over rebuilds from the log and sends 
 txn.20 mechanism  Only idle transactional ids expire.
 txn.21 mechanism  Offsets committed in a transaction stay pending until the marker reaches the group's partition.
 txn.22 mechanism  Admin.fenceProducers makes an unknown id known, and leaves it idle under a raised epoch.
-txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the partition's, or the same with nothing open; before, it only had to be not older.
+txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the partition's, or the same with nothing open, or (KAFKA-20090) the same at 32767; before, it only had to be not older.
 txn.24 mechanism  A marker carries the transaction version that it belongs to, and the partition checks its epoch by that version (KAFKA-19446).
 txn.25 mechanism  What a coordinator must know after a fail-over (previous id and epoch, a fence that failed, partitions, time-out) is in its log.
 txn.26 boundary   A partition that can't take its marker, or whose producer state expired, was snapshotted away or cleaned, ends some of the promises.

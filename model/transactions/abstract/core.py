@@ -262,7 +262,7 @@ class Core(Protocol):
     def take_over(s, marker: Epoch, to: Epoch):
         """Time is up, by whatever clock, or another producer initializes: what is open is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
-        require((s.epoch < marker) & (marker <= to), rule="txn.18")
+        require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)
         s.prepare(Outcome.ABORT, either("txn.3", marker, old_epoch=s.epoch), to)
 
@@ -372,6 +372,10 @@ class Core(Protocol):
     def may_end(s, t):
         """An owner may not know whether anything was added, and aborts to be sure."""
         return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
+
+    def is_fence(s, marker, to):
+        """The epochs after a time-out, or after another producer's InitProducerId."""
+        return (s.epoch < marker) & (marker <= to)
 
     def goes_on_with(s, marker, to):
         """The epochs after an EndTxn."""
