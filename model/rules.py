@@ -219,4 +219,5 @@ src.9  interface  It speaks of this task's own offsets only.
 src.10 mechanism  A flush that failed merges its offsets back, and newer ones win.
 src.11 mechanism  A failure that is tolerated acknowledges; a record that is dropped for a retry does not.
 src.12 mechanism  The last commit waits for records in flight until a time-out, which is no success.
+src.13 mechanism  What is taken of the queues goes to the writer before anything newer is taken (as Kafka does not see to).
 """)

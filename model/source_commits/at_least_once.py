@@ -412,7 +412,7 @@ class AtLeastOnce(Protocol):
 
     # What is in the way
 
-    @danger("late-copy")
+    @danger("lost-answer")
     def outlives_its_flush(s):
         """A write is on its way whose flush was given up, or whose instance has crashed."""
         return exists(Partition, Offset, lambda p, v: s.sent[p, v] & (s.flushing[p] != v))

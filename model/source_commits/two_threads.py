@@ -49,7 +49,8 @@ class ToldByTwoThreads(PermitGivenBack):
 
 class TakenAndPutApart(AtLeastOnce):
     """A thread takes what was collected, and another one may take and write something newer before it has handed that
-    to the writer, which has the older offset then."""
+    to the writer, which has the older offset then.  One thread is the committer, and the task's own commits once, at
+    its end."""
 
     taken: Set[Thread]
     holds: Map[Thread, Partition, Offset]
@@ -63,8 +64,9 @@ class TakenAndPutApart(AtLeastOnce):
 
     @action(fair="weak")
     def take(s, t: Thread):
-        """What was collected is the thread's."""
+        """What was collected is the committer's."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.ends != t) & (s.life != Life.GONE))
+        require(forall(Thread, lambda u: (u == t) | (s.ends == u) | ((s.stage[u] == Stage.IDLE) & ~s.taken[u])))
         s.grab(t)
 
     @action(fair="strong")
@@ -72,13 +74,17 @@ class TakenAndPutApart(AtLeastOnce):
         """The task's thread does that for the last time, having collected all there is after its wait."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.life == Life.LAST) & (s.ends == None))  # noqa: E711
         require(forall(Partition, Offset, lambda p, i: implies(s.drained, s.place[p, i] != Place.ACKED)))
-        s.ends = t
         s.grab(t)
+        s.ends = t
 
     def grab(s, t):
+        s.has_its_turn()
         s.holds = each(lambda u, p: when(u == t, s.merged[p], s.holds[u, p]))
         s.merged = each(lambda p: 0)
         s.taken[t] = True
+
+    def has_its_turn(s):
+        """Nothing is waited for."""
 
     @action(fair="weak")
     def put(s, t: Thread):

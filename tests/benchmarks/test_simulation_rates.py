@@ -46,7 +46,7 @@ MOST = {
     "task-counts/shipped": 40,
     "task-counts/B": 40,
     "group-fencing/shipped": 40,
-    "source-commits/shipped": 8,
+    "source-commits/shipped-mended": 8,
     "source-offsets/text-merged-view": 20,
     "end-to-end/whole": 20,
 }
