@@ -1,6 +1,6 @@
 """Transactions of v1 and of v2 under one transactional id: transaction.version is changed while they are open.
 
-An owner begins a transaction of the version that the cluster has then.  One of v1 adds its partitions itself, and its
+An owner begins a transaction of the version that the cluster has then, an old client one of v1 all the same.  One of v1 adds its partitions itself, and its
 end keeps the epoch; one of v2 is added by the leader that asks, and its end bumps the epoch.  A partition has to tell
 their markers apart: one of v2 must be newer than what it knows, one of v1 carries the epoch of the records that it
 decides.
@@ -54,7 +54,7 @@ class TwoVersions(V2Core):
         "requests, records and markers of v1 do not come late; those of v2 do", "late-copy"
     )  # fmt: skip
 
-    @fault(budget="changes", danger=("transaction-version", "mixed-clients"))
+    @fault(budget="changes", danger="transaction-version")
     def change_version(s):
         """The feature is set to the other version, while transactions may be open."""
         s.second = ~s.second
@@ -72,6 +72,20 @@ class TwoVersions(V2Core):
     def begin(s, c: Client, t: Txn, e: Epoch):
         Core.begin(s, c, t, e)
         s.bumps[t] = s.second
+
+    @action(danger="mixed-clients")
+    def begin_old(s, c: Client, t: Txn, e: Epoch):
+        """A client that speaks EndTxn before version 5 begins one of v1 where the cluster is at 2."""
+        require(s.second & ~s.begun[t] & s.given[c, e])
+        require(
+            forall(
+                Txn,
+                lambda u: implies(s.begun[u] & (s.owner[u] == c) & (s.number[u] == e), s.told[u] & ~s.bumps[u]),
+            )
+        )
+        s.begun[t] = True
+        s.owner[t] = c
+        s.number[t] = e
 
     @action
     def add_partition(s, t: Txn, p: Partition):

@@ -128,7 +128,7 @@ class Metadata(Protocol):
                    "overlapping-coordinators"),
         *open_hole("v2 from first to last", "transaction-version"),
         *open_hole("the id does not expire; v2-expiring has that", "id-expiry"),
-        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.java", "several-ids"),
+        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.scala", "several-ids"),
         *not_of_this(
             "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
             "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",
