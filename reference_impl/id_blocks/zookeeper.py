@@ -2,8 +2,8 @@
 
 Before KIP-730 every broker takes blocks here by itself (`DirectProducerIds`, ProducerIdManager.scala until 3.9); with
 it, in ZooKeeper mode, the controller does so for them (`ZkController`, KafkaController.scala until 3.9). Both end in
-the same conditional write, so they may be mixed during a rolling upgrade (730.13). Every read and write is one step, so that a
-driver can put anything between them.
+the same conditional write, so they may be mixed during a rolling upgrade (730.13). Every read and write is one step,
+so that a driver can put anything between them.
 """
 
 from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode

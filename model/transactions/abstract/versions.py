@@ -1,9 +1,9 @@
 """Transactions of v1 and of v2 under one transactional id: transaction.version is changed while they are open.
 
-An owner begins a transaction of the version that the cluster has then, an old client one of v1 all the same.  One of v1 adds its partitions itself, and its
-end keeps the epoch; one of v2 is added by the leader that asks, and its end bumps the epoch.  A partition has to tell
-their markers apart: one of v2 must be newer than what it knows, one of v1 carries the epoch of the records that it
-decides.
+An owner begins a transaction of the version that the cluster has then, an old client one of v1 all the same.  One of
+v1 adds its partitions itself, and its end keeps the epoch; one of v2 is added by the leader that asks, and its end
+bumps the epoch.  A partition has to tell their markers apart: one of v2 must be newer than what it knows, one of v1
+carries the epoch of the records that it decides.
 
 A producer that goes from v1 to v2 asks for another epoch first (TransactionManager.beginCompletingTransaction): what is
 open under the same epoch passes for its own.

@@ -67,8 +67,8 @@ class ReadCommitted(Protocol):
     outside = (
         *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
         *open_hole(
-            "every transaction that is open gets a marker in the end; dropped-v2 of transaction-partitions has one that "
-            "does not", "partition-away",
+            "every transaction that is open gets a marker in the end; dropped-v2 of transaction-partitions has one "
+            "that does not", "partition-away",
         ),
         *not_of_this(
             "what the log holds is given, whoever sent it, however late, and how often", "late-copy", "duplicate",
