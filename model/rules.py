@@ -123,6 +123,7 @@ txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the p
 txn.24 mechanism  A marker carries the transaction version that it belongs to, and the partition checks its epoch by that version (KAFKA-19446).
 txn.25 mechanism  What a coordinator must know after a fail-over (previous id and epoch, a fence that failed, partitions, time-out) is in its log.
 txn.26 boundary   A partition that can't take its marker, or whose producer state expired, was snapshotted away or cleaned, ends some of the promises.
+txn.27 mechanism  What a group's coordinator has in memory is what its log and its open batch say: a batch that can't be written takes back what it did, and nothing else (KAFKA-20845).
 618.P1 promise    Once a task of one generation polls, no producer of an earlier generation can commit.
 618.P2 promise    Each source offset appears exactly once in what read_committed readers get, in step with the offsets a restart would resume from.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.

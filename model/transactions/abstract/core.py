@@ -21,6 +21,7 @@ from fencepost.model.language import (
     danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
@@ -117,6 +118,8 @@ class Core(Protocol):
         *open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
         *open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
                   "end-of-epochs"),
+        *excused("of requests EndTxn comes twice; a record that comes twice is known again, which idempotence judges",
+                 "duplicate"),
         *open_hole("one transaction version from first to last; core-versions has two",
                   "transaction-version", "mixed-clients"),
         *open_hole("one record stands for all that a transaction has in a partition: several-v2 and "
@@ -133,8 +136,9 @@ class Core(Protocol):
         *not_of_this("a group's offsets are one more partition; what a group is told is in transactional-offsets",
                     "several-groups"),
         *kafka_excludes(
-            "coordinators and partitions keep what they know by id, and share no part of it between ids",
-            "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
+            "coordinators and partitions keep what they know by id; ids share a partition's last stable offset, which "
+            "read-committed has, and whether a batch of refused questions stops or aborts, which commits nothing",
+            "TransactionStateManager.scala, ProducerStateManager.java, AddPartitionsToTxnManager.java", "several-ids",
         ),
         *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
                    "no-time-out"),

@@ -128,10 +128,11 @@ class Metadata(Protocol):
                    "overlapping-coordinators"),
         *open_hole("v2 from first to last", "transaction-version"),
         *open_hole("the id does not expire; v2-expiring has that", "id-expiry"),
-        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.java", "several-ids"),
+        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.scala", "several-ids"),
         *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
                    "no-time-out"),
-        *open_hole("a record and what memory has of it are one step", "memory-without-log", "two-threads"),
+        *open_hole("a record is made by one thread, and what it says is taken into memory by none but its own callback",
+                   "memory-without-log", "two-threads"),
         *not_of_this(
             "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
             "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",

@@ -60,9 +60,9 @@ class TransactionalOffsets(Protocol):
             "compaction leaves every marker: what follows where a marker goes is in the variant cleaned of "
             "read-committed", "cleaning",
         ),
-        *excused(
-            "what the offsets topic has acknowledged stays there (acks=all, no unclean election)",
-            "unreplicated-tail", "truncation",
+        *open_hole(
+            "what the offsets topic has acknowledged stays there (acks=all, no unclean election); unclean-v2 has a "
+            "partition where it does not", "unreplicated-tail", "truncation",
         ),
         *open_hole(
             "one coordinator at a time: a deposed one that has not heard of its successor would answer a fetch from "

@@ -21,7 +21,6 @@ from fencepost.model.language import (
     danger,
     each,
     either,
-    excused,
     exists,
     fault,
     forall,
@@ -66,10 +65,10 @@ class ReadCommitted(Protocol):
     """Producers write, the coordinator ends their transactions, replication follows, and readers fetch and take."""
 
     outside = (
-        *excused("nothing is removed from the log; the variants of cleaned logs take that away", "cleaning"),
-        *excused(
-            "every transaction that is open gets a marker in the end; what follows where it does not is in "
-            "transaction-partitions", "partition-away", "no-time-out",
+        *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
+        *open_hole(
+            "every transaction that is open gets a marker in the end; dropped-v2 of transaction-partitions has one "
+            "that does not", "partition-away", "no-time-out",
         ),
         *not_of_this(
             "what the log holds is given, whoever sent it, however late, and how often", "late-copy", "duplicate",

@@ -20,7 +20,6 @@ from fencepost.model.language import (
     danger,
     each,
     either,
-    excused,
     exists,
     fault,
     forall,
@@ -54,9 +53,9 @@ class TransactionLog(Protocol):
     """Transitions in two steps, compaction, and taking over."""
 
     outside = (
-        *excused(
-            "what the transaction log has stays there (acks=all, no unclean election)", "unreplicated-tail",
-            "truncation",
+        *open_hole(
+            "what the transaction log has stays there (acks=all, no unclean election); log-uncovered has a tail that "
+            "is lost", "unreplicated-tail", "truncation",
         ),
         *open_hole("what a coordinator knows is what its log says, but for appends that fail", "memory-without-log"),
         *open_hole("a step is one of a whole process", "two-threads"),

@@ -22,7 +22,6 @@ from fencepost.model.language import (
     danger,
     each,
     either,
-    excused,
     exists,
     fault,
     forall,
@@ -55,17 +54,15 @@ class Sequences(Protocol):
     """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
 
     outside = (
-        *excused(
-            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
-            "variants of forgetful leaders take that away", "leader-restart", "broker-restart", "unreplicated-tail",
-            "truncation",
+        *open_hole(
+            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote: the "
+            "variants of forgetful leaders have those that do not, and unclean one that lacks what was answered",
+            "leader-restart", "broker-restart", "unreplicated-tail", "truncation",
         ),
-        *excused(
-            "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
-        ),
-        *excused(
-            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped "
-            "takes that away", "sequence-wrap",
+        *open_hole("the leader forgets no producer; the variant expired has one that does", "producer-expiry"),
+        *open_hole(
+            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped has "
+            "one that does", "sequence-wrap",
         ),
         *not_of_this(
             "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "

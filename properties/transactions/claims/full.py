@@ -119,8 +119,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             "start", "start_again", "come_late", "lose_answer", "take", "ask_for_epoch", "answer_init_again",
-            "refuse_init", "fail_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails", "straggle",
-            "take_out_again",
+            "refuse_init", "fail_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails",
+            "straggle", "take_out_again",
         ),
         (),
     ),

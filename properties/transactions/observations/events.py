@@ -71,7 +71,9 @@ def _named(s, e):
 def _fenced_init(s, e):
     return (e.error == codes.FENCED) & codes.quiet(s) & s.is_sent(e.client) & (s.expected(e.client) != 0) & (
         s.phase == Phase.IDLE
-    ) & (s.expected(e.client) != s.live()) & (s.expected(e.client) != s.remembers) & ~s.fails_at_the_end(e.client)  # fmt: skip
+    ) & (s.expected(e.client) != s.live()) & (s.expected(e.client) != s.remembers) & (
+        ~s.fails_at_the_end(e.client)
+    )  # fmt: skip
 
 
 def _failed_init(s, e):

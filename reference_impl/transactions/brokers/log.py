@@ -3,7 +3,7 @@
 `append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. `batches`
 has the records of all batches, each with its batch's header, so that an offset is a position in it; with one replica
 the high watermark is the log's end. All but the verification entries can be rebuilt from the batches alone.
-(ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.scala)
+(ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.java)
 """
 
 from bisect import bisect_left

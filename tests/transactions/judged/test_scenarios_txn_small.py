@@ -200,6 +200,7 @@ RUNS = {
             "take",
         ],
     ),
+    "KAFKA-20845": ("memory_is_what_was_written", ["change", "add_large"]),
     "KAFKA-9346": ("not_before_it_is_decided", ["commit_in_transaction", "fetch"]),
 }
 """The promise that the bug breaks, and how, but for the order of what is independent."""
@@ -210,7 +211,7 @@ def test_the_known_bugs() -> None:
     assert set(SCENARIOS) == set(RUNS)
 
 
-UNSCRIPTED = {"KAFKA-20357-in-doubt"}
+UNSCRIPTED = {"KAFKA-20357-in-doubt", "KAFKA-20845"}
 """What the model alone tells."""
 
 
