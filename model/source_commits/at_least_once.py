@@ -425,6 +425,13 @@ class AtLeastOnce(Protocol):
             lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED),
         )  # fmt: skip
 
+    @danger("two-threads")
+    def both_commit(s):
+        """Both threads are at a commit."""
+        return exists(
+            Thread, Thread, lambda t, u: (t != u) & (s.stage[t] != Stage.IDLE) & (s.stage[u] != Stage.IDLE)
+        )  # fmt: skip
+
     @danger("several-partitions")
     def some_arrive(s):
         """Of a flush that is under way one offset is in the topic, and another one is not."""

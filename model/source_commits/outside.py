@@ -15,7 +15,11 @@ TOPIC = (
 )  # fmt: skip
 NO_TRANSACTIONS = not_of_this(
     "an at-least-once task has no transactions, and no transactional id", "several-ids", "id-expiry", "end-of-epochs",
-    "transaction-version", "producer-expiry", "sequence-wrap", "id-collision",
+    "transaction-version", "producer-expiry", "sequence-wrap", "id-collision", "no-time-out", "isolation-level",
+)  # fmt: skip
+ONE_STEP = excused(
+    "what a thread has taken of the offsets it hands to the writer in the same step; taken-and-put-apart takes that "
+    "away", "two-threads",
 )  # fmt: skip
 CONNECT = (
     *not_of_this("it reads no group's offsets", "several-groups"),
@@ -25,8 +29,9 @@ CONNECT = (
     *not_of_this("no leader of workers takes part", "leader-in-a-call", "worker-without-support"),
     *open_hole("one instance runs at a time: left-behind has another", "zombie", "rebalance", "mixed-clients"),
     *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
+    *open_hole("what a worker knows of the offsets topic is what is in it", "memory-without-log"),
 )  # fmt: skip
-OF_AT_LEAST_ONCE = (*TOPIC, *NO_TRANSACTIONS, *CONNECT)
+OF_AT_LEAST_ONCE = (*TOPIC, *NO_TRANSACTIONS, *CONNECT, *ONE_STEP)
 OF_EXACTLY_ONCE = (
     *TOPIC,
     *CONNECT,
@@ -35,9 +40,12 @@ OF_EXACTLY_ONCE = (
              "transaction-version", "producer-expiry", "sequence-wrap"),
     *not_of_this("a task has one transactional id, and source partitions of its own", "several-ids"),
     *open_hole("two tasks of one transactional id fence one another: task-counts/ids has them", "id-collision"),
+    *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none", "no-time-out"),
+    *open_hole("the offsets topic is read as it is committed", "isolation-level"),
+    *open_hole("the task's thread does all of it", "two-threads"),
 )  # fmt: skip
 OF_NULL_OFFSETS = (
     *OF_AT_LEAST_ONCE,
     *open_hole("proposed has these, of records that all have an offset", "late-copy", "loss", "lost-answer",
-               "failed-append", "time-out", "several-partitions"),
+               "failed-append", "time-out", "several-partitions", "two-threads"),
 )  # fmt: skip

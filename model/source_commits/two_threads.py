@@ -4,7 +4,7 @@ As WorkerSourceTask is today, the permit of the writer is free again as soon as 
 is told; and what a thread took goes to the writer in a step of its own, unordered with that of another thread.
 """
 
-from fencepost.model.language import Map, Set, action, each, forall, implies, require, when
+from fencepost.model.language import Map, Set, action, danger, each, exists, forall, implies, open_hole, require, when
 from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offset, Partition, Place, Stage, Thread
 
 
@@ -53,6 +53,13 @@ class TakenAndPutApart(AtLeastOnce):
 
     taken: Set[Thread]
     holds: Map[Thread, Partition, Offset]
+
+    outside = open_hole("two threads take and hand over as they like, which needs no excuse", "two-threads")
+
+    @danger("two-threads")
+    def both_have_taken(s):
+        """Two threads have taken offsets, and have not handed them to the writer."""
+        return exists(Thread, Thread, lambda t, u: (t != u) & s.taken[t] & s.taken[u])
 
     @action(fair="weak")
     def take(s, t: Thread):

@@ -363,7 +363,7 @@ FINDINGS = (
         "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0", ("618.31", "618.P2"),
         "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
         "a null of the connector's own store is laid over the worker's answer",
-        variants=("source-offsets/nulls-override",), seen=("4.4.0",), means="classes",
+        variants=("source-offsets/shipped-own-topic-later",), seen=("4.4.0",), means="classes",
     ),
     Finding(
         "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
@@ -371,7 +371,7 @@ FINDINGS = (
         "connector's own topic is taken away later, its task begins behind records that were never committed: they are lost.",
         "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2 and 4.4.0", ("618.31", "618.P2"), "new",
         f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
-        variants=("source-offsets/written-before-commit",), seen=("4.4.0",), means="classes",
+        variants=("source-offsets/shipped-own-topic-taken",), seen=("4.4.0",), means="classes",
     ),
     Finding(
         "a removed task is started again", "A worker that is paused past its session has a task which the newest set has not. When "

@@ -10,7 +10,8 @@ In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that
 A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
 nobody doubts it while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
 taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
-its InitProducerId is answered (`forgetful`); and while its id does not expire (`expired`).
+its InitProducerId is answered (`forgetful`); while its id does not expire (`expired`); and until it is told -1 where
+the epoch that follows its own is the last one (`lost_at_the_end`).
 """
 
 from collections import Counter, defaultdict, deque
@@ -39,6 +40,7 @@ ON_THE_WAY = frozenset({
 """Rules that seem broken where what is predicted has happened before."""
 
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
+FAILED = -1
 OUT_OF_ORDER = 45
 NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
@@ -334,6 +336,8 @@ class TransactionsBeside(Beside):
             self.late.settled(self.calls, ("client", client))
         elif error in FENCING:
             yield from self._fenced(event)
+        elif error == FAILED:
+            self._doubt(self.pairs.get(client, (-1, -1))[1] + 2 == self.max_epoch)
 
     def _fence_told(self, event: Event) -> Iterator[Verdict]:
         client = read(event, "client")

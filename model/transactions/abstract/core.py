@@ -136,6 +136,11 @@ class Core(Protocol):
             "coordinators and partitions keep what they know by id, and share no part of it between ids",
             "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
         ),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("what a coordinator knows is what its log says, but for appends that fail", "memory-without-log"),
+        *open_hole("a step is one of a whole process", "two-threads"),
+        *not_of_this("no log is read here: what readers are given is in read-committed", "isolation-level"),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
             "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
@@ -257,7 +262,7 @@ class Core(Protocol):
     def take_over(s, marker: Epoch, to: Epoch):
         """Time is up, by whatever clock, or another producer initializes: what is open is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
-        require((s.epoch < marker) & (marker <= to), rule="txn.18")
+        require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)
         s.prepare(Outcome.ABORT, either("txn.3", marker, old_epoch=s.epoch), to)
 
@@ -367,6 +372,10 @@ class Core(Protocol):
     def may_end(s, t):
         """An owner may not know whether anything was added, and aborts to be sure."""
         return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
+
+    def is_fence(s, marker, to):
+        """The epochs after a time-out, or after another producer's InitProducerId."""
+        return (s.epoch < marker) & (marker <= to)
 
     def goes_on_with(s, marker, to):
         """The epochs after an EndTxn."""

@@ -27,6 +27,7 @@ from fencepost.model.language import (
     forall,
     implies,
     not_of_this,
+    open_hole,
     require,
     rule,
     when,
@@ -68,7 +69,7 @@ class ReadCommitted(Protocol):
         *excused("nothing is removed from the log; the variants of cleaned logs take that away", "cleaning"),
         *excused(
             "every transaction that is open gets a marker in the end; what follows where it does not is in "
-            "transaction-partitions", "partition-away",
+            "transaction-partitions", "partition-away", "no-time-out",
         ),
         *not_of_this(
             "what the log holds is given, whoever sent it, however late, and how often", "late-copy", "duplicate",
@@ -80,6 +81,9 @@ class ReadCommitted(Protocol):
             "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append", "time-out",
             "transaction-version", "clock-step",
         ),
+        *open_hole("a leader knows of a log what is in it, but for what a restart takes", "memory-without-log"),
+        *open_hole("a step is one of a whole process", "two-threads"),
+        *not_of_this("its readers ask for read_committed: others are promised nothing (txn.17)", "isolation-level"),
         *not_of_this("one partition, read by consumers that share nothing", "several-partitions", "several-groups"),
         *not_of_this(
             "what a restarted leader forgets are batches that it knew, none that it holds", "leader-restart",

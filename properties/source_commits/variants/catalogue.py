@@ -6,6 +6,7 @@ What a rule misread leads to, and what a connector or an environment does otherw
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import DISABLED, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
 from fencepost.properties.source_commits.claims.at_least_once import Lemmas
 from fencepost.properties.source_commits.claims.connectors import (
@@ -62,6 +63,7 @@ REASONS = {
     "copies": "a write that is there twice",
     "alterations": "an operator who takes offsets back once",
 }
+APART = "what one thread takes goes to the writer in a step of its own (AbstractWorkerSourceTask: committableOffsets)"
 DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
@@ -89,58 +91,66 @@ VARIANTS = (
     _main(
         "proposed", Lemmas,
         "commit(offsets) as CONTRACT.md has it: what the flush before the call wrote, in the order of flushes",
-        BASE, features=FEATURES,
+        BASE, features=FEATURES, of=TEXT,
     ),
     _main(
         "shipped", ShippedLemmas,
         "commit() without offsets, of a task that reads the offsets topic when it is called; what one thread takes goes "
         "to the writer before another one takes more", BASE, features=FEATURES, judged=(),
+        of=Kafka(settings=DISABLED, lacks=APART),
     ),
     _main(
         "proposed-exactly-once", OnceLemmas,
         "commit(offsets) of a task with transactions: the offsets of the transaction that was committed before the call",
-        ONCE, features=ONCE_FEATURES,
+        ONCE, features=ONCE_FEATURES, of=TEXT,
     ),
     _main(
         "null-offsets-left-out", NullPromises, "a record without a source offset changes no stored one, and is in no map",
-        NULL, progress_bounds=(NULL,),
+        NULL, progress_bounds=(NULL,), of=TEXT,
     ),
     _wrong("null-offsets", NullPromises,
            "a record without a source offset, at the end of what may be committed, erases the stored one", "src.5", NULL,
-           "told_is_stored", "stored_only_grows", reading=("src.5", "erased")),
-    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST),
+           "told_is_stored", "stored_only_grows", reading=("src.5", "erased"), of=TEXT),
+    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST,
+           of=MISTAKE),
     _wrong("newest-acknowledged", NewestAcknowledgedPromises,
-           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST),
+           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST,
+           of=MISTAKE),
     _wrong("ahead-of-the-flush", AheadOfTheFlushPromises,
-           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD),
+           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD, of=MISTAKE),
     _wrong("previous-snapshot", AtThePreviousCommitPromises,
-           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD),
+           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD,
+           of=MISTAKE),
     _wrong("first-of-several", FirstOfSeveralPromises,
            "records of one event bear its offset, and it is committed after the first of them", "src.3", SMALL,
-           "nothing_skipped", "nothing_lost_upstream"),
+           "nothing_skipped", "nothing_lost_upstream", of=MISTAKE),
     _wrong("failure-not-acknowledged", Lemmas,
            "a failure that is tolerated leaves its record in the queue without an answer", "src.11",
            dict(SMALL, failures=1), "leaves_the_queue", reading=("src.11", "not_acknowledged"),
-           progress_bounds=(dict(SMALL, failures=1),)),
+           progress_bounds=(dict(SMALL, failures=1),), of=MISTAKE),
     _wrong("empty-means-all", Lemmas, "a map without entries is taken for: all that was polled is committed", "src.5",
-           SMALL, *LOST, reading=("src.5", "all_polled_if_empty")),
+           SMALL, *LOST, reading=("src.5", "all_polled_if_empty"), of=MISTAKE),
     _wrong("snapshot-only", SnapshotOnlyPromises,
            "the map has what the thread took, and not what a failed flush left with the writer", "src.10", SMALL,
-           "told_is_the_latest"),
+           "told_is_the_latest", of=TEXT),
     _wrong("told-by-two-threads", ToldByTwoThreadsPromises,
-           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows"),
+           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
+           of=TEXT),
     _wrong("taken-and-put-apart", TakenAndPutApartPromises,
-           "what one thread took goes to the writer after what another one took later", "src.10", BASE, *BACK),
+           "what one thread took goes to the writer after what another one took later", "src.10", BASE, *BACK,
+           of=Kafka(settings=DISABLED)),
     _wrong("zombie", ZombiePromises, "an instance that was left behind writes its offsets when another one runs", "src.9",
-           SMALL, *BACK),
-    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK),
+           SMALL, *BACK, of=Kafka(settings=DISABLED)),
+    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK,
+           of=Kafka(settings=DISABLED)),
     _wrong("late-copy", LateCopyPromises, "a write arrives a second time, after a newer one", "src.4",
-           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK),
+           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK, of=Kafka(settings=DISABLED)),
     _wrong("altered-offsets", AlteredPromises, "an operator takes stored offsets back", "src.9",
-           dict(SMALL, alterations=1), *BACK),
+           dict(SMALL, alterations=1), *BACK, of=MISTAKE),
     _wrong("failed-by-its-own-end", ClosedProducerPromises,
            "a task that is cancelled fails its own records, which counts as tolerated", "src.11",
-           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream"),
+           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream",
+           of=Kafka(settings=DISABLED | {"errors.tolerance": "all"})),
 )  # fmt: skip
 
 ENTRIES = (

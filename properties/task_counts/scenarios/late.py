@@ -55,7 +55,9 @@ Starting = Annotated[
 Leading = Annotated[
     Story,
     Fields(
-        operation=OneOf("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
+        operation=OneOf(
+            "check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim", "end_round"
+        )
     ),
 ]
 Failing = Annotated[

@@ -3,14 +3,20 @@ elsewhere."""
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.upgrades import (
+    AfterwardsProperties,
     ClaimedEarlyProperties,
+    CountedOnlyProperties,
     MassUpgradeProperties,
+    RestartedOnlyProperties,
     StrangersProperties,
     UpgradesInStepsProperties,
     UpgradesProperties,
+    UpgradesWithAbortsProperties,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED, UPGRADING
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -28,28 +34,41 @@ _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
 _WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() if p.role == "witness"))
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
+BY_OTHERS = Kafka(settings=ENABLED | {"config topic": "written by others too"})
 _IN_VAIN = {"nobody_asks_in_vain": "violated"}
+
+
+def _rolling(then: str) -> Kafka:
+    """Every release, in a cluster that got there by two rolling upgrades and what came then."""
+    return Kafka(settings=ENABLED | {"workers were upgraded": then})
 
 
 def _strange(
     name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES,
-    asks: tuple[str, ...] = (),
+    asks: tuple[str, ...] = (), *, of: Of,
 ) -> Variant:  # fmt: skip
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
         name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UNCHECKED, asks=asks,
+        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UNCHECKED, asks=asks, of=of,
     )  # fmt: skip
 
 
 def _hasty(
     name: str, says: str, rule: str, alternative: str, expected: Mapping[str, str], asks: tuple[str, ...] = (),
-    **bounds: int,
+    of: Of = MISTAKE, **bounds: int,
 ) -> Variant:  # fmt: skip
     """An upgrade by another road than the one that is safe."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
-        depth=_UNCHECKED, asks=asks,
+        depth=_UNCHECKED, asks=asks, of=of,
+    )  # fmt: skip
+
+
+def _early(name: str, properties: type[UpgradesWithAbortsProperties], says: str, then: str) -> Variant:
+    """The guarantee as Kafka has it, claimed too early."""
+    return Variant(
+        name, properties, says, "618.35", None, _ZOMBIES, {"smoke": _TWO_SETS}, depth=_UNCHECKED, of=_rolling(then),
     )  # fmt: skip
 
 
@@ -60,9 +79,11 @@ UPGRADES = ProtocolEntry(
         Variant(
             "two-rolling-upgrades",
             UpgradesProperties,
-            "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker",
+            "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker; "
+            "nothing is read that is not committed, as in no release",
             bounds=_BOUNDS,
             depth=_DEPTH,
+            of=TEXT,
         ),
         Variant(
             "two-rolling-upgrades-in-steps",
@@ -71,6 +92,50 @@ UPGRADES = ProtocolEntry(
             bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
             depth=_NOT_BOUNDED,
             judged=(),
+            of=TEXT,
+        ),
+        Variant(
+            "two-rolling-upgrades-read-committed",
+            UpgradesWithAbortsProperties,
+            "the same, where writes to the config topic are aborted, and every worker reads it in read_committed",
+            bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
+            depth=_NOT_BOUNDED,
+            judged=("618.50",),
+            of=TEXT,
+        ),
+        Variant(
+            "two-rolling-upgrades-as-shipped",
+            UpgradesWithAbortsProperties,
+            "Kafka: leaders that are preparing read what is not committed, go by aborted records, and answer by them",
+            "618.50",
+            ("618.50", "where_it_is_not_on"),
+            _ZOMBIES,
+            {"smoke": _TWO_SETS},
+            depth=_UNCHECKED,
+            asks=("nobody_asks_in_vain",),
+            of=_rolling("two rolling upgrades"),
+        ),
+        Variant(
+            "upgraded-counted-restarted",
+            AfterwardsProperties,
+            "Kafka: the guarantee from later on: a set got its count when all had the feature on, and each worker was "
+            "restarted once more after that",
+            bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
+            depth=_NOT_BOUNDED,
+            judged=(),
+            of=_rolling("two rolling upgrades, then a new set, then a restart of each worker"),
+        ),
+        _early(
+            "upgraded-restarted",
+            RestartedOnlyProperties,
+            "Kafka: the guarantee claimed after each worker was restarted once more, without a new set",
+            "two rolling upgrades, then a restart of each worker",
+        ),
+        _early(
+            "upgraded-counted",
+            CountedOnlyProperties,
+            "Kafka: the guarantee claimed after a set got its count, without another restart",
+            "two rolling upgrades, then a new set",
         ),
         Variant(
             "mass-upgrade",
@@ -82,6 +147,7 @@ UPGRADES = ProtocolEntry(
             proof=False,
             depth=_UNCHECKED,
             judged=(),
+            of=SHIPPED,
         ),
         _hasty(
             "one-rolling-upgrade",
@@ -113,6 +179,7 @@ UPGRADES = ProtocolEntry(
             "618.35",
             "polls_before_it_as_well",
             {"no_zombie": "violated"},
+            of=UPGRADING,
         ),
         Variant(
             "claimed-early",
@@ -124,24 +191,28 @@ UPGRADES = ProtocolEntry(
             {"smoke": _TWO_SETS},
             _WITNESSES,
             depth=_UNCHECKED,
+            of=UPGRADING,
         ),
         _strange(
             "one-worker-without-support",
             "everybody has the feature on, but for one worker",
             "618.33",
             dict(_TWO_SETS, without_support=1),
+            of=Kafka(settings={"exactly.once.source.support": "mixed"}),
         ),
         _strange(
             "foreign-set",
             "a follower, or somebody else, writes one set of task configurations",
             "618.34",
             dict(_THREE_SETS, foreign_sets=1),
+            of=BY_OTHERS,
         ),
         _strange(
             "foreign-count",
             "somebody else writes one count",
             "618.34",
             dict(_TWO_SETS, foreign_counts=1),
+            of=BY_OTHERS,
         ),
         _strange(
             "leader-id-shared",
@@ -150,6 +221,7 @@ UPGRADES = ProtocolEntry(
             dict(_THREE_SETS, shared_ids=2),
             {},
             ("no_zombie", "covered"),
+            of=SHIPPED,
         ),
     ),
     {
@@ -167,7 +239,16 @@ UPGRADES = ProtocolEntry(
             "two-rolling-upgrades",
             ("no_zombie", "covered", "nobody_asks_in_vain"),
             ("old_ones_shut_out", "one_is_covered", "asked_before_all_are_enabled"),
-            "the guarantee begins when the last worker has finished the second upgrade, for what polls from then on",
+            "where nothing is read that is not committed, as in no release, the guarantee begins when the last worker "
+            "has finished the second upgrade, for what polls from then on",
+        ),
+        Claim(
+            "618.35",
+            "upgraded-counted-restarted",
+            ("no_zombie", "covered", "nobody_asks_in_vain"),
+            ("old_ones_shut_out", "one_is_covered", "asked_before_all_are_enabled"),
+            "as Kafka reads the topic (3.6 to trunk), it begins when a set has got its count after that, and each worker "
+            "was restarted once more",
         ),
     ),
     scenarios=(

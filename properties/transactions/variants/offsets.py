@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.offsets import (
     MarkerDroppedProperties,
@@ -27,7 +28,7 @@ def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
     )
     return Variant(
         name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, fail_overs=0)}, others,
+        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
                 dict(records=2, producers=2, log=4, fail_overs=1),
             ),
             depth={"smoke": 5, "ci": 7, "nightly": 9},
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         Variant(
             "offsets-deleted",
@@ -56,6 +58,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             proof=False,
             depth=NOT_BOUNDED,
             judged=(),
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         _wrong(
             "offsets-fetched-early",
@@ -80,6 +83,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
             proof=False,
             depth=NOT_BOUNDED,
+            of=MISTAKE,
         ),
         Variant(
             "offsets-marker-dropped",
@@ -92,6 +96,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
             depth=NOT_BOUNDED,
+            of=Kafka("4.3", settings=TRANSACTIONAL),
         ),
     ),
     {

@@ -167,9 +167,12 @@ class PartitionLog:
         """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
 
         With no transaction open it does no harm and is answered with success; with one open it belongs to the one
-        before, and must not end this one.
+        before, and must not end this one. But for the epoch that is never handed out: since 4.3 what a producer has
+        open under that, by a mistake of an earlier release, is ended (KAFKA-20090, ProducerAppendInfo.java).
         """
-        return request.producer_epoch > entry.epoch or request.producer_id not in self.open
+        if request.producer_epoch > entry.epoch or request.producer_id not in self.open:
+            return True
+        return self.env.config.is_recent and request.producer_epoch == self.env.config.max_epoch
 
     def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         """A marker of a coordinator that has been replaced since (txn.11)."""
