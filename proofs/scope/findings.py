@@ -150,7 +150,7 @@ FINDINGS = (
         "a new id at epoch 0, and after a fail-over in Prepare its coordinator goes on with the old id at epoch 32767.",
         "transaction log", "4.0.0; not 4.3.1", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
         "confirmed by KAFKA-20310, fixed in 4.3.0", _corner("last-end-in-4.0"),
-        variants=("transaction-log/metadata-4.2",), seen=("4.0.0",), not_seen=("4.3.1",),
+        variants=("transaction-log/metadata-4.2", "transactions/v2-rotation-lost"), seen=("4.0.0",), not_seen=("4.3.1",),
     ),
     Finding(
         "a retry over a fail-over is fenced", "The last producer epoch is not in the transaction log: a lone producer that "
@@ -164,7 +164,7 @@ FINDINGS = (
     Finding(
         "a lone producer is told an internal error", "At epoch 32766 the retry of an InitProducerId whose answer was lost is "
         "answered -1.", "transaction coordinator", "4.3.1", ("txn.2", "txn.P8"), "new", _corner("last-retry"),
-        variants=("transaction-log/metadata-retries",), seen=("4.3.1",),
+        variants=("transaction-log/metadata-retries", "transactions/v2", "transactions/v2-trunk"), seen=("4.3.1",),
     ),
     Finding(
         "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
@@ -340,21 +340,21 @@ FINDINGS = (
         "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
         "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
         "last restart of the upgrade the count that fences is the one before.",
-        "Connect, config topic", "4.4.0, its classes", ("618.35", "618.P1", "618.P3"), "new",
+        "Connect, config topic", "4.4.0, its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
         f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
         "what the classes show is the isolation level and the transactions; that a zombie commits is in the model; one text "
         "of the proposal has read_committed regardless of the setting",
-        seen=("4.4.0",), means="classes",
+        variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",), seen=("4.4.0",), means="classes",
     ),
     Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
         "admin client's thread takes it out. Where a new set is committed in between, a task of that set which asks is "
         "answered by the round of the set before: it starts, and nothing was fenced or counted for its set.",
-        "Connect, herder", "4.4.0, its classes", ("618.9", "618.15", "618.P1"), "new",
+        "Connect, herder", "4.4.0, its classes", ("618.9", "618.15", "618.51", "618.P1"), "new",
         f"{_CONNECT}::test_a_round_that_is_over_still_answers",
         "the look after the producer is opened does not help: the set is the newest; narrow, as it takes a thread that is not "
         "scheduled for as long as a set takes to be committed",
-        seen=("4.4.0",), means="classes",
+        variants=("task-counts/core-shipped-lingering-round",), seen=("4.4.0",), means="classes",
     ),
     Finding(
         "an own offsets topic hides the worker's offsets", "A connector that has an offset in the worker's topic is given one of "
@@ -379,10 +379,10 @@ FINDINGS = (
         "configuration, the newest generation, and an epoch of its own that comes after the fence: it commits source records "
         "next to the tasks that have them now, and no count covers its producer.",
         "Connect, assignor and herder", "4.4.0, its classes; on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
-        ("618.18", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
+        ("618.18", "618.52", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
-        "clusters with the default time-outs in 2 of 5 tries",
-        seen=("4.4.0",), means="classes",
+        "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
+        variants=("task-counts/core-shipped-claims",), seen=("4.4.0",), means="classes",
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
