@@ -19,12 +19,21 @@ def short(cell: Cell) -> str:
     return word + "*" * (bool(cell.unasked) and word != "–")
 
 
+def spans(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    """The releases of which the same word stands, in words, and that."""
+    for word, group in groupby(cells, short):
+        yield _between([cell.release for cell in group]), word
+
+
+def _between(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
 LEGEND = (
     "proved: without bounds; holds: in every state within bounds; *: not all of the promise is asked there; "
     "–: not judged\n"
-    "11 live: broken, in 11 steps or more, and seen on live brokers of that release; classes: on its classes; "
-    "client: of a client;\n"
-    "11 model: broken in the model, and not seen on that release. Settings that are not the default: --verbose"
+    "11 live: broken, the shortest run has 11 steps, and a break was seen on live brokers of that release; classes: on "
+    "its\nclasses; client: of a client; model: in its model, and not seen on it. Other settings and reasons: --verbose"
 )
 
 
@@ -73,11 +82,10 @@ def _some(words: Sequence[str], most: int | None) -> str:
     return f"{', '.join(words[:most])} and {len(words) - most} more"
 
 
-def _spans(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+def _told(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
     """The releases of which the same is to be said, and that."""
     for said, group in groupby(cells, lambda cell: long(cell, None)):
-        names = [cell.release for cell in group]
-        yield names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}", said
+        yield _between([cell.release for cell in group]), said
 
 
 def page(releases: Releases, digest: str) -> str:
@@ -147,7 +155,7 @@ def _settings() -> str:
 
 
 def _section(promise: str, cells: Sequence[Cell]) -> str:
-    lines = "".join(f"- **{names}**: {said}\n" for names, said in _spans(cells))
+    lines = "".join(f"- **{names}**: {said}\n" for names, said in _told(cells))
     return f"### {promise}\n\n{RULES[promise].says}\n\n{lines}\n"
 
 

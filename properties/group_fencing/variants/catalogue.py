@@ -270,7 +270,7 @@ VARIANTS = (
           features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS, of=_over_v2(AT_THE_POLL | AT_ONCE, "4.3")),
     _wrong("new-protocol-pattern-changed", PatternChangedPromises,
            "there an application changes its pattern within a transaction: a partition leaves it, and its epoch stays",
-           "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=CONSUMER)),
+           "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=CONSUMER | {"subscription": "changes"})),
     _wrong("new-protocol-epoch-again", EpochAgainPromises,
            "there a member is removed, and joins again in the epoch that it had, before the group is assigned anew",
            "447.21", EPOCHS, *TWICE,

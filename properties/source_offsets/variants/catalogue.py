@@ -51,7 +51,7 @@ BEHIND, AHEAD, TWICE = "resume_not_behind", "resume_not_ahead", "nothing_twice"
 
 WORKERS_TOPIC = Kafka(
     settings=ENABLED | {"offsets.storage.topic of the connector": "none"},
-    lacks="a worker that was paused past its session starts a task again that the newest set has not (618.P1)",
+    lacks="618.P1, which is taken for granted here, is not kept (see there)",
 )
 
 VARIANTS = (
