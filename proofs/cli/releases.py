@@ -48,10 +48,9 @@ def releases(
     from fencepost.proofs.necessity.tables import everything_kept, write_facts
     from fencepost.proofs.scope.releases import Releases
 
-    entries = list(protocols().values())
     known = everything_kept()
     found = _Remembering(known)
-    made = Releases(entries, found)
+    made = Releases(protocols().values(), found)
     if promise is not None and promise not in made.asked:
         raise InputError(f"{promise} is asked of no variant that is of a release; fencepost list names the variants")
     cells: list[Cell] = []
@@ -73,10 +72,9 @@ def releases(
     if json_file is not None:
         write_json(json_file, [cell.as_dict() for cell in (*cells, *others)])
     if table is not None:
-        from fencepost.proofs.necessity.tables import digest_of
         from fencepost.proofs.scope.releases_page import page
 
-        write_text(table, page(made, digest_of(entries)))
+        write_text(table, page(made, known.models))
     if kept is not None:
         write_facts(kept, known)
     return 0

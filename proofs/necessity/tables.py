@@ -127,6 +127,10 @@ class Kept:
         named = () if mutant is None else (mutant.rule, mutant.name)
         return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
 
+    def models(self) -> str:
+        """A hash of the models of all variants that were asked about."""
+        return _hash("\n".join(sorted(f"{variant.name} {hashed}" for variant, hashed in self.digests.values())))
+
     def has(self, key: str) -> bool:
         return key in self.rows
 

@@ -1,6 +1,6 @@
 """The table of releases as a page of Markdown: cells, settings with their sources, and what each cell rests on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from fencepost.model.releases import NAMES, SETTINGS, TRUNK, NoRelease, each_of
@@ -88,8 +88,8 @@ def _told(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
         yield _between([cell.release for cell in group]), said
 
 
-def page(releases: Releases, digest: str) -> str:
-    """The whole page, of models with this hash."""
+def page(releases: Releases, models: Callable[[], str]) -> str:
+    """The whole page.  ``models``: a hash of those that were asked about."""
     cells = {(cell.promise, cell.release): cell for cell in releases.by_default()}
     other = list(releases.changed(releases.asked))
     head = f"| promise | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}\n"
@@ -98,7 +98,7 @@ def page(releases: Releases, digest: str) -> str:
     )
     return f"""# What each release of Kafka keeps
 
-Made by `{COMMAND}` of the models {digest}.
+Made by `{COMMAND}` of the models {models()}.
 
 A column is a release with its defaults, and with the protocol switched on that a promise is about: those of KIP-618
 with exactly.once.source.support enabled, which is disabled by default. A name without a third number stands for its
