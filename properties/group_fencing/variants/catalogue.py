@@ -227,7 +227,7 @@ VARIANTS = (
            of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
     _wrong("dropped-marker", DroppedMarkersPromises,
            "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
-           "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice", "offsets_agree", "starts_from_what_counts",
+           "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice",
            "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1),),
            of=Kafka("4.3", settings=V2 | CLASSIC)),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
