@@ -105,6 +105,10 @@ _ALL = (
         "at the send", {"at the send": EVER, "at the send, with a listener": EVER, "at the poll": EVER},
     ),
     Setting(
+        "subscription", "`changes`: an application subscribes to another pattern within a transaction, and polls",
+        "KafkaConsumer.java: subscribe(pattern) may be called at any time", "fixed", {"fixed": EVER, "changes": EVER},
+    ),
+    Setting(
         "clients of the group", "`name no member`: some of them send offsets with the group's id alone",
         "KIP-447; TransactionManager.java sends generation and member since 2.5", "name their member",
         {"name their member": EVER, "name no member": EVER},

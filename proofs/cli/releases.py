@@ -45,13 +45,12 @@ def releases(
     promises = [number for number, rule in RULES.items() if rule.kind == "promise"]
     if promise is not None and promise not in promises:
         raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --rules')}")
-    from fencepost.proofs.necessity.tables import everything_kept
+    from fencepost.proofs.necessity.tables import everything_kept, write_facts
     from fencepost.proofs.scope.releases import Releases
 
-    entries = list(protocols().values())
     known = everything_kept()
     found = _Remembering(known)
-    made = Releases(entries, found)
+    made = Releases(protocols().values(), found)
     if promise is not None and promise not in made.asked:
         raise InputError(f"{promise} is asked of no variant that is of a release; fencepost list names the variants")
     cells: list[Cell] = []
@@ -73,51 +72,45 @@ def releases(
     if json_file is not None:
         write_json(json_file, [cell.as_dict() for cell in (*cells, *others)])
     if table is not None:
-        from fencepost.proofs.necessity.tables import digest_of
         from fencepost.proofs.scope.releases_page import page
 
-        write_text(table, page(made, digest_of(entries)))
+        write_text(table, page(made, known.models))
     if kept is not None:
-        found.write(kept)
+        write_facts(kept, known)
     return 0
 
 
 class _Remembering:
-    """Looks verdicts up, or has them computed, and counts both."""
+    """Looks verdicts up, or has them computed, each once."""
 
     def __init__(self, kept: "Kept") -> None:
         self.kept = kept
-        self.old = self.new = 0
+        self.found: dict[tuple[int, str], Any] = {}
+        self.new = 0
         self.done: Callable[[], None] = lambda: None
 
     def __call__(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
-        asked: list[None] = []
-
         def computed() -> Any:
-            asked.append(None)
+            self.new += 1
             return ask()
 
-        told = self.kept.remember(variant, name, computed)
-        self.new, self.old = self.new + len(asked), self.old + (not asked)
-        self.done()
-        return told
+        key = (id(variant), name)
+        if key not in self.found:
+            self.found[key] = self.kept.remember(variant, name, computed)
+            self.done()
+        return self.found[key]
 
     @property
     def said(self) -> str:
         also = f", {self.new} computed now" if self.new else ""
-        return f"{self.old} verdicts kept from earlier runs on the same models{also}"
-
-    def write(self, file: Path) -> None:
-        from fencepost.proofs.necessity.tables import write_facts
-
-        write_facts(file, self.kept)
+        return f"{len(self.found) - self.new} verdicts kept from earlier runs on the same models{also}"
 
 
 def _print(
     made: "Releases", cells: "Sequence[Cell]", others: "Sequence[Cell]", release: str | None, promise: str | None,
     verbose: bool,
 ) -> None:  # fmt: skip
-    from fencepost.proofs.scope.releases_page import LEGEND, long, setting_in_words, short
+    from fencepost.proofs.scope.releases_page import LEGEND, long, setting_in_words, short, spans
 
     most = None if verbose else 1
     if release is None and promise is None:
@@ -134,6 +127,9 @@ def _print(
     if others:
         console.print("with settings that are not the default", markup=False)
     for setting, group in groupby(others, setting_in_words):
-        found = [(cell.promise, cell.release, short(cell)) for cell in group]
-        told = [f"{p}{'' if release else f' in {r}'} {word}" for p, r, word in found]
+        told = [
+            f"{wanted} {word}" + (f" in {where}" if release is None else "")
+            for wanted, mine in groupby(group, lambda cell: cell.promise)
+            for where, word in spans(list(mine))
+        ]
         console.print(f"    {setting}: {', '.join(told)}", markup=False)

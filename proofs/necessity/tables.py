@@ -109,10 +109,11 @@ def _runs(variant: Variant) -> str:
 @dataclass
 class Kept:
     """Verdicts of earlier runs, each under what it depends on.  ``used``: those that were asked for in this run, and
-    are written again."""
+    are written again; ``digests``: of the variants that were asked about, by identity."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
+    digests: dict[int, tuple[Variant, str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> "Kept":
@@ -136,6 +137,10 @@ class Kept:
         named = () if mutant is None else (mutant.rule, mutant.name)
         return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
 
+    def models(self) -> str:
+        """A hash of the models of all variants that were asked about."""
+        return _hash("\n".join(sorted(f"{variant.name} {hashed}" for variant, hashed in self.digests.values())))
+
     def has(self, key: str) -> bool:
         return key in self.rows
 
@@ -154,7 +159,10 @@ class Kept:
     def remember(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
         """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
         spec = variant.properties.protocol.spec
-        key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
+        if id(variant) not in self.digests:
+            self.digests[id(variant)] = variant, digest(variant)
+        known = self.digests[id(variant)][1]
+        key = _hash(repr((variant.name, known, _dangers(spec), name)))
         row = self.rows.get(key, self.used.get(key))
         self.used[key] = row if row is not None else {"fact": ask()}
         return self.used[key]["fact"]

@@ -170,11 +170,15 @@ class Releases:
             return "broken", ""
         if not best:
             return "not judged", f"no variant is of it; {self._elsewhere(promise)}"
+        lacking = [one for one in best if one.lacks]
+        if lacking:
+            alone = ", ".join(dict.fromkeys(one.variant for one in lacking))
+            besides = "; ".join(dict.fromkeys(one.lacks for one in lacking))
+            what = ", ".join(in_words(one.property) for one in lacking[:FEW])
+            return "not judged", f"of {alone} alone it is judged ({what}), and Kafka does besides: {besides}"
         weakest = max(best, key=_rank)
-        if weakest.verdict not in STRENGTH or weakest.lacks:
-            reason = f"Kafka does besides: {weakest.lacks}" if weakest.lacks else "the proof leans on what is not shown"
-            what = f"{in_words(weakest.property)} is {weakest.verdict} in {weakest.variant}"
-            return "not judged", f"{what}; {reason}"
+        if weakest.verdict not in STRENGTH:
+            return "not judged", f"{in_words(weakest.property)} leans on what is not shown, in {weakest.variant}"
         return ("proved", "") if weakest.verdict == "proved" else ("holds-bounded", "")
 
     def _elsewhere(self, promise: str) -> str:

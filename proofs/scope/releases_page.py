@@ -1,6 +1,6 @@
 """The table of releases as a page of Markdown: cells, settings with their sources, and what each cell rests on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from fencepost.model.releases import NAMES, SETTINGS, TRUNK, NoRelease, each_of
@@ -19,12 +19,21 @@ def short(cell: Cell) -> str:
     return word + "*" * (bool(cell.unasked) and word != "–")
 
 
+def spans(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    """The releases of which the same word stands, in words, and that."""
+    for word, group in groupby(cells, short):
+        yield _between([cell.release for cell in group]), word
+
+
+def _between(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
 LEGEND = (
     "proved: without bounds; holds: in every state within bounds; *: not all of the promise is asked there; "
     "–: not judged\n"
-    "11 live: broken, in 11 steps or more, and seen on live brokers of that release; classes: on its classes; "
-    "client: of a client;\n"
-    "11 model: broken in the model, and not seen on that release. Settings that are not the default: --verbose"
+    "11 live: broken, the shortest run has 11 steps, and a break was seen on live brokers of that release; classes: on "
+    "its\nclasses; client: of a client; model: in its model, and not seen on it. Other settings and reasons: --verbose"
 )
 
 
@@ -73,15 +82,14 @@ def _some(words: Sequence[str], most: int | None) -> str:
     return f"{', '.join(words[:most])} and {len(words) - most} more"
 
 
-def _spans(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+def _told(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
     """The releases of which the same is to be said, and that."""
     for said, group in groupby(cells, lambda cell: long(cell, None)):
-        names = [cell.release for cell in group]
-        yield names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}", said
+        yield _between([cell.release for cell in group]), said
 
 
-def page(releases: Releases, digest: str) -> str:
-    """The whole page, of models with this hash."""
+def page(releases: Releases, models: Callable[[], str]) -> str:
+    """The whole page.  ``models``: a hash of those that were asked about."""
     cells = {(cell.promise, cell.release): cell for cell in releases.by_default()}
     other = list(releases.changed(releases.asked))
     head = f"| promise | {' | '.join(NAMES)} |\n|---|{'---|' * len(NAMES)}\n"
@@ -90,7 +98,7 @@ def page(releases: Releases, digest: str) -> str:
     )
     return f"""# What each release of Kafka keeps
 
-Made by `{COMMAND}` of the models {digest}.
+Made by `{COMMAND}` of the models {models()}.
 
 A column is a release with its defaults, and with the protocol switched on that a promise is about: those of KIP-618
 with exactly.once.source.support enabled, which is disabled by default. A name without a third number stands for its
@@ -147,7 +155,7 @@ def _settings() -> str:
 
 
 def _section(promise: str, cells: Sequence[Cell]) -> str:
-    lines = "".join(f"- **{names}**: {said}\n" for names, said in _spans(cells))
+    lines = "".join(f"- **{names}**: {said}\n" for names, said in _told(cells))
     return f"### {promise}\n\n{RULES[promise].says}\n\n{lines}\n"
 
 

@@ -4,12 +4,12 @@ A changed verdict is a changed model, and has to be argued for; a changed number
 """
 
 import pytest
+from fencepost.model.language.derived.mutations import mutation
+from fencepost.model.releases import TEXT, Kafka
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity.search import Necessity, necessity
-from fencepost.model.language.derived.mutations import mutation
-from fencepost.model.releases import TEXT, Kafka
 from fencepost.properties.catalogue import bounds_of, features_of, protocols
 
 COMMITS = protocols()["source-commits"]

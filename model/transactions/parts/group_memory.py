@@ -56,6 +56,10 @@ class GroupMemory(Protocol):
             "several-ids", "several-groups", "several-partitions", "id-expiry", "end-of-epochs", "transaction-version",
             "partition-away", "leader-restart", "producer-expiry", "sequence-wrap",
         ),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("an operation and its record are of one thread", "two-threads"),
+        *not_of_this("records are read by the coordinator that has written them", "isolation-level"),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
             "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
