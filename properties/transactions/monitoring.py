@@ -40,7 +40,6 @@ ON_THE_WAY = frozenset({
 """Rules that seem broken where what is predicted has happened before."""
 
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
-FAILED = -1
 OUT_OF_ORDER = 45
 NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
@@ -59,8 +58,7 @@ def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, che
 
 
 class TransactionsBeside(Beside):
-    """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
-    which must have one that is excused."""
+    """Of one run.  A violation concerns sets of records, transactions, clients and partitions: each must have an excuse."""
 
     excusable = ON_THE_WAY
     further = DRIVEN
@@ -110,8 +108,6 @@ class TransactionsBeside(Beside):
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
-
-    # -- what `Beside` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
         """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
@@ -336,7 +332,7 @@ class TransactionsBeside(Beside):
             self.late.settled(self.calls, ("client", client))
         elif error in FENCING:
             yield from self._fenced(event)
-        elif error == FAILED:
+        elif error == -1:
             self._doubt(self.pairs.get(client, (-1, -1))[1] + 2 == self.max_epoch)
 
     def _fence_told(self, event: Event) -> Iterator[Verdict]:
