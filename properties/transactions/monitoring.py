@@ -58,7 +58,7 @@ def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, che
 
 
 class TransactionsBeside(Beside):
-    """Of one run.  A violation concerns sets of records, transactions, clients and partitions: each must have an excuse."""
+    """Of one run.  A violation concerns records, transactions, clients and partitions: each set must have an excuse."""
 
     excusable = ON_THE_WAY
     further = DRIVEN

@@ -59,7 +59,7 @@ class GroupMemory(Protocol):
         *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
                    "no-time-out"),
         *open_hole("an operation and its record are of one thread", "two-threads"),
-        *open_hole("what a batch has done is taken back with that batch alone; group-memory-empty-flush takes back more",
+        *open_hole("what a batch has done goes back with that batch alone; group-memory-empty-flush takes back more",
                    "memory-without-log"),
         *not_of_this("records are read by the coordinator that has written them", "isolation-level"),
         *not_of_this(
