@@ -251,7 +251,7 @@ def _rows(promise: str, entries: list[ProtocolEntry], found: Verdicts) -> tuple[
     ("words", "told"),
     [
         (("--release", "4.4"), "there is no release '4.4' here; did you mean 4.4.0"),
-        (("--promise", "txn.P33"), "there is no promise 'txn.P33'; did you mean txn.P3"),
+        (("--promise", "tnx.P3"), "there is no promise 'tnx.P3'; did you mean txn.P3"),
         (("--promise", "730.7"), "there is no promise '730.7'; did you mean 730.P"),
     ],
 )
