@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from fencepost.model.kip618_yardstick import Kip618Yardstick, Position, Stage, Task, Worker
 from fencepost.model.language import Properties, at, exists, forall, implies, length, promise, witness
+from fencepost.model.releases import MISTAKE, TEXT
 from fencepost.properties.entries import Profile, ProtocolEntry, Variant, Wider
 
 
@@ -63,6 +64,7 @@ _MUTANT: Mapping[Profile, Mapping[str, int]] = {"smoke": _FULL}
 def _mistake(name: str, rule: str, alternative: str, breaks: tuple[str, ...], says: str) -> Variant:
     return Variant(
         name, Kip618YardstickProperties, says, rule, (rule, alternative), dict.fromkeys(breaks, "violated"), _MUTANT,
+        of=MISTAKE,
     )  # fmt: skip
 
 
@@ -71,7 +73,13 @@ YARDSTICK = ProtocolEntry(
     "The order of sets and counts of one connector, small enough to be counted: fencing, leadership and task start.",
     (
         Variant(
-            "yardstick", Kip618YardstickProperties, "As the proposal has it.", bounds=_BOUNDS, wider=_WIDER, proof=False
+            "yardstick",
+            Kip618YardstickProperties,
+            "As the proposal has it.",
+            bounds=_BOUNDS,
+            wider=_WIDER,
+            proof=False,
+            of=TEXT,
         ),
         _mistake(
             "any-writer",

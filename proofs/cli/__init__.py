@@ -19,6 +19,7 @@ from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 
 COMMANDS = {
     "verify": "fencepost.proofs.cli.verify:verify",
+    "releases": "fencepost.proofs.cli.releases:releases",
     "prove": "fencepost.proofs.cli.proving:prove",
     "explore": "fencepost.proofs.cli.searches:explore",
     "explorer": "fencepost.proofs.cli.explorer:explorer",

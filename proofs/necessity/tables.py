@@ -21,10 +21,13 @@ from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.rules import RULES
+from fencepost.proofs.necessity.kept import read_runs
+from fencepost.proofs.necessity.killers import file_of
 from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts, has_verdict, ledger
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
+from fencepost.properties.registry import PROTOCOLS
 
 FOLDER = Path(__file__).parents[1] / "verdicts"
 HASH = re.compile(r"models ([0-9a-f]{16})")
@@ -85,23 +88,32 @@ def _hash(text: str) -> str:
 
 
 def digest_of(entries: Sequence[ProtocolEntry]) -> str:
-    """A hash of the models of a protocol and its parts, with the dangers that they have."""
+    """A hash of the models of a protocol and its parts, with the dangers that they have, and of the kept runs that tell
+    where a promise can be broken."""
     every = [variant for entry in entries for variant in entry.variants]
-    return _hash("\n".join(f"{v.name} {digest(v)} {_dangers(v.properties.protocol.spec)}" for v in every))
+    parts = [(v, _dangers(v.properties.protocol.spec), _runs(v)) for v in every]
+    return _hash("\n".join(f"{v.name} {digest(v)} {had} {runs}" for v, had, runs in parts))
 
 
 def _dangers(spec: Spec) -> str:
     steps = [(a.name, a.dangers) for a in spec.actions.values() if a.dangers]
-    return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], sorted(spec.outside)))
+    left_out = [(name, said.why if said.standing == "excused" else "") for name, said in sorted(spec.outside.items())]
+    return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], left_out))
+
+
+def _runs(variant: Variant) -> str:
+    file = file_of(variant)
+    return repr([] if file is None else read_runs(file))
 
 
 @dataclass
 class Kept:
     """Verdicts of earlier runs, each under what it depends on.  ``used``: those that were asked for in this run, and
-    are written again."""
+    are written again; ``digests``: of the variants that were asked about, by identity."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
+    digests: dict[int, tuple[Variant, str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> "Kept":
@@ -125,6 +137,10 @@ class Kept:
         named = () if mutant is None else (mutant.rule, mutant.name)
         return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
 
+    def models(self) -> str:
+        """A hash of the models of all variants that were asked about."""
+        return _hash("\n".join(sorted(f"{variant.name} {hashed}" for variant, hashed in self.digests.values())))
+
     def has(self, key: str) -> bool:
         return key in self.rows
 
@@ -143,8 +159,11 @@ class Kept:
     def remember(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
         """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
         spec = variant.properties.protocol.spec
-        key = _hash(repr((variant.name, digest(variant), _dangers(spec), name)))
-        row = self.rows.get(key)
+        if id(variant) not in self.digests:
+            self.digests[id(variant)] = variant, digest(variant)
+        known = self.digests[id(variant)][1]
+        key = _hash(repr((variant.name, known, _dangers(spec), name)))
+        row = self.rows.get(key, self.used.get(key))
         self.used[key] = row if row is not None else {"fact": ask()}
         return self.used[key]["fact"]
 
@@ -163,9 +182,11 @@ def page(
 *Necessary*: without it a promise of another number fails, in the fewest steps. *Liveness*: without it something waits
 for ever, or work never begins. *Redundant*: without it every promise is proved, and work still gets done within the
 bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
-*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named; each
-line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table,
-and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
+*proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named, with
+the releases of Kafka that it is of; it is broken, besides, in so many mistakes, and texts that did not ship so. Each
+line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table;
+a search has one in for a promise only where it met it within bounds in which some mutation breaks that promise.
+`fencepost dangers {name}` says of the others why they are out.
 
 {ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
 
@@ -183,8 +204,9 @@ def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, li
 
 Made by `fencepost necessity --all --table FILE` of the models {", ".join(map(" ".join, models.items()))}. What each
 verdict means is said where a protocol has its own table. *Scope*: the variants that the verdict is of; where an engine
-has judged one as it is, the dangers that it met; where a rule was taken out of one, or it breaks by itself, the dangers
-that its model has. What a model leaves out, and why, `fencepost dangers` says of each.
+has judged one as it is, the dangers that it met, a search within bounds in which the promise can be broken; where a
+rule was taken out of one, or it breaks by itself, the dangers that its model has. What a model leaves out, and why,
+`fencepost dangers` says of each.
 
 | rule | kind | what it says | verdict | scope |
 |---|---|---|---|---|
@@ -200,6 +222,24 @@ def _cells(rows: Sequence[Row]) -> str:
     return " | ".join(
         "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in said), strict=True)
     )
+
+
+RELEASES = FOLDER / "releases.json"
+
+
+def everything_kept() -> Kept:
+    """What is kept beside the code, of all protocols and of the table of releases."""
+    kept = Kept()
+    for file in (*(FOLDER / f"{protocol}.json" for protocol in PROTOCOLS), RELEASES):
+        kept.rows |= Kept.read(file).rows
+    return kept
+
+
+def write_facts(file: Path, kept: Kept) -> None:
+    """The words on variants that were asked for in this run, and that no protocol's own file has."""
+    theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
+    own = {key: row for key, row in kept.used.items() if key not in theirs}
+    Kept(used=own).write(file)
 
 
 def table_of(protocol: str) -> Path:

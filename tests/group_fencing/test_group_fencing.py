@@ -62,6 +62,7 @@ TWICE_IN = [
     ("draft-static-members", 14),
     ("group-id-only", 13),
     ("late-copies", 21),
+    ("dropped-marker", 17),
     ("probed-version", 16),
     ("new-protocol-metadata-at-send", 17),
     ("new-protocol-relaxed-metadata-at-send", 17),

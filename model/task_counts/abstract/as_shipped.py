@@ -14,7 +14,7 @@ KafkaConfigBackingStore.java never removes one, and with the generation of the n
 (IncrementalCooperativeAssignor.java: performTaskAssignment; DistributedHerder.java: startTask).
 """
 
-from fencepost.model.language import Map, action, either, require, when
+from fencepost.model.language import Map, action, danger, either, exists, require, when
 from fencepost.model.task_counts.abstract.core import Core, Generation, Instance, Stage, Task, Worker
 from fencepost.model.task_counts.abstract.cores import ShippedCore
 
@@ -23,6 +23,11 @@ class Lingering(ShippedCore):
     """Each round that has fenced leaves an entry, which names the set that it was for."""
 
     over: Map[Worker, Generation]  # the set of the round that is over and still in the leader's map; 0: there is none
+
+    @danger("two-threads")
+    def another_thread_is_late(s):
+        """A round that is over stands in a leader's map, and the leader's own thread has gone on to a newer set."""
+        return exists(Worker, lambda w: s.leads[w] & (0 < s.over[w]) & (s.over[w] < s.generation))
 
     @action(fair="weak")
     def start_round(s, w: Worker):

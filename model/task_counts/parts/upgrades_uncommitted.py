@@ -9,7 +9,7 @@ Left out: what workers without the feature run by an aborted set, since those ta
 begins.
 """
 
-from fencepost.model.language import Bool, Set, action, either, exists, forall, require, rule, when
+from fencepost.model.language import Bool, Set, action, danger, either, exists, forall, require, rule, when
 from fencepost.model.language import each as each_of
 from fencepost.model.task_counts.abstract.core import Count, Task, Worker
 from fencepost.model.task_counts.parts.upgrades import Generation, Round, Support, Upgrades
@@ -21,6 +21,12 @@ class UpgradesWithAborts(Upgrades):
     seen_size: Count  # the tasks of the newest set, committed or not
     seen_count: Count  # what the latest count says, committed or not
     seen_pending: Bool  # and whether the set is the later of the two
+
+    @danger("isolation-level")
+    def goes_by_what_was_aborted(s):
+        """A leader reads an aborted record for the latest set, or for the latest count."""
+        differs = (s.seen_size != s.size) | (s.seen_count != s.count)
+        return exists(Worker, lambda w: s.leads[w] & s.reads_all(w) & differs)
 
     def reads_all(s, w):
         """Does this worker read what is not committed?"""

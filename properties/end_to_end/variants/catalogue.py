@@ -6,6 +6,7 @@ What the histories of the whole system must satisfy says `histories.py`; its sim
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import ABSTRACTION, MISTAKE, Of
 from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
@@ -73,11 +74,11 @@ REASONS = {
 NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
-def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
+def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str, of: Of) -> Variant:
     """Asked for the interface of a part, and for no more than what that rests on."""
     others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in asked))
     return Variant(
-        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(),
+        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), of=of,
     )  # fmt: skip
 
 
@@ -86,7 +87,7 @@ def _wrong(name: str, properties: Any, says: str, rule: str, bounds: Bounds, *br
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth=NOT_BOUNDED, **more,
+        leaves_out=others, depth=NOT_BOUNDED, of=MISTAKE, **more,
     )  # fmt: skip
 
 
@@ -98,7 +99,7 @@ VARIANTS = (
         "abstract", EndToEndProperties,
         "Connect, transactions, producer ids, source offsets and a group that copies, by the interfaces that their cores "
         "are proved to keep", bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
-        progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),),
+        progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),), of=ABSTRACTION,
     ),
     Variant(
         "detailed", DetailedProperties,
@@ -106,17 +107,18 @@ VARIANTS = (
         "of the abstract whole's",
         bounds={"smoke": DETAILED, "nightly": dict(DETAILED, **ONE_GENERATION, instances=2)},
         features={"two records": dict(ONE_GENERATION, inputs=2, records=2)}, depth=NOT_BOUNDED, proof=False,
-        leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"), judged=(),
+        leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"), judged=(), of=ABSTRACTION,
     ),
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
-          "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between"),
+          "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between",
+          of=ABSTRACTION),
     _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
-          "does_as_admission", "all_covered", "an_earlier_task_left"),
+          "does_as_admission", "all_covered", "an_earlier_task_left", of=ABSTRACTION),
     _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
-          "does_as_handed"),
+          "does_as_handed", of=ABSTRACTION),
     _kept("group-delivers", DeliveredByGroup, "the group that shipped delivers each partition as the interface says",
-          GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way"),
+          GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way", of=ABSTRACTION),
     _wrong("read-uncommitted", ReadsUncommittedPromises, "the group's consumer has the default isolation.level", "txn.17",
            TWO_RECORDS, *SINK),
     _wrong("without-offsets", WithoutOffsetsPromises, "a task commits its transaction without the offsets", "618.27",

@@ -15,7 +15,7 @@ from fencepost.model.group_fencing.classic import (
     Probing,
     Shipped,
 )
-from fencepost.model.group_fencing.cooperative import Cooperative, LateCopies
+from fencepost.model.group_fencing.cooperative import Cooperative, DroppedMarkers, LateCopies, LateMarkersOfPartitions
 from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import Lemmas, OwnersGoOn
@@ -206,3 +206,11 @@ class CooperativeLemmas(ClassicLemmas, of=Cooperative):
 
 class LateCopiesPromises(Promises, OverTransactions, of=LateCopies):
     """Asked over brokers that take late copies."""
+
+
+class LateMarkersOfPartitionsPromises(Promises, of=LateMarkersOfPartitions):
+    """Asked over brokers on which a late marker decides the next transaction."""
+
+
+class DroppedMarkersPromises(Promises, of=DroppedMarkers):
+    """Asked over brokers that drop the marker of a partition without a leader."""

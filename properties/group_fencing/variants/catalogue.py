@@ -6,6 +6,22 @@ What a rule misread leads to, and what an application, a client or a release doe
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import (
+    ANY_NETWORK,
+    AT_ONCE,
+    AT_THE_POLL,
+    AT_THE_SEND,
+    CLASSIC,
+    CONSUMER,
+    LISTENING,
+    MISTAKE,
+    NAMES,
+    TEXT,
+    V1,
+    V2,
+    Kafka,
+    Of,
+)
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, Wider
 from fencepost.properties.group_fencing.claims.by_requests import ByRequests
 from fencepost.properties.group_fencing.claims.classic import (
@@ -14,9 +30,11 @@ from fencepost.properties.group_fencing.claims.classic import (
     ByGenerationStaticPromises,
     CooperativeLemmas,
     DraftPromises,
+    DroppedMarkersPromises,
     EqualRefusedPromises,
     GroupIdOnlyPromises,
     LateCopiesPromises,
+    LateMarkersOfPartitionsPromises,
     LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
@@ -127,10 +145,20 @@ REASONS = {
     "restarts": "a static member that is replaced once, or leaves once and comes back",
     "fences": "a member that is told once that its epoch is old, or that nobody knows it",
     "fencings": "a producer that is fenced once, with nothing to abort",
-    "copies": "one request that is there twice",
+    "copies": "one request, or marker, that is there twice",
+    "absences": "the group's partition is without a leader once, when a marker is due",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
+
+
+def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NAMES[-1]) -> Of:
+    """Members whose transactions are what `Fated` says: of 4.2, and of later releases but for a marker that is dropped;
+    before it, a late marker decides the next transaction."""
+    spans = (("4.0.0", "4.1", "a late marker decides the next transaction (before KIP-1228)"), ("4.2", "4.2", ""),
+             ("4.3", "trunk", "the marker of a partition without a leader is dropped (KAFKA-20734)"))  # fmt: skip
+    cut = [(max(since, a, key=NAMES.index), min(until, b, key=NAMES.index), lacks) for a, b, lacks in spans]
+    return tuple(Kafka(a, b, V2 | settings, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
 
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
@@ -141,8 +169,9 @@ def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **mo
 def _wrong(
     name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
 ) -> Variant:
-    """What is asked for no more than what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    """What is asked for what it breaks, and what it is said to keep."""
+    kept = set(more.get("asks", ()))
+    others = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & kept))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=_profiles(bounds),
         leaves_out=others, depth=NOT_BOUNDED, **more,
@@ -161,6 +190,7 @@ NOT_OVER_CORE = Names(
 )  # fmt: skip
 """Its promises are those of what it refines; of transactions, that is left which the proof rests on."""
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
+OF_ONE_OWNER = ("one_producer", "only_owners", "owner_is_taken")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")
 
 VARIANTS = (
@@ -169,95 +199,115 @@ VARIANTS = (
         "Kafka 2.5 and later over transactions that refuse late requests (transaction.version 2; before it, see "
         "late-copies): a commit needs a member of the group's generation", GENERATIONS,
         features=CLASSIC_FEATURES, wider=A_THIRD_MEMBER, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
+        of=_over_v2(CLASSIC),
     ),
     _main(
         "shipped-cooperative", CooperativeLemmas, "the same, where members keep their partitions over a rebalance", GENERATIONS,
         features=CLASSIC_FEATURES, wider=A_THIRD_MEMBER, progress_bounds=(dict(GENERATIONS, crashes=1),), judged=(),
-        leaves_out=("owner_is_taken", "sends_in_time"),
+        leaves_out=("owner_is_taken", "sends_in_time"), of=_over_v2(CLASSIC),
     ),
     Variant(
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
-        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(),
+        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=Kafka("4.2", "4.2", V2 | CLASSIC),
     ),
     Variant(
         "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
         bounds={"smoke": BY_REQUESTS}, features=BY_REQUESTS_FEATURES, depth=NOT_BOUNDED, judged=(),
-        proof=False,
+        proof=False, of=_over_v2(CLASSIC),
     ),
     _wrong("late-copies", LateCopiesPromises,
            "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
-           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated"),
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated",
+           of=Kafka(settings=V1 | ANY_NETWORK)),
+    _wrong("late-marker", LateMarkersOfPartitionsPromises,
+           "over brokers of 4.0 and 4.1, on which a late copy of a marker decides the producer's next transaction", "447.18",
+           dict(GENERATIONS, inputs=2, copies=1), "nothing_skipped", "offsets_agree",
+           asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"), progress_bounds=(dict(GENERATIONS, copies=1),),
+           of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
+    _wrong("dropped-marker", DroppedMarkersPromises,
+           "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
+           "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice",
+           "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1),),
+           of=Kafka("4.3", settings=V2 | CLASSIC)),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
-           "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped")),
+           "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped"),
+           of=MISTAKE),
     _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
-           COORDINATED, *TWICE),
+           COORDINATED, *TWICE, of=TEXT),
     _main(
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
         COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
-        judged=("447.2", "447.8", "447.9", "447.16", "447.17", "447.18"),
+        judged=("447.2", "447.8", "447.9", "447.16", "447.17", "447.18"), of=TEXT,
     ),
     _wrong("draft-static-members", ByGenerationStaticPromises,
            "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
-           dict(COORDINATED, restarts=1), *TWICE),
+           dict(COORDINATED, restarts=1), *TWICE, of=TEXT),
     _main(
         "draft-repaired-by-assignment", ByAssignmentLemmas,
         "the draft, where an initialisation fences whoever was initialised for a partition of it",
         dict(COORDINATED, restarts=1), features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
         leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
-        judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"),
+        judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"), of=TEXT,
     ),
     _wrong("draft-equal-generation", ByAssignmentLemmas,
            "there a former instance of a static member, in the same generation, fences the one that is in its place",
-           "447.19", dict(COORDINATED, restarts=1), "owner_is_not_fenced"),
+           "447.19", dict(COORDINATED, restarts=1), "owner_is_not_fenced", of=TEXT),
     _wrong("draft-older-generation", ByAssignmentLemmas,
            "there an initialisation of an older generation, which comes late, fences the owner", "447.19", COORDINATED,
-           "owner_is_not_fenced", reading=("447.19", "abort_for: guard 1 dropped")),
+           "owner_is_not_fenced", reading=("447.19", "abort_for: guard 1 dropped"), of=TEXT),
     _wrong("group-id-only", GroupIdOnlyPromises, "clients that send no generation and no member id are taken unasked",
-           "447.16", GENERATIONS, *TWICE),
+           "447.16", GENERATIONS, *TWICE, of=Kafka(settings={"clients of the group": "name no member"})),
     _wrong("probed-version", ProbingPromises, "clients ask one broker for its version, and an older one coordinates the group",
-           "447.20", COORDINATED, *TWICE),
+           "447.20", COORDINATED, *TWICE, of=TEXT),
     _main("new-protocol", ModernLemmas, "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS,
+          of=_over_v2(AT_THE_POLL, "4.0.0", "4.2")),
     _wrong("new-protocol-owner-refused", ModernLemmas, "an owner is refused whose epoch went on since its poll", "447.21",
-           EPOCHS, "owner_is_taken"),
+           EPOCHS, "owner_is_taken", of=Kafka("4.0.0", "4.2", AT_THE_POLL)),
     _main("new-protocol-relaxed", RelaxedLemmas, "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
-          features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
+          features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS, of=_over_v2(AT_THE_POLL | AT_ONCE, "4.3")),
     _wrong("new-protocol-pattern-changed", PatternChangedPromises,
            "there an application changes its pattern within a transaction: a partition leaves it, and its epoch stays",
-           "447.21", EPOCHS, *TWICE),
+           "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=CONSUMER | {"subscription": "changes"})),
     _wrong("new-protocol-epoch-again", EpochAgainPromises,
            "there a member is removed, and joins again in the epoch that it had, before the group is assigned anew",
-           "447.21", EPOCHS, *TWICE),
+           "447.21", EPOCHS, *TWICE,
+           of=Kafka("4.3", settings=CONSUMER | {"group.consumer.assignment.interval.ms": "1000"})),
     _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
           "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
-          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS),
+          leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS,
+          of=_over_v2(LISTENING, "4.2", "4.2")),
     _wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
            "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction", "447.21",
            dict(EPOCHS, epochs=3),
            "one_producer", "only_owners", "starts_from_what_counts", "nothing_twice",
-           reading=("447.21", "revoke: guard 1 dropped")),
+           reading=("447.21", "revoke: guard 1 dropped"), of=Kafka("4.0.0", "4.2", LISTENING)),
     _wrong("new-protocol-metadata-at-send", AtSendPromises, "the application reads the group's metadata as it sends", "447.21",
-           EPOCHS, *TWICE),
-    _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE),
+           EPOCHS, *TWICE, of=Kafka("4.0.0", "4.2", AT_THE_SEND)),
+    _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE,
+           of=Kafka("4.3", settings=AT_THE_SEND)),
     _wrong("new-protocol-owner-metadata-at-send", OwnedAtSendPromises,
-           "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice"),
+           "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice", of=MISTAKE),
     _wrong("draft-equal-generation-refused", EqualRefusedPromises,
            "there a static member that restarts waits for the next generation", "447.19", dict(COORDINATED, restarts=1),
-           "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),)),
+           "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),), of=TEXT),
     _wrong("markers-may-wait", LateMarkersPromises,
            "nothing bounds how long a marker takes, whatever the time-out of transactions", "447.10", GENERATIONS,
-           "fetch_is_answered", progress_bounds=(GENERATIONS,)),
-    _wrong("upgrade", UpgradePromises, "clients of both kinds, with the draft's map and its waiting", "447.12", UPGRADED, *TWICE),
-    _wrong("upgrade-without-map", NoMapPromises, "the same without 447.8", "447.12", UPGRADED, *TWICE),
-    _wrong("upgrade-without-waiting", NoWaitingPromises, "the same without 447.9", "447.12", UPGRADED, *TWICE),
+           "fetch_is_answered", progress_bounds=(GENERATIONS,), of=Kafka("4.3")),
+    _wrong("upgrade", UpgradePromises, "clients of both kinds, with the draft's map and its waiting", "447.12", UPGRADED, *TWICE,
+           of=TEXT),
+    _wrong("upgrade-without-map", NoMapPromises, "the same without 447.8", "447.12", UPGRADED, *TWICE, of=TEXT),
+    _wrong("upgrade-without-waiting", NoWaitingPromises, "the same without 447.9", "447.12", UPGRADED, *TWICE,
+           of=TEXT),
     _wrong("upgrade-as-shipped", AsShippedPromises,
-           "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE),
+           "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE,
+           of=Kafka(settings={"clients of the group": "name no member"})),
     _main("upgrade-in-two-steps", InTwoStepsLemmas,
           "first every client sends its generation, then ids change", UPGRADED, features={"two upgrades": dict(upgrades=2, inputs=2)},
           leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=(),
-          judged=("447.9",)),
+          judged=("447.9",), of=TEXT),
 )  # fmt: skip
 
 GROUP_FENCING = ProtocolEntry(

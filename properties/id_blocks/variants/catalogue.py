@@ -11,6 +11,7 @@ from fencepost.model.id_blocks.rejected import (
     UncoordinatedDurable,
     UncoordinatedRepaired,
 )  # fmt: skip
+from fencepost.model.releases import ABSTRACTION, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.id_blocks.claims.controllers import (
     BridgeProperties,
@@ -139,10 +140,13 @@ ID_BLOCKS = ProtocolEntry(
     "id-blocks",
     "Producer id blocks (KIP-730): no producer id is handed out twice in a cluster.",
     (
-        Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"]),
+        Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"],
+                of=Kafka("3.6", "3.9", {"metadata": "ZooKeeper"})),
         Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW,
-                features={"after the move": dict(_AFTER_A_SNAPSHOT, requests=1)}),
-        Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth),
+                features={"after the move": dict(_AFTER_A_SNAPSHOT, requests=1)},
+                of=Kafka("3.6", "3.9", {"metadata": ("ZooKeeper", "migrating")})),
+        Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth,
+                of=Kafka(settings={"metadata": "KRaft"})),
         Variant(
             "kraft-lengths", LengthsProperties, "controllers whose blocks differ in length, and brokers that take it from the answer",
             bounds={
@@ -150,67 +154,76 @@ ID_BLOCKS = ProtocolEntry(
                 "ci": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
                 "nightly": dict(_QUIET, brokers=2, requests=2, ids=5, size=2, fail_overs=1, restarts=1, snapshots=1, copies=1),
             },
-            leaves_out=_WAITING, depth=UNBOUNDED_ONLY, features={"a snapshot": _AFTER_A_SNAPSHOT},
+            leaves_out=_WAITING, depth=UNBOUNDED_ONLY, features={"a snapshot": _AFTER_A_SNAPSHOT}, of=ABSTRACTION,
         ),
         Variant(
             "kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
             ("730.8", "its_own_size"), {"no_id_twice": "violated"}, _about(ids=4, size=2), _OTHERS, depth=UNBOUNDED_ONLY,
+            of=MISTAKE,
         ),
         Variant(
             "kraft-malformed", MalformedProperties, "a controller at fault, whose block runs past the last id, and the broker's check",
             "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
-            depth=UNBOUNDED_ONLY, asks=("no_id_twice",),
+            depth=UNBOUNDED_ONLY, asks=("no_id_twice",), of=ABSTRACTION,
         ),
         Variant(
             "kraft-malformed-taken", MalformedProperties, "the same without the check: ids wrap, and begin again", "730.20",
             ("730.20", "take: guard 1 dropped"), {"no_id_twice": "violated"}, _about(brokers=1, ids=4, size=2, errors=1),
-            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), depth=UNBOUNDED_ONLY,
+            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), depth=UNBOUNDED_ONLY, of=MISTAKE,
         ),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
-            ("730.7", "answer: guard 1 dropped"), _TWICE, _about(fail_overs=1), _SAFETY_ONLY,
+            ("730.7", "answer: guard 1 dropped"), _TWICE, _about(fail_overs=1), _SAFETY_ONLY, of=TEXT,
         ),
         Variant(
             "kraft-snapshot-of-block", KraftProperties, "the snapshot carries the latest block's first id", "730.10",
             ("730.10", "start_of_block"), _TWICE | dict.fromkeys(("used_up_for_ever", "persisted_once"), "violated"), _about(snapshots=1, fail_overs=1), (*_OF_BLOCKS, "never_answered"),
+            of=MISTAKE,
         ),
         Variant(
             "bridge-from-block-start", BridgeProperties, "KRaft starts from ZooKeeper's latest block (KAFKA-15552)", "730.15",
             ("730.15", "start_of_block"), _TWICE | {"used_up_for_ever": "violated"}, _about(controllers=1), _SAFETY_ONLY,
+            of=MISTAKE,
         ),
         Variant(
             "bridge-from-last-id", BridgeProperties, "KRaft starts from ZooKeeper's inclusive end", "730.15",
             ("730.15", "last_id"), _TWICE | {"used_up_for_ever": "violated"}, _about(controllers=1, ids=3), _SAFETY_ONLY,
+            of=MISTAKE,
         ),
         Variant(
             "kraft-idempotent", IdempotentProperties, "an answer remembered per broker id, without epoch or restart reset", "730.17",
-            None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), _SAFETY_ONLY,
+            None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), _SAFETY_ONLY, of=TEXT,
         ),
         Variant(
             "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
-            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY,
+            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=TEXT,
         ),
         Variant(
             "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
+            of=TEXT,
         ),
         Variant(
             "by-broker-id-durable", UncoordinatedDurableProperties, "the same with durable storage, over ids that ZooKeeper gave", "730.17",
-            None, _TWICE, _ALONE,
+            None, _TWICE, _ALONE, of=TEXT,
         ),
-        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE, asks=_SAFE),
+        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE, asks=_SAFE,
+                of=TEXT),
         Variant(
             "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
-            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY,
+            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=ABSTRACTION,
         ),
         Variant(
             "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
             ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, _about(ids=3, errors=1), _SAFETY_ONLY,
+            of=MISTAKE,
         ),
         Variant("kraft-threads", ThreadsProperties, "several threads per broker install the next block by test and set", "730.19",
-                None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"), asks=_SAFETY),
+                None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"), asks=_SAFETY,
+                of=Kafka()),
         Variant(
             "kraft-threads-without-test", ThreadsProperties, "the same without the test (KAFKA-14694)", "730.19",
             ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"),
+            of=MISTAKE,
         ),
     ),
     REASONS,

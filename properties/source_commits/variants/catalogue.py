@@ -1,4 +1,4 @@
-"""SourceTask.commit in the catalogue: the proposed one, today's, and what tasks and runtimes get wrong.
+"""SourceTask.commit in the catalogue: the proposed one, what ships, and what tasks and runtimes get wrong.
 
 What a rule misread leads to, and what a connector or an environment does otherwise, is a variant of its own.
 """
@@ -6,6 +6,7 @@ What a rule misread leads to, and what a connector or an environment does otherw
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import DISABLED, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
 from fencepost.properties.source_commits.claims.at_least_once import Lemmas
 from fencepost.properties.source_commits.claims.connectors import (
@@ -13,8 +14,9 @@ from fencepost.properties.source_commits.claims.connectors import (
     AtThePreviousCommitPromises,
     FirstOfSeveralPromises,
     LastPolledPromises,
+    MendedLemmas,
     NewestAcknowledgedPromises,
-    ShippedLemmas,
+    ShippedPromises,
 )
 from fencepost.properties.source_commits.claims.exactly_once import OnceLemmas
 from fencepost.properties.source_commits.claims.mistakes import (
@@ -81,6 +83,7 @@ def _wrong(
     )  # fmt: skip
 
 
+RELEASES = Kafka(settings=DISABLED)
 AHEAD = ("told_is_stored", "kept_for_a_restart")
 LOST = (*AHEAD, "nothing_lost_upstream")
 BACK = ("told_is_stored", "stored_only_grows", "kept_for_a_restart")
@@ -89,58 +92,74 @@ VARIANTS = (
     _main(
         "proposed", Lemmas,
         "commit(offsets) as CONTRACT.md has it: what the flush before the call wrote, in the order of flushes",
-        BASE, features=FEATURES,
+        BASE, features=FEATURES, of=TEXT,
     ),
     _main(
-        "shipped", ShippedLemmas,
-        "commit() without offsets, of a task that reads the offsets topic when it is called; what one thread takes goes "
-        "to the writer before another one takes more", BASE, features=FEATURES, judged=(),
+        "shipped", ShippedPromises,
+        "Kafka, of a task that reads the offsets topic when commit() is called: the committer takes what may be "
+        "committed, and hands it to the writer when the last commit has stored something newer", BASE,
+        expected=dict.fromkeys((*BACK, "told_only_grows", "clean_end_covers_all"), "violated"),
+        features={"three records": FEATURES["three records"]}, judged=(), proof=False,
+        progress_bounds=(CALM,), of=RELEASES,
+    ),
+    _main(
+        "shipped-mended", MendedLemmas,
+        "the same, where what one thread takes goes to the writer before another one takes more", BASE,
+        features={"three records": FEATURES["three records"]}, judged=("src.13",),
+        progress_bounds=(CALM,), of=TEXT,
     ),
     _main(
         "proposed-exactly-once", OnceLemmas,
         "commit(offsets) of a task with transactions: the offsets of the transaction that was committed before the call",
-        ONCE, features=ONCE_FEATURES,
+        ONCE, features=ONCE_FEATURES, of=TEXT,
     ),
     _main(
         "null-offsets-left-out", NullPromises, "a record without a source offset changes no stored one, and is in no map",
-        NULL, progress_bounds=(NULL,),
+        NULL, progress_bounds=(NULL,), of=TEXT,
     ),
     _wrong("null-offsets", NullPromises,
            "a record without a source offset, at the end of what may be committed, erases the stored one", "src.5", NULL,
-           "told_is_stored", "stored_only_grows", reading=("src.5", "erased")),
-    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST),
+           "told_is_stored", "stored_only_grows", reading=("src.5", "erased"), of=TEXT),
+    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST,
+           of=MISTAKE),
     _wrong("newest-acknowledged", NewestAcknowledgedPromises,
-           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST),
+           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST,
+           of=MISTAKE),
     _wrong("ahead-of-the-flush", AheadOfTheFlushPromises,
-           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD),
+           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD, of=MISTAKE),
     _wrong("previous-snapshot", AtThePreviousCommitPromises,
-           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD),
+           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD,
+           of=MISTAKE),
     _wrong("first-of-several", FirstOfSeveralPromises,
            "records of one event bear its offset, and it is committed after the first of them", "src.3", SMALL,
-           "nothing_skipped", "nothing_lost_upstream"),
+           "nothing_skipped", "nothing_lost_upstream", of=MISTAKE),
     _wrong("failure-not-acknowledged", Lemmas,
            "a failure that is tolerated leaves its record in the queue without an answer", "src.11",
            dict(SMALL, failures=1), "leaves_the_queue", reading=("src.11", "not_acknowledged"),
-           progress_bounds=(dict(SMALL, failures=1),)),
+           progress_bounds=(dict(SMALL, failures=1),), of=MISTAKE),
     _wrong("empty-means-all", Lemmas, "a map without entries is taken for: all that was polled is committed", "src.5",
-           SMALL, *LOST, reading=("src.5", "all_polled_if_empty")),
+           SMALL, *LOST, reading=("src.5", "all_polled_if_empty"), of=MISTAKE),
     _wrong("snapshot-only", SnapshotOnlyPromises,
            "the map has what the thread took, and not what a failed flush left with the writer", "src.10", SMALL,
-           "told_is_the_latest"),
+           "told_is_the_latest", of=TEXT),
     _wrong("told-by-two-threads", ToldByTwoThreadsPromises,
-           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows"),
+           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
+           of=TEXT),
     _wrong("taken-and-put-apart", TakenAndPutApartPromises,
-           "what one thread took goes to the writer after what another one took later", "src.10", BASE, *BACK),
+           "commit(offsets) on the runtime of today: what the committer took goes to the writer after what the last commit "
+           "took later", "src.13", BASE, *BACK, of=MISTAKE),
     _wrong("zombie", ZombiePromises, "an instance that was left behind writes its offsets when another one runs", "src.9",
-           SMALL, *BACK),
-    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK),
+           SMALL, *BACK, of=Kafka(settings=DISABLED)),
+    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK,
+           of=Kafka(settings=DISABLED)),
     _wrong("late-copy", LateCopyPromises, "a write arrives a second time, after a newer one", "src.4",
-           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK),
+           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK, of=Kafka(settings=DISABLED)),
     _wrong("altered-offsets", AlteredPromises, "an operator takes stored offsets back", "src.9",
-           dict(SMALL, alterations=1), *BACK),
+           dict(SMALL, alterations=1), *BACK, of=MISTAKE),
     _wrong("failed-by-its-own-end", ClosedProducerPromises,
            "a task that is cancelled fails its own records, which counts as tolerated", "src.11",
-           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream"),
+           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream",
+           of=Kafka(settings=DISABLED | {"errors.tolerance": "all"})),
 )  # fmt: skip
 
 ENTRIES = (
@@ -165,9 +184,9 @@ ENTRIES = (
             Scenario("newest-delivered", "the last call of commitRecord counts, with an earlier record under way (B45a)",
                      "newest-acknowledged", "proposed"),
             Scenario("newest-position", "what was delivered since the flush counts as committed (B45b)",
-                     "ahead-of-the-flush", "shipped"),
+                     "ahead-of-the-flush", "shipped-mended"),
             Scenario("two-snapshots", "what was delivered by the commit before counts as committed (a repair of B45b)",
-                     "previous-snapshot", "shipped"),
+                     "previous-snapshot", "shipped-mended"),
             Scenario("first-of-several", "an offset is committed after the first of its records (B45c)",
                      "first-of-several", "proposed"),
             Scenario("failed-flush", "the map leaves out what an earlier flush failed to write (H7a)", "snapshot-only",
@@ -175,7 +194,7 @@ ENTRIES = (
             Scenario("two-threads", "commit is called with an older map after a newer one (H7b)", "told-by-two-threads",
                      "proposed"),
             Scenario("put-late", "the committer hands over what it took when the last commit is over, and the stored "
-                     "offset goes back", "taken-and-put-apart", "proposed"),
+                     "offset goes back; no release has this mended", "shipped", "shipped-mended"),
             Scenario("empty-flush", "commit is called where nothing was flushed (H7c)", "empty-means-all", "proposed"),
             Scenario("null-offset", "the stored offset is erased, and the task was told of it (H7d)", "null-offsets",
                      "null-offsets-left-out"),

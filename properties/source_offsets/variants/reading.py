@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import ENABLED, MISTAKE, UNVERIFIED, Kafka, Of
 from fencepost.properties.entries import Names, Scenario, Variant
 from fencepost.properties.source_offsets.claims.reading import HangingPromises, ReadingLemmas, SnapshotPromises
 
@@ -23,13 +24,20 @@ DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
 def wrong(
-    name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
+    name: str,
+    properties: Any,
+    says: str,
+    rule: str,
+    bounds: Mapping[str, int],
+    *breaks: str,
+    of: Of = MISTAKE,
+    **more: Any,
 ) -> Variant:
     """A mistake, of which nothing is asked but what it breaks."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth=DEPTH, **more,
+        leaves_out=others, depth=DEPTH, of=of, **more,
     )  # fmt: skip
 
 
@@ -41,6 +49,7 @@ VARIANTS = (
         "a task reads its source offsets to an end that it asked for with read_uncommitted, and consumes with "
         "read_committed: as if it read all at once, after the fence",
         bounds={"smoke": SMALL, "ci": BASE}, features=FEATURES, progress_bounds=(SMALL,), depth=DEPTH,
+        of=Kafka(settings=ENABLED),
     ),
     wrong("up-to-the-last-stable", ReadingLemmas,
           "the end is asked with read_committed, and is before all that is behind another task's open transaction",
@@ -57,7 +66,8 @@ VARIANTS = (
           "618.32", SMALL, "whole_transactions"),
     wrong("a-transaction-hangs", HangingPromises,
           "another task's transaction is never decided, and no task that shares the partition begins", "618.32",
-          dict(SMALL, log=5, late=1), "reads_to_the_end", progress_bounds=(dict(SMALL, log=5, late=1),)),
+          dict(SMALL, log=5, late=1), "reads_to_the_end", progress_bounds=(dict(SMALL, log=5, late=1),),
+          of=Kafka(settings=ENABLED | UNVERIFIED)),
 )  # fmt: skip
 
 SCENARIOS = (

@@ -7,7 +7,7 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import TEXT, Kafka
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
@@ -32,6 +32,7 @@ from fencepost.properties.task_counts.variants.full import (
     FULL_SURVIVORS,
     FULL_VARIANTS,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 from fencepost.properties.task_counts.variants.upgrades import UPGRADES
 from fencepost.properties.task_counts.variants.writing import WRITES
 
@@ -88,7 +89,7 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
     return Variant(
         name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
         {"smoke": dict(CORE, **bounds)}, leaves,
-        depth=NOT_BOUNDED,
+        depth=NOT_BOUNDED, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def _released(
     return Variant(
         name, properties, says, rule, (rule, mutation), dict.fromkeys(_BOTH, "violated"),
         {"smoke": dict(CORE, **bounds)}, progress_bounds=FEWER_STEPS, depth=NOT_BOUNDED, asks=_KEPT,
-        of=Kafka("3.6", "trunk", {"exactly.once.source.support": "enabled", **settings}),
+        of=Kafka(settings={**ENABLED, **settings}),
     )  # fmt: skip
 
 
@@ -111,20 +112,20 @@ _KEPT = ("one_of_each", "counted_in_the_end", "polls_or_stops")
 CORES = (
     _core(
         "core-A", ALemmas, "the core of A: the leader fences in the rebalance, starts trust their worker's view",
-        judged=("618.14", "618.43"),
+        judged=("618.14", "618.43"), of=TEXT,
     ),
     _core(
         "core-M", MLemmas, "the core of M: the Connector's owner asks for rounds, starts wait for the record",
-        judged=("618.44",), progress_bounds=FEWER_STEPS,
+        judged=("618.44",), progress_bounds=FEWER_STEPS, of=TEXT,
     ),
     _core(
         "core-B", BLemmas, "the core of B: each start asks for a round, and reads to the end",
-        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS,
+        judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS, of=TEXT,
     ),
     _core(
         "core-shipped", ShippedLemmas,
         "the leader's answer stands for that read, as in Kafka; a round is gone as soon as its count is written, and a "
-        "task that the newest set does not have is not started again, as in no release", depth=DEPTH,
+        "task that the newest set does not have is not started again, as in no release", depth=DEPTH, of=SHIPPED,
     ),
     _misread(
         "core-shortcut-as-worded", ALemmas, "A's words for the shortcut, of a connector that is given no tasks at all", "618.5",
@@ -216,6 +217,16 @@ CLAIMS = (
     ),
 )  # fmt: skip
 
+REMOVED_TASK = "task-counts-connect-removed-task"
+"""The recording of a worker that starts a task which the newest set has not."""
+HIDDEN_BY_CONNECT = frozenset({
+    "newest_set_polls", "silent_when_over", "sets_whole", "rounds_fence_the_count", "fences_of_the_round",
+    "counts_of_newest_set", "checked_after_fencing", "not_reclaimed_since", "writes_while_leading", "answers_with_count",
+    "opened_after_answer", "running_checked_again", "checked_again_newest", "conformance",
+})  # fmt: skip
+"""Of recordings: topics, a connector's own calls and requests on the wire show no rounds and no looks at the topic, nor
+what a worker knows of its group."""
+
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
@@ -234,6 +245,8 @@ TASK_COUNTS = ProtocolEntry(
         for mode in ("A", "M", "B", "shipped")
     ),
     histories={"smoke": 12, "ci": 500, "nightly": 20_000},
+    undecided={REMOVED_TASK: HIDDEN_BY_CONNECT},
+    violated={REMOVED_TASK: frozenset({"no_zombie_commits", "producers_covered"})},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,
     survivors=FULL_SURVIVORS,

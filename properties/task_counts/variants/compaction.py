@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.compaction import (
     ConfigTopicProperties,
@@ -19,7 +20,9 @@ _NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
 _WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
 
 
-def _read_otherwise(name: str, says: str, rule: str, alternative: str | None, breaks: str, **bounds: int) -> Variant:
+def _read_otherwise(
+    name: str, says: str, rule: str, alternative: str | None, breaks: str, *, of: Of, **bounds: int
+) -> Variant:
     """Asked for no more than what it breaks."""
     others = Names(
         lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
@@ -27,7 +30,7 @@ def _read_otherwise(name: str, says: str, rule: str, alternative: str | None, br
     reading = None if alternative is None else (rule, alternative)
     return Variant(
         name, ConfigTopicProperties, says, rule, reading, {breaks: "violated"}, {"smoke": _SMALL | bounds},
-        Names(lambda: (*others, *_WITNESSES)), depth=_NO_CHECKS, proof=False,
+        Names(lambda: (*others, *_WITNESSES)), depth=_NO_CHECKS, proof=False, of=of,
     )  # fmt: skip
 
 
@@ -43,6 +46,7 @@ CONFIG_TOPIC = ProtocolEntry(
             features={"a leader falls silent": dict(tasks=1, log=6, crashes=1), "a third set begun": _ONE_TASK},
             depth=_NO_CHECKS,
             proof=False,
+            of=TEXT,
         ),
         _read_otherwise(
             "slow-reader",
@@ -50,6 +54,7 @@ CONFIG_TOPIC = ProtocolEntry(
             "618.3",
             None,
             "runs_that_set",
+            of=Kafka(settings=ENABLED),
             **_ONE_TASK | dict(log=5, crashes=1),
         ),
         _read_otherwise(
@@ -58,6 +63,7 @@ CONFIG_TOPIC = ProtocolEntry(
             "618.19",
             "complete_sets_only",
             "starts_from_the_newest",
+            of=Kafka(settings=ENABLED),
             **_ONE_TASK,
         ),
         _read_otherwise(
@@ -66,6 +72,7 @@ CONFIG_TOPIC = ProtocolEntry(
             "618.19",
             "remembered_by_number",
             "starts_from_the_newest",
+            of=MISTAKE,
             **_ONE_TASK | dict(restarts=1),
         ),
         Variant(
@@ -79,6 +86,7 @@ CONFIG_TOPIC = ProtocolEntry(
             Names(lambda: ("runs_that_set", "starts_from_the_newest", *_WITNESSES)),
             depth=_NO_CHECKS,
             proof=False,
+            of=MISTAKE,
         ),
     ),
     {

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import ENABLED, Kafka
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.collisions import CollidingNamesProperties
 from fencepost.properties.task_counts.claims.connectors import ConnectorsProperties
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 
 _SMALL = dict(workers=1, connectors=2, instances=1, tasks=2, sets=2, elections=1, failures=0, deletions=0)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -48,6 +50,7 @@ CONNECTORS = ProtocolEntry(
             depth=_DEPTH,
             progress_bounds=_PROGRESS,
             judged=("618.2", "618.6"),
+            of=SHIPPED,
         ),
         Variant(
             "one-write-fails",
@@ -59,6 +62,7 @@ CONNECTORS = ProtocolEntry(
             {"smoke": _LOST},
             _OTHERS,
             depth=_NONE,
+            of=Kafka(settings=ENABLED),
         ),
         Variant(
             "names-may-collide",
@@ -72,6 +76,7 @@ CONNECTORS = ProtocolEntry(
             leaves_out=("only_its_own",),
             depth=_NONE,
             judged=(),
+            of=SHIPPED,
         ),
         Variant(
             "names-collide",
@@ -83,6 +88,7 @@ CONNECTORS = ProtocolEntry(
             {"smoke": _ALIKE},
             (*_SAFE, "they_fence_one_another", "an_old_one_shut_out", "one_is_covered"),
             depth=_NONE,
+            of=Kafka(settings=ENABLED),
         ),
     ),
     {

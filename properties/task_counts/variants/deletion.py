@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import MISTAKE, TEXT
 from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.deletion import (
     DeletionProperties,
     LateFencesProperties,
     TombstoneAfterFencingProperties,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 
 _SMALL = dict(instances=2, tasks=2, sets=2, restarts=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -34,6 +36,7 @@ DELETION = ProtocolEntry(
             bounds=_BOUNDS,
             depth=_DEPTH,
             progress_bounds=_WAITS,
+            of=SHIPPED,
         ),
         Variant(
             "deletion-late-fences",
@@ -43,6 +46,7 @@ DELETION = ProtocolEntry(
             leaves_out=("counted_in_the_end",),
             depth={"smoke": 0, "ci": 0, "nightly": 0},
             judged=(),
+            of=SHIPPED,
         ),
         Variant(
             "tombstone-after-fencing",
@@ -52,6 +56,7 @@ DELETION = ProtocolEntry(
             leaves_out=("counted_in_the_end",),
             depth=_UNCHECKED,
             judged=(),
+            of=TEXT,
         ),
         Variant(
             "tombstone-after-fencing-as-written",
@@ -63,6 +68,7 @@ DELETION = ProtocolEntry(
             _QUIET,
             (*_ASIDE, "fenced_for_nothing"),
             depth=_UNCHECKED,
+            of=TEXT,
         ),
         Variant(
             "tombstone-without-fencing",
@@ -74,6 +80,7 @@ DELETION = ProtocolEntry(
             _QUIET,
             _ASIDE,
             depth=_UNCHECKED,
+            of=TEXT,
         ),
         Variant(
             "deletion-clears-memory",
@@ -85,6 +92,7 @@ DELETION = ProtocolEntry(
             _QUIET,
             _ASIDE,
             depth=_UNCHECKED,
+            of=MISTAKE,
         ),
         Variant(
             "deletion-clears-generation",
@@ -96,6 +104,7 @@ DELETION = ProtocolEntry(
             _QUIET,
             _ASIDE,
             depth=_UNCHECKED,
+            of=MISTAKE,
         ),
     ),
     {

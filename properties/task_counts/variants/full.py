@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import TEXT, Kafka
+from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Profile, Scenario, Variant
 from fencepost.properties.task_counts.claims.full import (
     APromises,
@@ -43,6 +43,7 @@ from fencepost.properties.task_counts.variants.bounds import (
     WIDER,
     YARDSTICK,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 _WIDE: Bounds = {"smoke": FULL, "ci": CI, "nightly": NIGHTLY}
@@ -66,7 +67,7 @@ _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start
          "polls_in_the_end")  # fmt: skip
 
 
-def _rebalancing(name: str, properties: Any, says: str) -> Variant:
+def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Variant:
     bounds: Bounds = {
         "smoke": REBALANCING,
         "ci": dict(REBALANCING, failures=1),
@@ -75,6 +76,7 @@ def _rebalancing(name: str, properties: Any, says: str) -> Variant:
     return _full(
         name, properties, says, bounds=bounds, features=REBALANCING_FEATURES, progress_bounds=REBALANCING_PROGRESS,
         leaves_out=("woken_up_late", "one_task_twice"),
+        of=Kafka(settings=ENABLED | {"connect.protocol": protocol}, lacks=SHIPPED.lacks),
     )  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def _left_failed(name: str, properties: Any, says: str) -> Variant:
     return Variant(
         name, properties, says, "618.P4", None, {"polls_in_the_end": "violated"}, {"smoke": FAILING},
         ("one_task_twice",), (FAILING,), depth=NOT_BOUNDED,
-        of=Kafka("3.6", "trunk", {"exactly.once.source.support": "enabled", "failed tasks": "left failed"}),
+        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
     )  # fmt: skip
 
 
@@ -97,29 +99,29 @@ FULL_VARIANTS = (
     _full(
         "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
         progress_bounds=(),
-        bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK},
+        bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK}, of=ABSTRACTION,
     ),
     _full("shipped", ShippedPromises,
           "each start asks for a round, and takes the answer for the check, as Kafka does; a round is gone as soon as its "
           "count is written, and no worker claims a task, as in no release",
-          features=FEATURES | IN_FULL["shipped"], wider=WIDER),
+          features=FEATURES | IN_FULL["shipped"], wider=WIDER, of=SHIPPED),
     _full("B", BPromises, "each start asks for a round, and reads to the end",
-          **_ALONE | {"features": FEATURES | IN_FULL["B"]}),
+          **_ALONE | {"features": FEATURES | IN_FULL["B"], "of": TEXT}),
     _full("A", APromises, "the leader fences in the rebalance, and hands out the offset that it has read to",
-          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS, "features": FEATURES | IN_FULL["A"]}),
+          **_ALONE | {"judged": ("618.8",), "progress_bounds": PROGRESS, "features": FEATURES | IN_FULL["A"],
+                      "of": TEXT}),
     _full("M", MPromises, "the Connector's owner asks for rounds, and starts wait for the count",
-          **_ALONE | {"judged": ("618.21",)}),
-    _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops"),
+          **_ALONE | {"judged": ("618.21",), "of": TEXT}),
+    _rebalancing("shipped-eager", EagerPromises, "shipped, and before a rebalance everything stops", "eager"),
     _rebalancing(
-        "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves"
+        "shipped-cooperative", CooperativePromises, "shipped, and a rebalance stops only what is superseded or moves",
+        "sessioned",
     ),
     _claims(
         "shipped-cooperative-claims", ClaimedPromises,
         "Kafka: cooperative rebalances, and a task that the newest set does not have stays with a worker that was away "
         "and claims it, until the next one", "618.53", expected={"all_covered": "violated"}, asks=(),
-        of=Kafka("3.6", "trunk", {
-            "exactly.once.source.support": "enabled", "connect.protocol": ("compatible", "sessioned"),
-        }),
+        of=Kafka(settings=ENABLED | {"connect.protocol": ("compatible", "sessioned")}),
     ),
     _claims(
         "cooperative-claims-taken", TakenPromises,
@@ -136,25 +138,26 @@ FULL_VARIANTS = (
         "618.41", ("618.41", "another_one_each_time"), {"polls_in_the_end": "violated"},
         {"smoke": dict(REBALANCING, instances=2)},
         (*_BOTH, "one_of_each", *_SEEN[:-1], "left_running", "fell_out", "runs_through"), REBALANCING_PROGRESS[1:],
-        depth=NOT_BOUNDED,
+        depth=NOT_BOUNDED, of=MISTAKE,
     ),
     Variant(
         "A-shortcut-as-worded", APromises,
         "A's words for the shortcut: a connector that is given no tasks at all, and then two", "618.5",
         ("618.5", "at_most_one_each"), dict.fromkeys(_BOTH, "violated"),
         {"smoke": dict(STALLED, workers=1, tasks=2, log=6, generations=6, sets=3)},
-        ("one_of_each", *_SEEN), depth=NOT_BOUNDED,
+        ("one_of_each", *_SEEN), depth=NOT_BOUNDED, of=TEXT,
     ),
     Variant(
         "shipped-two-holders", ShippedPromises,
         "a task's producer shuts nobody out, and two workers have the same task", "618.18",
         ("618.18", "fences_nobody"), dict.fromkeys(("no_zombie", "one_of_each"), "violated"), {"smoke": FULL},
-        _SEEN, depth=NOT_BOUNDED,
+        _SEEN, depth=NOT_BOUNDED, of=MISTAKE,
     ),
     Variant(
         "shipped-unattended", UnattendedPromises,
         "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
     ),
     _left_failed(
         "shipped-late-fence", LateFencePromises,
@@ -167,7 +170,7 @@ FULL_VARIANTS = (
     Variant(
         "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,
-        asks=(*_BOTH, "one_of_each", "polls_in_the_end"),
+        asks=(*_BOTH, "one_of_each", "polls_in_the_end"), of=SHIPPED,
     ),
 )  # fmt: skip
 

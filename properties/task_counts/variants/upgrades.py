@@ -3,7 +3,7 @@ elsewhere."""
 
 from collections.abc import Mapping
 
-from fencepost.model.releases import TEXT, Kafka
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.upgrades import (
     AfterwardsProperties,
@@ -16,6 +16,7 @@ from fencepost.properties.task_counts.claims.upgrades import (
     UpgradesProperties,
     UpgradesWithAbortsProperties,
 )
+from fencepost.properties.task_counts.variants.releases import SHIPPED, UPGRADING
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -33,33 +34,34 @@ _UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
 _WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() if p.role == "witness"))
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
+BY_OTHERS = Kafka(settings=ENABLED | {"config topic": "written by others too"})
 _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 
 
 def _rolling(then: str) -> Kafka:
     """Every release, in a cluster that got there by two rolling upgrades and what came then."""
-    return Kafka("3.6", "trunk", {"exactly.once.source.support": "enabled", "upgraded": then})
+    return Kafka(settings=ENABLED | {"workers were upgraded": then})
 
 
 def _strange(
     name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES,
-    asks: tuple[str, ...] = (),
+    asks: tuple[str, ...] = (), *, of: Of,
 ) -> Variant:  # fmt: skip
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
         name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UNCHECKED, asks=asks,
+        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UNCHECKED, asks=asks, of=of,
     )  # fmt: skip
 
 
 def _hasty(
     name: str, says: str, rule: str, alternative: str, expected: Mapping[str, str], asks: tuple[str, ...] = (),
-    **bounds: int,
+    of: Of = MISTAKE, **bounds: int,
 ) -> Variant:  # fmt: skip
     """An upgrade by another road than the one that is safe."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
-        depth=_UNCHECKED, asks=asks,
+        depth=_UNCHECKED, asks=asks, of=of,
     )  # fmt: skip
 
 
@@ -81,6 +83,7 @@ UPGRADES = ProtocolEntry(
             "nothing is read that is not committed, as in no release",
             bounds=_BOUNDS,
             depth=_DEPTH,
+            of=TEXT,
         ),
         Variant(
             "two-rolling-upgrades-in-steps",
@@ -89,6 +92,7 @@ UPGRADES = ProtocolEntry(
             bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
             depth=_NOT_BOUNDED,
             judged=(),
+            of=TEXT,
         ),
         Variant(
             "two-rolling-upgrades-read-committed",
@@ -143,6 +147,7 @@ UPGRADES = ProtocolEntry(
             proof=False,
             depth=_UNCHECKED,
             judged=(),
+            of=SHIPPED,
         ),
         _hasty(
             "one-rolling-upgrade",
@@ -174,6 +179,7 @@ UPGRADES = ProtocolEntry(
             "618.35",
             "polls_before_it_as_well",
             {"no_zombie": "violated"},
+            of=UPGRADING,
         ),
         Variant(
             "claimed-early",
@@ -185,24 +191,28 @@ UPGRADES = ProtocolEntry(
             {"smoke": _TWO_SETS},
             _WITNESSES,
             depth=_UNCHECKED,
+            of=UPGRADING,
         ),
         _strange(
             "one-worker-without-support",
             "everybody has the feature on, but for one worker",
             "618.33",
             dict(_TWO_SETS, without_support=1),
+            of=Kafka(settings={"exactly.once.source.support": "mixed"}),
         ),
         _strange(
             "foreign-set",
             "a follower, or somebody else, writes one set of task configurations",
             "618.34",
             dict(_THREE_SETS, foreign_sets=1),
+            of=BY_OTHERS,
         ),
         _strange(
             "foreign-count",
             "somebody else writes one count",
             "618.34",
             dict(_TWO_SETS, foreign_counts=1),
+            of=BY_OTHERS,
         ),
         _strange(
             "leader-id-shared",
@@ -211,6 +221,7 @@ UPGRADES = ProtocolEntry(
             dict(_THREE_SETS, shared_ids=2),
             {},
             ("no_zombie", "covered"),
+            of=SHIPPED,
         ),
     ),
     {

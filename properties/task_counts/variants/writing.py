@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import MISTAKE
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Variant
 from fencepost.properties.task_counts.claims.writing import WritingPromises
+from fencepost.properties.task_counts.variants.releases import SHIPPED
 
 _SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
 _DEPTH: Mapping[Profile, int] = {"smoke": 6, "ci": 10, "nightly": 12}
@@ -14,7 +16,7 @@ def _misread(name: str, says: str, rule: str, mutation: str) -> Variant:
     return Variant(
         name, WritingPromises, says, rule, (rule, mutation), {"each_part_has_one_reader": "violated"},
         {"smoke": _SMALL}, Names(lambda: (*_WITNESSES, "in_effect_in_the_end")),
-        depth=dict.fromkeys(_DEPTH, 0),
+        depth=dict.fromkeys(_DEPTH, 0), of=MISTAKE,
     )  # fmt: skip
 
 
@@ -25,7 +27,7 @@ WRITES = ProtocolEntry(
         Variant(
             "record-by-record", WritingPromises, "a transaction for every record, and a commit record at the end",
             bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)}, depth=_DEPTH,
-            progress_bounds=(dict(_SMALL, calls=2),),
+            progress_bounds=(dict(_SMALL, calls=2),), of=SHIPPED,
         ),
         _misread(
             "in-effect-at-once", "a configuration takes effect when it is read, without a commit record", "618.3",

@@ -7,6 +7,19 @@ that is publicly known, as a rule misread.
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import (
+    ANY_NETWORK,
+    MISTAKE,
+    PROMPT,
+    TEXT,
+    TRANSACTIONAL,
+    UNVERIFIED,
+    V1,
+    V2,
+    VERIFIED,
+    Kafka,
+    Of,
+)
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.boundaries import ExpiringPromises
 from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
@@ -35,9 +48,12 @@ from fencepost.properties.transactions.claims.full import (
     PromptV1Promises,
     PromptVerifiedPromises,
     V1Promises,
+    V2MendedPromises,
+    V2Of42Promises,
     V2Of400Promises,
     V2OfTrunkPromises,
     V2Promises,
+    V2UpgradedPromises,
     VerifiedPromises,
 )
 from fencepost.properties.transactions.claims.timed_out import TimedOutV2Lemmas
@@ -60,6 +76,7 @@ from fencepost.properties.transactions.variants.bounds import (
     OVERLAPPING_PROGRESS,
     PROGRESS,
     REASONS,
+    ROTATION,
     SHALLOW,
     TIMED_OUT,
     TIMED_OUT_PROGRESS,
@@ -82,20 +99,30 @@ _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
 _HANGS = ("nothing_hangs", "nothing_open_after_a_fence")
 _ESCAPES = (*_HANGS, "no_zombie_write", "nothing_committed_unasked", "as_told")
 _LONE = ("alone_never_fenced",)
-_FENCED = (*_LONE, "alone_and_known_never_fenced")
+_OVER = ("never_fenced_by_a_fail_over",)
+_KNOWN = ("alone_and_known_never_fenced",)
+_FENCED = (*_LONE, *_OVER, *_KNOWN, "never_fenced_before_the_end")
 _LIVENESS = ("ends_in_the_end", "decided_in_the_end", "answered_in_the_end", "initialized_in_the_end")
 _SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
 _WAITING = ("prepared", "undecided", "waiting", "waiting_for_an_epoch")
 _RARE = (
     "next_producer_id", "refused_to_return", "two_partitions", "two_owners", "fenced_while_open", "both_ends",
     "open_after_a_fence", "somebody_fenced", "third_epoch", "told_aborted", "told_before_the_marker",
-    "open_while_prepared", "answered_the_second_time", *_WAITING,
+    "open_while_prepared", "answered_the_second_time", "at_the_last_epoch", "answered_over_a_fail_over", *_WAITING,
 )  # fmt: skip
 
 
 _TWICE_KEPT = ("one_fate", "epochs_go_up")
 """Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
 core's, where one mistake does."""
+
+_ENDS = ("ends_in_the_end",)
+_UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
+_NOT_OF_A_RETRY = (
+    *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
+    "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked", "one_owner",
+    "epochs_go_up",
+)  # fmt: skip
 
 NEVER_AT_REST = frozenset({"none_hanging"})
 """Of simulated histories: each is cut after so many events, so that something may still be to happen."""
@@ -107,6 +134,12 @@ HIDDEN_BY_LOGS = frozenset({
 })  # fmt: skip
 """Of recordings: logs on disk and clients show neither what a coordinator answers and checks nor the last stable
 offset, and have no order among one another."""
+
+
+SINCE_KIP_1228 = Kafka("4.2", settings=V2)
+BEFORE = Kafka("4.0.0", "4.1", V2)
+CHANGING = TRANSACTIONAL | {"transaction.version": "changing"}
+PROMPT_VERIFIED = Kafka(settings=VERIFIED | PROMPT)
 
 
 def _violated(*names: str) -> dict[str, str]:
@@ -135,7 +168,8 @@ def _full(name: str, properties: Any, says: str, *features: str, **more: Any) ->
 
 
 def _bug(
-    name: str, properties: Any, says: str, rule: str, mutation: str, breaks: str | tuple[str, ...], bounds: Mapping[str, int]
+    name: str, properties: Any, says: str, rule: str, mutation: str, breaks: str | tuple[str, ...],
+    bounds: Mapping[str, int], of: Of = MISTAKE,
 ) -> Variant:  # fmt: skip
     """A rule misread, within the bounds in which that shows."""
     broken = (breaks,) if isinstance(breaks, str) else breaks
@@ -145,18 +179,19 @@ def _bug(
     progress = (bounds,) if set(broken) & set(_LIVENESS) else ()
     return Variant(
         name, properties, says, rule, (rule, mutation), _violated(*broken), {"smoke": bounds}, leaves, progress,
-        depth=NOT_BOUNDED,
+        depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
 
 
 def _misread(
-    name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int]
+    name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int],
+    of: Of = MISTAKE,
 ) -> Variant:  # fmt: skip
     """A protocol that does not keep what it promises, asked for what breaks."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, None, _violated(*breaks), {"smoke": bounds}, others, proof=False,
-        depth=NOT_BOUNDED,
+        depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
 
 
@@ -182,99 +217,127 @@ TRANSACTIONS = ProtocolEntry(
     "Transactions of one transactional id: fenced owners, one outcome, nothing lost.",
     (
         _core("core-v2", V2Lemmas, "the core of v2: every transaction has an epoch of its own", full="v2",
-              for_mutants=V2MutantLemmas),
+              for_mutants=V2MutantLemmas, of=SINCE_KIP_1228),
         _core(
             "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
-            expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED,
+            expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED, of=Kafka(settings=VERIFIED | ANY_NETWORK),
             bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
         ),
         _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
-              for_mutants=PromptV1MutantLemmas),
-        _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=()),
+              for_mutants=PromptV1MutantLemmas, of=Kafka(settings=UNVERIFIED | PROMPT)),
+        _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=(),
+              of=PROMPT_VERIFIED),
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
               judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
-              progress_bounds=OVERLAPPING_PROGRESS),
+              progress_bounds=OVERLAPPING_PROGRESS, of=SINCE_KIP_1228),
         _core("core-v2-timed-out", TimedOutV2Lemmas,
               "the core of v2, where appends time out whose records are in the log, for another coordinator to find",
               judged=(), bounds=_bounds(TIMED_OUT, epochs=4),
               features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
-              progress_bounds=TIMED_OUT_PROGRESS),
+              progress_bounds=TIMED_OUT_PROGRESS, of=SINCE_KIP_1228),
         _fated("core-v2-fated", FatedV2, "the core of v2 does to each client, and each partition, what a group relies on",
-               dict(CORE, epochs=2)),
+               dict(CORE, epochs=2), of=SINCE_KIP_1228),
         _fated("core-v2-overlapping-fated", FatedOverlappingV2, "so it does where deposed coordinators still answer",
-               dict(CORE, epochs=2)),
+               dict(CORE, epochs=2), of=SINCE_KIP_1228),
         _fated("core-v2-timed-out-fated", FatedTimedOutV2, "so it does where appends are in doubt",
-               dict(TIMED_OUT, epochs=2)),
+               dict(TIMED_OUT, epochs=2), of=SINCE_KIP_1228),
         _fated("core-v1-prompt-fated", FatedPromptV1, "v1 does on a network that is prompt, and without fail-over",
-               dict(CORE, fail_overs=0), proof=False),
+               dict(CORE, fail_overs=0), proof=False, of=Kafka(settings=UNVERIFIED | PROMPT)),
         _misread("core-v1-not-fated", FatedLateV1, "v1 does not: offsets that come late are taken in another transaction",
-                 "txn.15", ("does_as_fated",), dict(CORE, fail_overs=0, fences=0)),
+                 "txn.15", ("does_as_fated",), dict(CORE, fail_overs=0, fences=0), Kafka(settings=UNVERIFIED)),
         _misread("core-v1-verified-not-fated", FatedVerified,
                  "nor does v1 with verification: requests that come late open and end a transaction of nobody", "txn.9",
-                 ("does_as_fated",), dict(CORE, epochs=2, fail_overs=0, fences=0)),
+                 ("does_as_fated",), dict(CORE, epochs=2, fail_overs=0, fences=0),
+                 Kafka(settings=VERIFIED | ANY_NETWORK)),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
             features={
                 "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
-            }, progress_bounds=(VERSIONS,),
+            }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings=CHANGING),
         ),
-        _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
-              expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS,
-              leaves_out=_TWICE_KEPT),
+        _full("v2", V2Promises, "the full coordinator of Kafka 4.3 and 4.4, every end of a transaction bumps the epoch",
+              expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"),
+              progress_bounds=PROGRESS, leaves_out=_TWICE_KEPT,
+              of=(Kafka("4.3", "4.4.0", V2), Kafka("4.2", "4.2", V2, "a fail-over loses the next producer id (KAFKA-20310)"))),
         _full(
             "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
-            "", judged=("txn.25",), bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=(*_LIVENESS, *_WAITING, *_RARE,
-            "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked",
-            "one_owner", "epochs_go_up"),
+            "late copies", "a retry at the last epoch", judged=("txn.25",), expected=_violated(*_LONE, *_KNOWN),
+            bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=Kafka("trunk", settings=V2),
+        ),
+        _full(
+            "v2-mended", V2MendedPromises, "and a retry at the last epoch is looked for before the end of the epochs",
+            "late copies", "a retry at the last epoch", expected=_violated(*_LONE),
+            bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=TEXT,
         ),
         _full(
             "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
             "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
-            expected=_violated(*_LONE), judged=("txn.18",), progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT,
+            "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.18",),
+            progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT, of=Kafka(settings=UNVERIFIED | PROMPT),
         ),
         _full(
             "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
-            "fail-over in a retry", expected=_violated(*_LONE), progress_bounds=VERIFIED_PROGRESS,
+            "fail-over in a retry", "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN),
+            progress_bounds=VERIFIED_PROGRESS,
             leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
+            of=PROMPT_VERIFIED,
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
             "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
             leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
+            of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _full(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
             "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
-            asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END,
+            asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END, of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
         _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
-                 "txn.9", _LATE, LATE_MARKER),
+                 "txn.9", _LATE, LATE_MARKER, Kafka(settings=V1 | ANY_NETWORK)),
         _misread("v1-verified-overlapping", OverlappingVerifiedPromises,
                  "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was fenced",
-                 "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3)),
+                 "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3), Kafka(settings=VERIFIED | ANY_NETWORK)),
         _misread("v1-overlapping-prompt", OverlappingPromptPromises,
                  "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and told",
-                 "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING),
+                 "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING, Kafka(settings=VERIFIED)),
         Variant(
             "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
             "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
             ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
-            (HANGING,), depth=NOT_BOUNDED,
+            (HANGING,), depth=NOT_BOUNDED, of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
-                 "txn.25", _LONE, FAIL_OVER_IN_A_RETRY),
+                 "txn.25", (*_LONE, *_OVER), FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
+        _misread("v2-rotation-lost", V2Of42Promises,
+                 "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
+                 "txn.25", ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end"), ROTATION,
+                 Kafka("4.0.0", "4.2", V2)),
         _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
-                 "txn.2", _LONE, dict(FULL, clients=1, copies=1)),
+                 "txn.2", _LONE, dict(FULL, clients=1, copies=1), Kafka("4.0.0", settings=V2)),
+        Variant(
+            "v2-upgraded", V2UpgradedPromises, "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
+            "of its own epoch, behind which a record that comes late hangs", "txn.23", None, _violated(*_UPGRADED),
+            {"smoke": ROTATION}, Names(lambda: (n for n in V2UpgradedPromises.properties if n not in (*_UPGRADED, *_ENDS))),
+            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
+            of=Kafka("4.3", "4.4.0", V2 | {"transaction log": "of 4.2 or before"}),
+        ),
+        Variant(
+            "v2-upgraded-strict", V2UpgradedPromises, "the same with partitions that refuse that marker: what is stuck stays "
+            "so", "txn.23", ("txn.23", "no_last_epoch"), _violated(*_ENDS), {"smoke": ROTATION},
+            Names(lambda: (n for n in V2UpgradedPromises.properties if n not in _ENDS)), (ROTATION,), proof=False,
+            depth=NOT_BOUNDED, of=MISTAKE,
+        ),
         _full(
             "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
             expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
-            bounds=_bounds(EXPIRING),
+            bounds=_bounds(EXPIRING), of=Kafka("4.2", "4.4.0", V2),
         ),
         _full(
             "v2-expiring-recovered", ExpiringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
             rule="txn.20", reading=("txn.20", "recovers"), expected=_violated("fenced_for_good", *_LONE),
-            bounds=_bounds(EXPIRING),
+            bounds=_bounds(EXPIRING), of=MISTAKE,  # of clients of before 4.0, which speak no v2
         ),
         _bug(
             "v1-verified-without-recheck", PromptVerifiedLemmas, "a marker comes between the answer and the append", "txn.15",
@@ -298,7 +361,14 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "v2-before-kip-1228", V2Lemmas, "Kafka 4.0 and 4.1: a marker's epoch only has to be not older than the "
-            "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228,
+            "partition's, so that a late copy decides the next transaction", "txn.23", "not_older", _LATE, BEFORE_KIP_1228, BEFORE,
+        ),
+        Variant(
+            "v2-before-kip-1228-fenced", V2Lemmas, "there, late markers let no zombie write, and leave nothing open",
+            "txn.23", ("txn.23", "not_older"), bounds={"smoke": CORE}, progress_bounds=CORE_PROGRESS[:1],
+            depth=NOT_BOUNDED, of=BEFORE,
+            asks=("no_zombie_write", "nothing_open_after_a_fence", "nothing_hangs", "one_owner", "epochs_go_up",
+                  "ends_in_the_end", "decided_in_the_end"),
         ),
         _bug(
             "versions-by-feature", VersionsPromises, "a partition checks a marker by the cluster's transaction.version, and "
@@ -307,7 +377,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
-            _LATE[:3], VERSIONS,
+            _LATE[:3], VERSIONS, Kafka("4.0.0", "4.1", CHANGING),
         ),
         _misread("versions-one-epoch", OneEpochPromises,
                  "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",
@@ -318,7 +388,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _bug(
             "v2-bumps-past-the-last", V2Of400Promises, "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
-            "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH,
+            "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH, Kafka("4.0.0", "4.0.0", V2),
         ),
         _bug(
             "v2-no-next-id", V2Promises, "a fence to the last epoch does not go on to the next producer id", "txn.4", "stays",
@@ -357,6 +427,8 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
         _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
                   "v2-trunk"),
+        _scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and hands out the last epoch",
+                  "v2-rotation-lost", "v2"),
         _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
         _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
                   "core-versions"),

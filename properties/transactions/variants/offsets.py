@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.transactions.claims.parts.group_memory import GroupMemoryProperties
 from fencepost.properties.transactions.claims.parts.offsets import (
     MarkerDroppedProperties,
     OffsetsDeletedProperties,
@@ -17,6 +19,8 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, log=6),
     "nightly": dict(_SMALL, records=4, log=6),
 }
+_MEMORY = dict(writes=3, fail_overs=1, failed_appends=1)
+_WRITTEN = "memory_is_what_was_written"
 _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
 
 
@@ -27,7 +31,7 @@ def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
     )
     return Variant(
         name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, fail_overs=0)}, others,
+        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -45,6 +49,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
                 dict(records=2, producers=2, log=4, fail_overs=1),
             ),
             depth={"smoke": 5, "ci": 7, "nightly": 9},
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         Variant(
             "offsets-deleted",
@@ -56,6 +61,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             proof=False,
             depth=NOT_BOUNDED,
             judged=(),
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         _wrong(
             "offsets-fetched-early",
@@ -80,6 +86,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
             proof=False,
             depth=NOT_BOUNDED,
+            of=MISTAKE,
         ),
         Variant(
             "offsets-marker-dropped",
@@ -92,9 +99,35 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
             depth=NOT_BOUNDED,
+            of=Kafka("4.3", settings=TRANSACTIONAL),
+        ),
+        Variant(
+            "group-memory",
+            GroupMemoryProperties,
+            "all that a group's coordinator has in memory, its open batch, and its log",
+            bounds={"smoke": _MEMORY, "nightly": dict(_MEMORY, writes=4, failed_appends=2)},
+            judged=("txn.27",),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka("4.4.0"),
+        ),
+        Variant(
+            "group-memory-empty-flush",
+            GroupMemoryProperties,
+            "before a large record an empty batch is given up, and with it what the operation has done to memory: its "
+            "record is in the log, and memory lacks it (KAFKA-20845, from 4.1.1 and 4.2.0 on)",
+            "txn.27",
+            ("txn.27", "empty_one_fails"),
+            {_WRITTEN: "violated"},
+            {"smoke": dict(_MEMORY, writes=1)},
+            Names(lambda: (n for n in GroupMemoryProperties.properties if n != _WRITTEN)),
+            proof=False,
+            depth=NOT_BOUNDED,
+            of=Kafka("4.1", "4.3"),
         ),
     ),
     {
+        "writes": "one that is given up, one that is written, and one that is under way",
+        "failed_appends": "one batch that can't be written",
         "records": "two that compete, and one that replaces either, or takes it away",
         "producers": "two transactions that end in another order than they committed in",
         "log": "two commits, two markers, and one place more for what comes after them",
@@ -108,6 +141,12 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "offsets-fetched-early",
             "transactional-offsets",
             script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20845",
+            "an empty batch that is given up takes back what is written right after",
+            "group-memory-empty-flush",
+            "group-memory",
         ),
     ),
 )

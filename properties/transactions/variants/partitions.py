@@ -8,6 +8,7 @@ forgotten, a tail that is lost.  What a restart from a snapshot takes is known b
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
+from fencepost.model.releases import ABSTRACTION, ANY_NETWORK, PROMPT, UNCLEAN, UNVERIFIED, V2, VERIFIED, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.away import (
     DroppingPromptVerifiedPromises,
@@ -46,36 +47,38 @@ _PROGRESS = ("ends_in_the_end", "decided_in_the_end", "prepared", "undecided")
 
 def _parked(
     name: str, properties: type[Properties], says: str, *leaves_out: str,
-    features: Mapping[str, Mapping[str, int]], **more: int,
+    features: Mapping[str, Mapping[str, int]], of: Of, **more: int,
 ) -> Variant:  # fmt: skip
     bounds = dict(_EVERY_FAULT, **more)
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, clients=2, fail_overs=1)},
         depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *leaves_out), judged=(), features=features,
+        of=of,
     )  # fmt: skip
 
 
 def _several(
     name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *leaves_out: str,
-    features: Mapping[str, Mapping[str, int]] | None = None,
+    of: Of, features: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Variant:  # fmt: skip
     bounds = {**_SEVERAL, **bounds}
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
         depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(), features=features or {},
+        of=of,
     )  # fmt: skip
 
 
 def _case(
     name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
-    rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
+    of: Of, rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Variant:  # fmt: skip
     """Where a guarantee ends, or what was mended: asked for what it breaks, and no more."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
-        depth=NOT_BOUNDED, features=features or {},
+        depth=NOT_BOUNDED, features=features or {}, of=of,
     )  # fmt: skip
 
 
@@ -96,28 +99,31 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, restarts=1),
                 dict(_QUIET, clients=1, transactions=1, epochs=5, absences=1, tails=1, expiries=1),
             ),
-            judged=(),
+            judged=(), of=Kafka("4.2", "4.2", V2),
         ),
         _parked(
             "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
             *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker",
             features={"two owners": dict(_NO_FAULT, clients=2)}, absences=0, tails=0,
+            of=Kafka("3.6", "4.2", VERIFIED | ANY_NETWORK),
         ),
         _parked(
             "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
             "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
-            features={**_OTHER_OWNER, **_TORN},
+            features={**_OTHER_OWNER, **_TORN}, of=Kafka("3.6", "4.2", VERIFIED | PROMPT),
         ),
         _several(
             "several-v2", SeveralV2Lemmas, "v2 with two records of a transaction in a partition",
             dict(clients=2, epochs=2), *_PROGRESS, "both_ends", "taken_for_who_missed_an_answer",
             features={"three epochs": dict(epochs=3), "two partitions": dict(clients=1, transactions=1, partitions=2)},
+            of=Kafka("4.2", settings=V2),
         ),
         _several(
             "several-v1-verified", SeveralVerifiedLemmas,
             "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
             dict(clients=1, epochs=1), *_LATE, *_PROGRESS, "both_ends", "told_before_the_marker", "told_aborted",
             "third_epoch", features={"two owners": dict(clients=2, epochs=2)},
+            of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
         _several(
             "log-covered", CoveredLemmas,
@@ -125,60 +131,65 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             _TAIL, *_PROGRESS, *_OF_TWO, "both_ends", "epochs_go_up",  # an epoch that nobody was given is taken back
             "taken_for_who_missed_an_answer", "third_epoch",
             features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
+            of=ABSTRACTION,
         ),
         _case(
             "log-uncovered", UncoveredPromises,
             "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", _TAIL,
-            "nothing_lost", "as_told", "one_fate", rule="txn.8",
+            "nothing_lost", "as_told", "one_fate", rule="txn.8", of=Kafka("4.0.0", settings=V2),
         ),
         _case(
             "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
             dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
+            of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _case(
             "several-v1-verified-late", SeveralVerifiedLemmas,
             "v1 with verification: the second record joins the next transaction, which shares its epoch",
-            dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9",
+            dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9", of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
         _case(
             "dropped-v2", DroppingV2Promises,
             "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
             "what stayed open there",
             dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked",
+            "nothing_committed_unasked", of=Kafka("4.3", settings=V2),
         ),
         _case(
             "dropped-v2-fenced", DroppingV2Promises,
             "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
             dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
+            of=Kafka("4.3", settings=V2),
         ),
         _case(
             "dropped-v1", DroppingPromptVerifiedPromises,
             "the same in v1 with verification, where the next transaction has the same epoch",
             dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked",
+            "nothing_committed_unasked", of=Kafka("4.3", settings=VERIFIED),
         ),
         _case(
             "dropped-v1-torn", DroppingPromptVerifiedPromises,
             "the same with two partitions, one of which is away: a transaction is committed in one, and the abort of "
             "the next one decides the other",
             dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
+            of=Kafka("4.3", settings=VERIFIED),
         ),
         _case(
             "expired-v1", ForgettingPromptV1Promises,
             "v1: a partition forgets the epoch that kept a fenced producer out",
             dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
-            "no_zombie_write", "nothing_committed_unasked",
+            "no_zombie_write", "nothing_committed_unasked", of=Kafka(settings=UNVERIFIED),
         ),
         _case(
             "expired-v1-verified", ForgettingPromptVerifiedPromises,
             "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
             dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
-            "nothing_lost",
+            "nothing_lost", of=Kafka(settings=VERIFIED),
         ),
         _case(
             "unclean-v2", UncleanV2Promises, "a leader takes over that lacks what was acknowledged",
             dict(_QUIET, clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
+            of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
     ),
     {

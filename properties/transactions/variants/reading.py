@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.cleaning import (
     CleanedProperties,
@@ -32,7 +33,7 @@ def _wrong(name: str, says: str, alternative: str, breaks: str = "only_what_was_
     )
     return Variant(
         name, ReadCommittedProperties, says, "txn.17", ("txn.17", alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, fail_overs=0)}, others,
+        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def _uncleanly(
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, "txn.26", expected=dict.fromkeys(breaks, "violated"),
-        bounds={"smoke": dict(_ONE, **bounds)}, leaves_out=others, depth=NOT_BOUNDED,
+        bounds={"smoke": dict(_ONE, **bounds)}, leaves_out=others, depth=NOT_BOUNDED, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -62,6 +63,7 @@ READ_COMMITTED = ProtocolEntry(
                 dict(producers=1, transactions=1, readers=1, log=3, fail_overs=1),
                 dict(producers=2, transactions=2, readers=1, log=2, fail_overs=1),
             ),
+            of=Kafka(settings=TRANSACTIONAL),
         ),
         Variant(
             "cleaned",
@@ -80,6 +82,7 @@ READ_COMMITTED = ProtocolEntry(
             leaves_out=("one_of_two",),
             progress_bounds=(dict(_ONE, log=2, deletions=1, restarts=1),),
             judged=(),
+            of=Kafka(settings=TRANSACTIONAL),
         ),
         _uncleanly(
             "cleaned-without-horizon",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.releases import MISTAKE, V1, V2, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.metadata import (
     MetadataInDoubt,
@@ -29,26 +30,25 @@ def _wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Varia
     )
     return Variant(
         name, TransactionLogProperties, says, rule, (rule, alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, ids=1, log=log)}, others,
+        {"smoke": dict(_SMALL, ids=1, log=log)}, others, of=MISTAKE,
     )  # fmt: skip
 
 
 _METADATA: Mapping[Profile, Mapping[str, int]] = {
-    "smoke": dict(partitions=1, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1),
-    "nightly": dict(partitions=2, epochs=5, producer_ids=4, timeouts=1, last=3, losses=2, fail_overs=2),
-}
-_TIMED_OUT: Mapping[Profile, Mapping[str, int]] = {
-    profile: dict(bounds, failed_appends=1) for profile, bounds in _METADATA.items()
+    "smoke": dict(partitions=1, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1, failed_appends=1),
+    "nightly": dict(
+        partitions=2, epochs=5, producer_ids=4, timeouts=1, last=3, losses=2, fail_overs=2, failed_appends=1
+    ),
 }
 _RETRIES = ("retries_are_answered", "retries_are_answered_before_the_end")
 
 
-def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str) -> Variant:
+def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str, of: Of) -> Variant:
     """A coordinator that takes over and lacks what a release does not write."""
     others = Names(lambda: (n for n in MetadataPromises.properties if n not in breaks))
     return Variant(
         name, MetadataPromises, says, "txn.25", ("txn.25", alternative), dict.fromkeys(breaks, "violated"),
-        _METADATA, others, proof=False, depth=NOT_BOUNDED,
+        _METADATA, others, proof=False, depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
 
 
@@ -63,41 +63,47 @@ TRANSACTION_LOG = ProtocolEntry(
             bounds=_BOUNDS,
             progress_bounds=(dict(ids=1, epochs=0, log=5, fail_overs=1, failures=1),),
             depth={"smoke": 6, "ci": 9, "nightly": 11},
+            of=(Kafka("4.0.0", settings=V2), Kafka(settings=V1, lacks="the epoch before the present one is not in its log")),
         ),
         Variant(
             "metadata", MetadataInTheLog, "all that a coordinator knows of an id, every field of it in the log",
             bounds=_METADATA, judged=("txn.25",), depth={"smoke": 7, "ci": 9, "nightly": 11},
+            of=Kafka("trunk", settings=V2),
         ),
         Variant(
             "metadata-retries", MetadataPromises, "the same with a producer that repeats what it is not told of",
             expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED,
+            of=Kafka("trunk", settings=V2),
         ),
         _not_in_the_log(
             "metadata-4.3", "the epoch before the present one is not in the log: a retry is refused after a fail-over "
-            "(KAFKA-20357)", "no_last_epoch", "all_of_it_is_in_the_log", *_RETRIES,
+            "(KAFKA-20357)", "no_last_epoch", "all_of_it_is_in_the_log", *_RETRIES, of=Kafka("4.3", "4.4.0", V2),
         ),
         _not_in_the_log(
             "metadata-4.2", "nor are the producer ids before and after: a fail-over while the id changes hands out the "
             "last epoch (KAFKA-20310)", "no_other_ids", "all_of_it_is_in_the_log", *_RETRIES, "no_reserved_epoch",
+            of=Kafka("4.0.0", "4.2", V2),
         ),
         Variant(
             "metadata-timed-out", MetadataInDoubt,
             "appends time out, and their records are in the log all the same: a commit that memory has not",
-            expected={"all_of_it_is_in_the_log": "violated"}, bounds=_TIMED_OUT, judged=(), leaves_out=("all_fields",),
-            depth=NOT_BOUNDED,
+            expected={"all_of_it_is_in_the_log": "violated"}, bounds=_METADATA, judged=(), leaves_out=("all_fields",),
+            depth=NOT_BOUNDED, of=Kafka("trunk", settings=V2),
         ),
         Variant(
             "metadata-retries-timed-out", MetadataInDoubtPromises,
             "the same with a producer that repeats what it is not told of",
             expected=dict.fromkeys(("all_of_it_is_in_the_log", "retries_are_answered"), "violated"),
-            bounds=_TIMED_OUT, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
+            bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
+            of=Kafka("trunk", settings=V2),
         ),
         Variant(
             "metadata-4.3-timed-out", MetadataInDoubtPromises,
             "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
             "txn.25", ("txn.25", "no_last_epoch"), dict.fromkeys(_RETRIES, "violated"),
-            {"smoke": dict(_TIMED_OUT["smoke"], losses=0)},
+            {"smoke": dict(_METADATA["smoke"], losses=0)},
             Names(lambda: (n for n in MetadataInDoubtPromises.properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
+            of=Kafka("4.3", "4.4.0", V2),
         ),
         _wrong(
             "memory-ahead-of-log",
@@ -126,7 +132,7 @@ TRANSACTION_LOG = ProtocolEntry(
         "log": "begun, open, prepared and complete: a whole transaction; more lets it expire, or another one begin",
         "fail_overs": "each reads the log from its beginning; a second one does the same",
         "failures": "one append that is given up, with its record in the log or not",
-        "failed_appends": "while replicas lag once, as many appends time out as there are",
+        "failed_appends": "one append is given up, with its record in the log or not",
     },
     scenarios=(
         Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",

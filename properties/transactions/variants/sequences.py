@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
+from fencepost.model.releases import ANY_NETWORK, MISTAKE, NOT_TRANSACTIONAL, UNCLEAN, V1, V2, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.forgetting import (
     AnsweredEarlyProperties,
@@ -50,23 +51,26 @@ _REFUSALS = ("never_out_of_order", "written_and_not_answered")
 _LATE = ("in_its_transaction", "both_transactions", "settled_in_the_end")
 """Not asked where transactions share an epoch: there any late batch is written in the next one, whatever is known."""
 
+RENUMBERING = NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "5"}
+
 
 def _wrong(
-    name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str
+    name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str,
+    of: Of,
 ) -> Variant:  # fmt: skip
     """Asked for what it breaks only."""
     others = Names(lambda: (n for n in properties.properties if n not in breaks))
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12},
+        leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12}, of=of,
     )  # fmt: skip
 
 
-def _of_refusals(name: str, properties: type[Properties], says: str) -> Variant:
+def _of_refusals(name: str, properties: type[Properties], says: str, of: Of) -> Variant:
     """The same models as the variants above, asked for no more than refusals."""
     others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS))
     return Variant(
-        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED,
+        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
 
 
@@ -81,6 +85,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
             depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         Variant(
             "same-epoch",
@@ -89,6 +94,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
             depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka(settings=V1),
         ),
         Variant(
             "new-epoch",
@@ -97,6 +103,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_BOUNDS,
             progress_bounds=_PROGRESS,
             depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "kept-over-abort",
@@ -107,6 +114,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds={"smoke": _SMALL},
             leaves_out=_LATE,
             depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=MISTAKE,
         ),
         Variant(
             "cleared-by-abort",
@@ -116,6 +124,7 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"told_is_written": "violated", "written_once": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_LATE,
+            of=MISTAKE,
         ),
         Variant(
             "beyond-the-window",
@@ -126,6 +135,7 @@ IDEMPOTENCE = ProtocolEntry(
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
             depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=MISTAKE,
         ),
         Variant(
             "forgetful-giving-up",
@@ -136,6 +146,7 @@ IDEMPOTENCE = ProtocolEntry(
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
             judged=(),
+            of=Kafka(settings=V1),
         ),
         Variant(
             "forgetful-new-epoch",
@@ -145,6 +156,7 @@ IDEMPOTENCE = ProtocolEntry(
             progress_bounds=(dict(_FORGETFUL, sends=2),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
             judged=(),
+            of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "forgetful-one-under-way",
@@ -155,16 +167,19 @@ IDEMPOTENCE = ProtocolEntry(
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
             depth={"smoke": 4, "ci": 9, "nightly": 11},
             judged=(),
+            of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
         ),
         _of_refusals(
             "answered-again",
             SequencesRefusals,
             "what is sent again is answered, and never out of order",
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _of_refusals(
             "answered-again-new-epoch",
             SequencesV2Refusals,
             "the same in transactions of v2",
+            of=Kafka("4.0.0", settings=V2),
         ),
         _wrong(
             "restarted-and-refused",
@@ -173,6 +188,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, restarts=1),
             ("never_out_of_order",),
             "a leader restarts with one batch of several, and refuses the others when they are sent again",
+            of=Kafka(),
         ),
         _wrong(
             "expired-and-refused",
@@ -181,6 +197,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("never_out_of_order",),
             "a producer that was forgotten sends two batches, the second comes first, and the first is refused",
+            of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _wrong(
             "restarted",
@@ -189,6 +206,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, restarts=1),
             ("written_once",),
             "a leader restarts with one batch of several, and the producer numbers the others anew",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "expired",
@@ -197,6 +215,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
             "a producer that was forgotten sends two batches, which arrive in another order",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "expired-too-soon",
@@ -205,6 +224,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
             "a producer is forgotten while its batches are on their way: their timestamps are long past",
+            of=Kafka(settings=RENUMBERING),
         ),
         _wrong(
             "unclean",
@@ -213,6 +233,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, fail_overs=1),
             ("written_once", "told_is_written"),
             "a leader without the tail takes over although that was answered",
+            of=Kafka(settings=RENUMBERING | UNCLEAN),
         ),
         _wrong(
             "bumped-elsewhere",
@@ -221,6 +242,7 @@ IDEMPOTENCE = ProtocolEntry(
             _SMALL,
             ("written_once",),
             "a batch is refused in another partition, and the producer numbers anew what is under way here",
+            of=MISTAKE,
         ),
         _wrong(
             "wrapped",
@@ -229,6 +251,7 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_SMALL, window=1, most=1, round=2),
             ("written_once",),
             "a copy comes late by a whole round of numbers",
+            of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
         ),
     ),
     {

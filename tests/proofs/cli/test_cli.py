@@ -12,6 +12,7 @@ from metadata_logs import real_logs
 
 COMMANDS = (
     "verify",
+    "releases",
     "prove",
     "explore",
     "explorer",

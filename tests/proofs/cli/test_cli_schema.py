@@ -25,6 +25,7 @@ SMALL = {
     "generate": ("id-blocks/kraft", "DIR", "--histories", 3, "--cores", 1),
     "replay": ("DIR", "--cores", 1),
     "findings": (),
+    "releases": ("--promise", "730.P3"),
 }
 
 

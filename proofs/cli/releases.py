@@ -1,0 +1,135 @@
+"""``fencepost releases``: what each release of Kafka keeps."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.releases import NAMES
+from fencepost.model.rules import RULES
+from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.options import JSON, OutputFile
+from fencepost.proofs.cli.shared.output import console
+from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.report import cut_short, write_json, write_text
+from fencepost.properties.catalogue import Variant, protocols
+from fencepost.properties.nearest import instead
+
+if TYPE_CHECKING:  # these import Z3, which `--help` need not wait for
+    from fencepost.proofs.necessity.tables import Kept
+    from fencepost.proofs.scope.releases import Cell, Releases
+
+WIDTH = 11
+
+
+@click.command()
+@click.option("--release", metavar="NAME", help="Only this release, such as 4.4.0: what breaks each promise there.")
+@click.option("--promise", metavar="P", help="Only this promise, such as txn.P3, release by release.")
+@click.option("--verbose", is_flag=True, help="Every run and property, and settings that are not the default.")
+@JSON
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown.")
+@click.option("--kept", type=OutputFile(), metavar="FILE", help="Keep there what no protocol's table of verdicts has.")
+def releases(
+    release: str | None, promise: str | None, verbose: bool, json_file: Path | None, table: Path | None,
+    kept: Path | None,
+) -> int:  # fmt: skip
+    """Tell what each release of Kafka keeps, with its defaults.
+
+    Computed from the verdicts on the variants that are of that release; those of earlier runs on the same models are
+    read where they are kept.  Example: fencepost releases --release 4.4.0
+    """
+    if release is not None and release not in NAMES:
+        raise InputError(f"there is no release {release!r} here; {instead(release, NAMES, 'fencepost releases')}")
+    promises = [number for number, rule in RULES.items() if rule.kind == "promise"]
+    if promise is not None and promise not in promises:
+        raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --rules')}")
+    from fencepost.proofs.necessity.tables import everything_kept, write_facts
+    from fencepost.proofs.scope.releases import Releases
+
+    known = everything_kept()
+    found = _Remembering(known)
+    made = Releases(protocols().values(), found)
+    if promise is not None and promise not in made.asked:
+        raise InputError(f"{promise} is asked of no variant that is of a release; fencepost list names the variants")
+    cells: list[Cell] = []
+    others: list[Cell] = []
+
+    def so_far() -> None:
+        """The cells that were computed when an interrupt came."""
+        if json_file is not None:
+            write_json(json_file, cut_short([cell.as_dict() for cell in (*cells, *others)]))
+
+    wanted = [promise] if promise else list(made.asked)
+    whole = verbose or any(each is not None for each in (json_file, table, kept, release, promise))
+    with when_interrupted(so_far), spinner("releases") as bar:
+        found.done = bar.advance
+        cells.extend(made.cell(p, r) for p in wanted for r in NAMES if release in (None, r))
+        others.extend(c for c in made.changed(wanted if whole else ()) if release in (None, c.release))
+    console.print(found.said, markup=False)
+    _print(made, cells, others, release, promise, verbose)
+    if json_file is not None:
+        write_json(json_file, [cell.as_dict() for cell in (*cells, *others)])
+    if table is not None:
+        from fencepost.proofs.scope.releases_page import page
+
+        write_text(table, page(made, known.models))
+    if kept is not None:
+        write_facts(kept, known)
+    return 0
+
+
+class _Remembering:
+    """Looks verdicts up, or has them computed, each once."""
+
+    def __init__(self, kept: "Kept") -> None:
+        self.kept = kept
+        self.found: dict[tuple[int, str], Any] = {}
+        self.new = 0
+        self.done: Callable[[], None] = lambda: None
+
+    def __call__(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
+        def computed() -> Any:
+            self.new += 1
+            return ask()
+
+        key = (id(variant), name)
+        if key not in self.found:
+            self.found[key] = self.kept.remember(variant, name, computed)
+            self.done()
+        return self.found[key]
+
+    @property
+    def said(self) -> str:
+        also = f", {self.new} computed now" if self.new else ""
+        return f"{len(self.found) - self.new} verdicts kept from earlier runs on the same models{also}"
+
+
+def _print(
+    made: "Releases", cells: "Sequence[Cell]", others: "Sequence[Cell]", release: str | None, promise: str | None,
+    verbose: bool,
+) -> None:  # fmt: skip
+    from fencepost.proofs.scope.releases_page import LEGEND, long, setting_in_words, short, spans
+
+    most = None if verbose else 1
+    if release is None and promise is None:
+        console.print(f"{'':<8}" + "".join(f"{name:>{WIDTH}}" for name in NAMES), markup=False)
+        for wanted in made.asked:
+            row = [cell for cell in cells if cell.promise == wanted]
+            console.print(f"{wanted:<8}" + "".join(f"{short(cell):>{WIDTH}}" for cell in row), markup=False)
+        console.print(LEGEND, style="dim", markup=False)
+    if release is not None or promise is not None or verbose:
+        for cell in cells:
+            name = cell.promise if promise is None else cell.release
+            name = name if release is not None or promise is not None else f"{cell.promise} in {cell.release}"
+            console.print(f"{name:<8} {long(cell, most)}", markup=False)
+    if others:
+        console.print("with settings that are not the default", markup=False)
+    for setting, group in groupby(others, setting_in_words):
+        told = [
+            f"{wanted} {word}" + (f" in {where}" if release is None else "")
+            for wanted, mine in groupby(group, lambda cell: cell.promise)
+            for where, word in spans(list(mine))
+        ]
+        console.print(f"    {setting}: {', '.join(told)}", markup=False)

@@ -1,0 +1,253 @@
+"""What each release of Kafka keeps: of every promise and release a cell, computed from verdicts on its variants.
+
+A variant counts for a cell if it is of that release with these settings (`Variant.of`).  A run that breaks one of the
+promise's properties there breaks the promise, whatever it takes that the settings allow.  Otherwise each property has
+the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant is not
+said of a release that does more (`Kafka.lacks`).
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from fencepost.model.language.properties import Property
+from fencepost.model.releases import NAMES, SETTINGS, Kafka, defaults, each_of
+from fencepost.model.rules import RULES
+from fencepost.proofs.necessity.ledger import Remember, Verdicts
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.scope.findings import FINDINGS, Finding, Means
+from fencepost.properties.catalogue import ProtocolEntry, Variant
+
+Word = Literal["proved", "holds-bounded", "broken", "not judged"]
+Evidence = Means
+STRENGTH = ("proved", "holds-bounded")
+EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "reference", "model")
+"""The strongest first: seen on live brokers of that release, on its classes, of a client, or not on that release."""
+Changed = tuple[tuple[str, str], ...]
+"""Settings by name."""
+ROLES = ("promise", "step", "progress")
+BUG = re.compile(r"\b(?:KAFKA|KIP)-\d+")
+FEW = 3
+
+
+@dataclass(frozen=True)
+class Break:
+    """A run of ``variant`` (protocol/variant) breaks ``property``, in the fewest ``steps``.  ``seen``: the releases on
+    which a finding with this variant was seen, and how; ``bugs``: numbers under which Kafka knows of it."""
+
+    variant: str
+    property: str
+    steps: int | None
+    dangers: tuple[str, ...]
+    bugs: tuple[str, ...]
+    seen: tuple[str, ...]
+    evidence: Evidence
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Of a property (protocol/property) the strongest verdict, and the variant that it is of.  ``lacks``: what the
+    release does and that variant does not, where no other variant judges the property."""
+
+    property: str
+    verdict: str
+    variant: str
+    lacks: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A promise in a release.  ``settings``: those that are not as usual; ``unasked``: properties of the promise that
+    are asked of variants of other releases or settings alone; ``why``: of what is not judged."""
+
+    promise: str
+    release: str
+    settings: Mapping[str, str]
+    verdict: Word
+    steps: int | None
+    evidence: Evidence | None
+    breaks: tuple[Break, ...]
+    kept: tuple[Kept, ...]
+    unasked: tuple[str, ...]
+    why: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A property of a promise that is asked of a variant."""
+
+    entry: ProtocolEntry
+    variant: Variant
+    item: Property
+
+    @property
+    def promise(self) -> str:
+        assert self.item.rule is not None
+        return self.item.rule
+
+    @property
+    def name(self) -> str:
+        return f"{self.entry.name}/{self.variant.name}"
+
+    @property
+    def what(self) -> str:
+        return f"{self.entry.name}/{self.item.name}"
+
+    @property
+    def breaks(self) -> bool:
+        return self.variant.expected.get(self.item.name) == "violated"
+
+    def of(self, release: str, settings: Mapping[str, str]) -> Kafka | None:
+        return next((kafka for kafka in each_of(self.variant.of) if kafka.has(release, settings)), None)
+
+
+class Releases:
+    """The cells of some protocols.  ``remember``: looks a variant's verdicts up, or has them computed."""
+
+    def __init__(
+        self,
+        entries: Iterable[ProtocolEntry],
+        remember: Remember = lambda variant, name, ask: ask(),
+        findings: Sequence[Finding] = FINDINGS,
+    ) -> None:
+        self.entries = tuple(entries)
+        self.findings = findings
+        self._cells: dict[tuple[str, str, Changed], Cell] = {}
+        self._found = {entry.name: Verdicts(remember) for entry in self.entries}
+
+    @cached_property
+    def asked(self) -> dict[str, list[Asked]]:
+        """By promise, in the order of the rules, what is asked of variants that are of some release."""
+        found: dict[str, list[Asked]] = {number: [] for number, rule in RULES.items() if rule.kind == "promise"}
+        for entry in self.entries:
+            for variant in entry.variants:
+                if any(each_of(variant.of)):
+                    for item in variant.asked.values():
+                        waits = item.role == "progress" and not variant.progress_bounds
+                        if item.rule in found and item.role in ROLES and not waits:
+                            found[item.rule].append(Asked(entry, variant, item))
+        return {promise: asked for promise, asked in found.items() if asked}
+
+    def usual(self, promise: str, release: str) -> Mapping[str, str]:
+        """The settings of a release, with what the promise is about switched on."""
+        return defaults(release, RULES[promise].area)
+
+    def cell(self, promise: str, release: str, changed: Mapping[str, str] | None = None) -> Cell:
+        """``changed``: settings that are not as usual."""
+        key = (promise, release, tuple((changed or {}).items()))
+        if key not in self._cells:
+            self._cells[key] = self._cell(promise, release, changed or {})
+        return self._cells[key]
+
+    def _cell(self, promise: str, release: str, changed: Mapping[str, str]) -> Cell:
+        settings = {**self.usual(promise, release), **changed}
+        mine = [(each, kafka) for each in self.asked[promise] if (kafka := each.of(release, settings))]
+        breaks = [self._break(each, release) for each, _ in mine if each.breaks]
+        kept: dict[str, list[Kept]] = {}
+        for each, kafka in mine:
+            if not each.breaks:
+                verdict = self._found[each.entry.name].of(each.variant, each.item)
+                if verdict == "violated":  # not as expected, and so it is a break all the same
+                    breaks.append(self._break(each, release))
+                kept.setdefault(each.what, []).append(Kept(each.what, verdict, each.name, kafka.lacks))
+        best = tuple(min(found, key=_rank) for found in kept.values())
+        there = {each.what for each, _ in mine}
+        unasked = tuple(dict.fromkeys(e.what for e in self.asked[promise] if e.what not in there))
+        breaks.sort(key=lambda one: (one.steps or 0, EVIDENCE.index(one.evidence)))
+        verdict, why = self._word(promise, breaks, best)
+        return Cell(
+            promise, release, changed, verdict, breaks[0].steps if breaks else None,
+            min((one.evidence for one in breaks), key=EVIDENCE.index, default=None), tuple(breaks), best, unasked, why,
+        )  # fmt: skip
+
+    def _word(self, promise: str, breaks: Sequence[Break], best: Sequence[Kept]) -> tuple[Word, str]:
+        if breaks:
+            return "broken", ""
+        if not best:
+            return "not judged", f"no variant is of it; {self._elsewhere(promise)}"
+        lacking = [one for one in best if one.lacks]
+        if lacking:
+            alone = ", ".join(dict.fromkeys(one.variant for one in lacking))
+            besides = "; ".join(dict.fromkeys(one.lacks for one in lacking))
+            what = ", ".join(in_words(one.property) for one in lacking[:FEW])
+            return "not judged", f"of {alone} alone it is judged ({what}), and Kafka does besides: {besides}"
+        weakest = max(best, key=_rank)
+        if weakest.verdict not in STRENGTH:
+            return "not judged", f"{in_words(weakest.property)} leans on what is not shown, in {weakest.variant}"
+        return ("proved", "") if weakest.verdict == "proved" else ("holds-bounded", "")
+
+    def _elsewhere(self, promise: str) -> str:
+        """Where the promise is asked."""
+        where = dict.fromkeys(str(kafka) for each in self.asked[promise] for kafka in each_of(each.variant.of))
+        names = list(where)[:FEW]
+        return f"it is asked of {'; '.join(names)}" + (f"; and {len(where) - FEW} more" if len(where) > FEW else "")
+
+    def _break(self, each: Asked, release: str) -> Break:
+        found = self._found[each.entry.name]
+        mine = [f for f in self.findings if each.name in f.variants and each.promise in f.breaks]
+        here = [f for f in mine if any(column_of(exact) == release for exact in f.seen)]
+        evidence = min((f.means for f in here), key=EVIDENCE.index, default="model")
+        seen = tuple(dict.fromkeys(f"{f.means} on {exact}" for f in mine for exact in f.seen))
+        told = [s.name for s in each.entry.scenarios if s.broken == each.variant.name]
+        told += [each.variant.says, *(f.status for f in mine)]
+        bugs = tuple(dict.fromkeys(number for text in told for number in BUG.findall(text)))
+        return Break(
+            each.name, each.item.name, found.steps(each.variant, each.item),
+            tuple(found.dangers_of_run(each.variant, each.item)), bugs, seen, evidence,
+        )  # fmt: skip
+
+    def by_default(self) -> Iterator[Cell]:
+        """Every promise in every release."""
+        for promise in self.asked:
+            for release in NAMES:
+                yield self.cell(promise, release)
+
+    @cached_property
+    def otherwise(self) -> dict[Changed, dict[str, tuple[str, ...]]]:
+        """Settings that are not as usual and that some variant needs, in the order in which they are declared; of each
+        the promises that such a variant is asked for, with the releases in which it needs them."""
+        found: dict[Changed, dict[str, set[str]]] = {}
+        names = list(SETTINGS)
+        for promise, asked in self.asked.items():
+            for kafka in (kafka for each in asked for kafka in each_of(each.variant.of)):
+                for release in kafka.releases:
+                    needs = kafka.needs(release, self.usual(promise, release))
+                    if needs and all(value and SETTINGS[name].knows(release, value) for name, value in needs.items()):
+                        key = tuple(sorted(needs.items(), key=lambda pair: names.index(pair[0])))
+                        found.setdefault(key, {}).setdefault(promise, set()).add(release)
+        order = sorted(found, key=lambda key: (len(key), [names.index(name) for name, _ in key], key))
+        return {
+            key: {p: tuple(r for r in NAMES if r in found[key][p]) for p in self.asked if p in found[key]}
+            for key in order
+        }
+
+    def changed(self, wanted: Collection[str]) -> Iterator[Cell]:
+        """The promises that some settings matter for, of those wanted, in every release that knows the settings."""
+        for key, promises in self.otherwise.items():
+            for promise, releases in promises.items():
+                for release in releases if promise in wanted else ():
+                    yield self.cell(promise, release, dict(key))
+
+
+def _rank(kept: Kept) -> tuple[bool, int]:
+    """The strongest is least: what a release does besides outweighs any verdict."""
+    return (bool(kept.lacks), STRENGTH.index(kept.verdict) if kept.verdict in STRENGTH else len(STRENGTH))
+
+
+def in_words(property: str) -> str:
+    """``transactions/no zombie write``."""
+    protocol, _, name = property.partition("/")
+    return f"{protocol}/{name_in_words(name)}"
+
+
+def column_of(exact: str) -> str | None:
+    """The column of an exact release such as 4.3.1: its own, or that of the last one before it of the same line."""
+    line = tuple(map(int, exact.split(".")))
+    fitting: Callable[[str], tuple[int, ...]] = lambda name: tuple(map(int, name.split(".")))  # noqa: E731
+    same = [name for name in NAMES[:-1] if fitting(name)[:2] == line[:2] and fitting(name) <= line]
+    return max(same, key=fitting, default=None)

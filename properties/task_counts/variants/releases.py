@@ -1,0 +1,11 @@
+"""Of which releases of Kafka the variants of task counts are, and what those releases do besides."""
+
+from fencepost.model.releases import ENABLED, Kafka
+
+SHIPPED = Kafka(
+    settings=ENABLED,
+    lacks="a fencing round that is over answers until another thread takes it away (DistributedHerder."
+    "activeZombieFencings), and a worker that was paused past its session starts a task again that the newest set has not",
+)
+"""What shipped, but for two steps that the models do not have."""
+UPGRADING = Kafka(settings={"exactly.once.source.support": "upgrading"})
