@@ -36,8 +36,8 @@ OF_EXACTLY_ONCE = (
     *TOPIC,
     *CONNECT,
     *excused("a transaction is committed as a whole, or not at all, and a fenced producer commits nothing (txn.P1, "
-             "txn.P2, proved of transactions)", "late-copy", "failed-append", "reordering", "id-expiry", "end-of-epochs",
-             "transaction-version", "producer-expiry", "sequence-wrap"),
+             "txn.P2, proved of transactions)", "late-copy", "failed-append", "reordering", "id-expiry",
+             "end-of-epochs", "transaction-version", "producer-expiry", "sequence-wrap"),
     *not_of_this("a task has one transactional id, and source partitions of its own", "several-ids"),
     *open_hole("two tasks of one transactional id fence one another: task-counts/ids has them", "id-collision"),
 )  # fmt: skip

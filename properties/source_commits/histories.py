@@ -27,8 +27,9 @@ OWN_PARTITION, OWN_RECORD = ("instance", "partition"), ("instance", "partition",
 OWN_OFFSET = ("instance", "partition", "offset")
 
 AT_LEAST_ONCE = (
-    "proposed", "shipped", "shipped-mended", "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot",
-    "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
+    "proposed", "shipped", "shipped-mended", "last-polled", "newest-acknowledged", "ahead-of-the-flush",
+    "previous-snapshot", "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all",
+    "snapshot-only", "zombie",
 )  # fmt: skip
 """Modes with acknowledgements and a committer, and no transactions."""
 ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode not in ("told-by-two-threads", "shipped"))

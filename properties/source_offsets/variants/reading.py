@@ -25,8 +25,11 @@ DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 def wrong(
     name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
 ) -> Variant:
-    """A mistake, of which nothing is asked but what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    """A mistake, of which nothing is asked but what it breaks, and what ``asks`` says that it keeps."""
+    asked = more.get("asks", ())
+    others = Names(
+        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asked) and p.of not in asked)
+    )
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         leaves_out=others, depth=DEPTH, **more,
