@@ -96,4 +96,4 @@ def test_modes_are_known_by_one_name() -> None:
     """In the properties, in what is driven, and in what is predicted."""
     assert {*RIGHT, *MISTAKES} == {name for name, _, _ in SIMULATORS}
     assert PREDICTED.keys() == MISTAKES
-    assert {*ONE_AT_A_TIME, "told-by-two-threads", "proposed-exactly-once"} == {*RIGHT, *MISTAKES}
+    assert {*ONE_AT_A_TIME, "told-by-two-threads", "shipped", "proposed-exactly-once"} == {*RIGHT, *MISTAKES}

@@ -37,6 +37,7 @@ JUDGED = [
     (PROPOSED, "src.11", "not_acknowledged", "liveness", QUEUE, 8),  # O07: a failure that is tolerated is not
     (PROPOSED, "src.12", "await_all: guard 1 dropped", "necessary", ENDS, 6),  # O16: the end waits for nothing
     (PROPOSED, "src.12", "timed_out_all_the_same", "necessary", ENDS, 6),  # O18: a time-out is a success
+    ("shipped-mended", "src.13", "take: guard 1 dropped", "necessary", ENDS, 10),  # what ships
     (ONCE, "src.4", "tell: guard 1 dropped", "necessary", STORED, 3),  # O08 of a task with transactions
     (ONCE, "src.4", "told_all_the_same", "necessary", STORED, 3),  # O09 of one
     (ONCE, "src.5", "aborted_are_told", "necessary", STORED, 2),  # O19: told of what was aborted, and is not stored
@@ -58,7 +59,7 @@ BROKEN = {
     "empty-means-all": {STORED: 4, LOST: 5, KEPT: 5},  # H7c, O15
     "snapshot-only": {"told_is_the_latest": 10},  # H7a
     "told-by-two-threads": {"told_only_grows": 16},  # H7b, O13
-    "taken-and-put-apart": {BACK: 18, STORED: 18, KEPT: 19},
+    "taken-and-put-apart": {BACK: 17, STORED: 18, KEPT: 19},
     "null-offsets": {BACK: 8, STORED: 8},  # H7d
     "zombie": {BACK: 12, STORED: 14, KEPT: 15},
     "late-write": {BACK: 13, STORED: 15, KEPT: 16},

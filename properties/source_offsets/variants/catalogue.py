@@ -44,12 +44,12 @@ REASONS: Mapping[str, str] = {
     "crashes": "a process that is gone",
     "fencings": "a producer that is fenced while its instance goes on",
 }
-BEHIND, AHEAD, TWICE = "resume_not_behind", "resume_not_ahead", "nothing_twice"
+BEHIND, AHEAD, TWICE, ORDER = "resume_not_behind", "resume_not_ahead", "nothing_twice", "in_order"
 
 VARIANTS = (
     Variant(
         "text-merged-view", Lemmas,
-        "the proposal's text, which no release does: the connector's own offsets topic and the worker's are read as one, "
+        "the proposal's text, as no release does it: the connector's own offsets topic and the worker's are read as one, "
         "the own one winning for each source partition", bounds={"smoke": BASE}, features=FEATURES, depth=DEPTH, of=TEXT,
         progress_bounds=(BASE, dict(BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS),
     ),
@@ -69,8 +69,9 @@ VARIANTS = (
     wrong("worker-wins", Lemmas, "the worker's topic wins over the connector's own", "618.31",
           dict(TWO_TOPICS, failures=1), TWICE, reading=("618.31", "worker_wins")),
     wrong("topic-taken", TopicTakenPromises,
-          "a connector goes back to the worker's topic, where copies are missing that were not waited for", "618.31",
-          dict(TWO_TOPICS, topics=2), BEHIND, of=TEXT),
+          "a connector goes back to the worker's topic, where copies are missing that were not waited for: something is "
+          "repeated, and nothing lost", "618.31", dict(TWO_TOPICS, topics=2, failures=1), BEHIND, TWICE, ORDER,
+          asks=(AHEAD, "nothing_lost_upstream"), of=TEXT),
     *shipped.VARIANTS,
     *reading.VARIANTS,
     *migrating.VARIANTS,

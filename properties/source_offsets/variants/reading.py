@@ -33,8 +33,11 @@ def wrong(
     of: Of = MISTAKE,
     **more: Any,
 ) -> Variant:
-    """A mistake, of which nothing is asked but what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    """A mistake, of which nothing is asked but what it breaks, and what ``asks`` says that it keeps."""
+    asked = more.get("asks", ())
+    others = Names(
+        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asked) and p.of not in asked)
+    )
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         leaves_out=others, depth=DEPTH, of=of, **more,

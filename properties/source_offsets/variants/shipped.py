@@ -1,4 +1,4 @@
-"""Source offsets as Kafka is released: with one topic, which is the default; with an offsets topic of the connector's
+"""Source offsets as Kafka is released: with one topic, as it is by default; with an offsets topic of the connector's
 own, from the start, later, or for a while; and what would mend that.
 
 Seen on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0 with a topic that is given later, and of 3.3.2 and 4.4.0 with one
@@ -65,7 +65,8 @@ REPEATED = (BEHIND, TWICE, ORDER)
 
 VARIANTS = (
     _one_topic("shipped", WorkersTopicLemmas,
-               "Kafka with its defaults: offsets are in the worker's topic, and no connector has one of its own",
+               "Kafka with exactly-once support on, and else its defaults: offsets are in the worker's topic, and no connector "
+               "has one of its own",
                of=_release("none")),
     _one_topic("shipped-own-topic-from-the-start", OwnTopicFromTheStartLemmas,
                "Kafka with a connector that has had its own offsets topic since it was created, and keeps it",
@@ -83,7 +84,7 @@ VARIANTS = (
           "the other half: offsets are copied when they are committed, and the own topic's nulls hide them", "618.31",
           GIVEN, *REPEATED, of=MISTAKE),
     Variant(
-        "mended", MendedLemmas,
+        "both-mends", MendedLemmas,
         "both: the worker's topic is looked at where the own one has no offset, and has committed offsets only, of a "
         "source without null offsets; copies may come late",
         bounds={"smoke": TWO_TOPICS}, features={
@@ -95,7 +96,8 @@ VARIANTS = (
 
 SCENARIOS = (
     Scenario("nulls-override", "a connector is given its own topic, and begins anew (ConnectorOffsetBackingStore.get); "
-             "no release has this mended", "shipped-own-topic-later", "mended"),
+             "no release has this mended", "shipped-own-topic-later", "both-mends"),
     Scenario("copied-uncommitted", "an offset whose transaction is aborted is in the worker's topic, and counts when the "
-             "connector's own topic is taken away; no release has this mended", "shipped-own-topic-taken", "mended"),
+             "connector's own topic is taken away: a record is lost; copied when it is committed, it is repeated, which no "
+             "release does", "shipped-own-topic-taken", "topic-taken"),
 )  # fmt: skip

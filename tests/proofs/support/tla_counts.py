@@ -81,7 +81,7 @@ COUNTED: tuple[tuple[str, Changes, tuple[int, int]], ...] = (
     ("source-commits/shipped-mended", {"threads": 1}, (9_960, 30_521)),
     ("source-commits/null-offsets-left-out", {}, (722, 1_889)),
     ("source-offsets/text-merged-view", {}, (4_243, 10_315)),
-    ("source-offsets/mended", {}, (8_660, 23_884)),
+    ("source-offsets/both-mends", {}, (8_660, 23_884)),
     ("source-offsets/reading", {}, (8_839, 12_259)),
     ("source-offsets/merged-at-the-start", {}, (332, 497)),
     ("source-offsets/migration-sentinel", {"stops": 0}, (5_544, 17_871)),
