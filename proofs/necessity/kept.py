@@ -93,6 +93,11 @@ def replay(
         spec = mutated(raw, (*reading, *run.without), known)
     except ModelError as error:
         raise DoesNotFit(str(error)) from None
+    return replay_of(run, spec, item, bounds)
+
+
+def replay_of(run: KeptRun, spec: Spec, item: Property, bounds: Bounds) -> Trace:
+    """The same in a protocol that has been mutated already."""
     trace = _Replay(spec, bounds, run).trace()
     if item.kind == "eventually":
         _check_waits(spec, bounds, item, trace)

@@ -14,9 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fencepost.model.language.derived.mutations import Mutation, mutations
+from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.derived.mutations import Mutation, mutated, mutations
 from fencepost.model.language.properties import Property
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay
+from fencepost.model.language.specs import Spec
+from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay_of
 from fencepost.proofs.results import Result, Trace
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
 from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
@@ -54,6 +56,7 @@ class Killers:
         self.raw = variant.properties.protocol.spec
         self.reading = () if variant.reading is None else (variant.reading,)
         self._replayed: dict[tuple[KeptRun, str], Trace | str] = {}
+        self._mutated: dict[tuple[tuple[str, str], ...], Spec] = {}
 
     @cached_property
     def mutations(self) -> list[Mutation]:
@@ -79,11 +82,17 @@ class Killers:
         if (run, feature) not in self._replayed:
             bounds = bounds_by_feature(self.variant, self.profile)[feature]
             try:
-                found: Trace | str = replay(run, self.raw, item, bounds, reading=self.reading, known=self.mutations)
-            except DoesNotFit as misfit:
+                found: Trace | str = replay_of(run, self._without(run), item, bounds)
+            except (DoesNotFit, ModelError) as misfit:
                 found = str(misfit)
             self._replayed[run, feature] = found
         return self._replayed[run, feature]
+
+    def _without(self, run: KeptRun) -> Spec:
+        """The protocol that a run is of: its mutation is made once, for all bounds."""
+        if run.without not in self._mutated:
+            self._mutated[run.without] = mutated(self.raw, (*self.reading, *run.without), self.mutations)
+        return self._mutated[run.without]
 
     def judged(self, found: Result) -> Result:
         """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one.  Its
