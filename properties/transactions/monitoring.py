@@ -10,8 +10,7 @@ In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that
 A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
 nobody doubts it while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
 taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
-its InitProducerId is answered (`forgetful`); while its id does not expire (`expired`); and until it is told -1 where
-the epoch that follows its own is the last one (`lost_at_the_end`).
+its InitProducerId is answered (`forgetful`) or told -1 at the last epoch; and while its id does not expire (`expired`).
 """
 
 from collections import Counter, defaultdict, deque
@@ -40,7 +39,7 @@ ON_THE_WAY = frozenset({
 """Rules that seem broken where what is predicted has happened before."""
 
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
-OUT_OF_ORDER = 45
+FAILED, OUT_OF_ORDER = -1, 45
 NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_never_added"})
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
 WINDOW = 5  # batches that a leader recognises
@@ -58,7 +57,8 @@ def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, che
 
 
 class TransactionsBeside(Beside):
-    """Of one run.  A violation concerns records, transactions, clients and partitions: each set must have an excuse."""
+    """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
+    which must have one that is excused."""
 
     excusable = ON_THE_WAY
     further = DRIVEN
@@ -108,6 +108,8 @@ class TransactionsBeside(Beside):
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
+
+    # -- what `Beside` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
         """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
@@ -304,8 +306,7 @@ class TransactionsBeside(Beside):
         self.asker[request] = (client, None)
         self._txn_ids[request] = read(event, "txn_id", 0)
         self._awaiting[client] = request
-        if _pair(event)[0] >= 0:
-            self._named.add(request)
+        self._named |= {request} if _pair(event)[0] >= 0 else set()
         self._rivals.add(client)
         on_their_way = {self.asker.get(m[4], (client, None))[0] for m in self._flying if m[1] == "init"}
         is_fenced = self.is_fenced(_pair(event))
@@ -324,6 +325,7 @@ class TransactionsBeside(Beside):
 
     def _init_taken(self, event: Event) -> Iterator[Verdict]:
         client, error = read(event, "client"), read(event, "error", 0)
+        self._doubt(error == FAILED and self.pairs.get(client, (-1, -1))[1] + 2 == self.max_epoch)
         if not error:
             self._awaiting.pop(client, None)
             yield from self._handed(event, client)
@@ -332,8 +334,6 @@ class TransactionsBeside(Beside):
             self.late.settled(self.calls, ("client", client))
         elif error in FENCING:
             yield from self._fenced(event)
-        elif error == -1:
-            self._doubt(self.pairs.get(client, (-1, -1))[1] + 2 == self.max_epoch)
 
     def _fence_told(self, event: Event) -> Iterator[Verdict]:
         client = read(event, "client")

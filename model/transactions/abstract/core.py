@@ -4,6 +4,10 @@ Left out, and found in `coordinator.py`, which refines this: pending transitions
 answer is whose, the end of the epochs.  Here a record of the transaction log is durable at once, and an epoch is a
 number that only grows, whatever the producer id.
 
+Every transaction has a time-out.  One that takes part in a commit of two phases has none (KIP-939, behind
+transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it), and is in no model: of it
+neither txn.18 nor txn.P10 is claimed.
+
 What was sent may arrive at any time, any number of times, or never: requests are not consumed.  That is delay, loss
 and duplication at once, and makes every message a fact that stays true.
 """

@@ -356,6 +356,8 @@ def test_lone_client_that_is_fenced():
     copy = (0, "init", "client-0", "coordinator", 0)
     doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", INIT), message=copy)
     assert fed(doubtful, failed).found is None
+    told = ({"kind": "init_taken", "client": 0, "request": 9, "error": -1}, {**failed, "error": -1})
+    assert [broken_by(*OPENED, *told, max_epoch=last) for last in (2, 3)] == ["", "txn.P8"]  # -1 where 1 is the last
 
 
 def test_copy_of_its_first_request_may_fence_a_lone_client():
