@@ -6,6 +6,7 @@ the reference implementation that plays both.  Its row is made of that.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from fencepost.proofs.scope.findings import FINDINGS, Finding
@@ -18,9 +19,10 @@ OLDEST_FIRST = ("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 SEEN, NOT_SEEN, NOT_TRIED = "x", "-", ""
 
 
-def known_bugs() -> list[Finding]:
-    """A row for each scenario of the catalogue."""
-    return [_known(entry, each) for entry in protocols().values() for each in entry.scenarios]
+@cache
+def known_bugs() -> tuple[Finding, ...]:
+    """A row for each scenario of the catalogue.  (Reading what they break takes some seconds.)"""
+    return tuple(_known(entry, each) for entry in protocols().values() for each in entry.scenarios)
 
 
 def _known(entry: ProtocolEntry, scenario: Scenario) -> Finding:

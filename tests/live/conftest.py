@@ -13,9 +13,9 @@ import pytest
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS
 from fencepost.proofs.scope.reproduced import Outcome, Reproduced
+from outcomes import outcome_of
 
 SEEN: dict[str, tuple[Outcome, str]] = {}
-LONGEST = 200  # characters of what is written down of a difference
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,12 +36,7 @@ def pytest_runtest_makereport(
     """What a program saw: it says of a defect that it is there, and passes if it is."""
     report = yield
     if _is_program(item.nodeid) and (call.when == "call" or call.excinfo is not None):
-        error = None if call.excinfo is None else call.excinfo.value
-        says = "" if error is None else " ".join(str(error).split())[:LONGEST]
-        seen: Outcome = "seen" if error is None else "not run"
-        if call.when == "call" and isinstance(error, AssertionError | TimeoutError):
-            seen = "not seen"
-        SEEN[item.nodeid] = (seen, says)
+        SEEN[item.nodeid] = outcome_of(call.when, None if call.excinfo is None else call.excinfo.value)
     return report
 
 
