@@ -49,7 +49,7 @@ def page(findings: Iterable[Finding] = FINDINGS) -> str:
     known = "".join(f"| {' | '.join(_known_cells(each))} |\n" for each in known_bugs())
     return (
         "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the releases named, by "
-        "the program named. The newest release is tried in every run, and another one each night; what was not "
+        "the program named. The newest release is tried within three nights, and another one each night; what was not "
         "reproduced for a week fails there: [when, and at which commit](reproduced.json). "
         "Made by `fencepost findings --table`.\n\n"
         "| what | where | version | seen | not seen | breaks | status | program |\n"
