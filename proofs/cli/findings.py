@@ -21,7 +21,6 @@ def findings(json_file: Path | None, verbose: bool, table: Path | None) -> int:
     from fencepost.proofs.scope.findings import FINDINGS
     from fencepost.proofs.scope.findings_page import document, known_bugs, page, reproduced, summary
 
-    known = known_bugs()
     if verbose:
         for each in FINDINGS:
             console.print(f"{each.name} [{each.where}, {each.version}]", markup=False)
@@ -32,12 +31,12 @@ def findings(json_file: Path | None, verbose: bool, table: Path | None) -> int:
                 f"    {each.status}; breaks {', '.join(each.breaks) or 'nothing'}; {each.program}", markup=False
             )
         console.print("known bugs")
-        for each in known:
+        for each in known_bugs():
             console.print(f"    {each.name} [{each.where}; {each.status}; {each.means}] {each.program}", markup=False)
     else:
         for line in summary():
             console.print(line, markup=False, soft_wrap=True)
-        console.print(f"and {len(known)} known bugs that the models play: --verbose has them, and more of each")
+        console.print("--verbose has more of each, and the known bugs that the models play")
     if json_file is not None:
         write_json(json_file, document())
     if table is not None:

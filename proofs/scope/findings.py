@@ -16,7 +16,7 @@ Means = Literal["live", "classes", "client", "reference", "model"]
 
 @dataclass(frozen=True)
 class Finding:
-    """``where``: the system, or the part of it; ``version``: where it was seen, and where it was looked for in vain;
+    """``where``: the system, or the part of it; ``version``: with which settings, or which release of a client;
     ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, known elsewhere,
     confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command, that
     reproduces it; ``note``: how near the public record comes.
@@ -64,180 +64,193 @@ FINDINGS = (
         "acknowledged commit lost", "A partition without a live replica when its marker is due is taken for a deleted one: "
         "the transaction is completed without it. When the partition is back its records are open, and the producer's next "
         "transaction joins them; its abort aborts the record whose commit was acknowledged.",
-        "transaction coordinator", "4.3.1; not 4.0.0, where the marker waits",
+        "transaction coordinator", "transaction.version 2; in 4.0 the marker waits",
         ("txn.10", "txn.P2", "txn.P4", "txn.P10"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[commit]",
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
                   "transaction-partitions/dropped-v1-torn"),
-        seen=("4.3.1",), not_seen=("4.0.0",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
     ),
     Finding(
         "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
         "joins, and its commit makes the aborted record visible to read_committed.",
-        "transaction coordinator", "4.3.1", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
+        "transaction coordinator", "transaction.version 2", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
-        variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"), seen=("4.3.1",),
+        variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
     ),
     Finding(
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
         "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
         "abort of the producer's next transaction with an offset on that partition drops it.",
-        "transaction coordinator", "4.3.1; not 4.0.0, where the marker waits",
+        "transaction coordinator", "transaction.version 2; in 4.0 the marker waits",
         ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
         "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
-        variants=("transactional-offsets/offsets-marker-dropped",), seen=("4.3.1",), not_seen=("4.0.0",),
+        variants=("transactional-offsets/offsets-marker-dropped",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
     ),
     Finding(
         "aborted offset committed", "An offset whose abort marker was skipped in that way is committed by the producer's next "
         "transaction, with the offset of another group on the same partition of __consumer_offsets.",
-        "transaction coordinator", "4.3.1", ("txn.10", "txn.21", "txn.P2", "txn.P3"), "confirmed by KAFKA-20734",
+        "transaction coordinator", "transaction.version 2", ("txn.10", "txn.21", "txn.P2", "txn.P3"), "confirmed by KAFKA-20734",
         f"{_OFFSETS}[abort]",
-        variants=("transactional-offsets/offsets-marker-dropped",), seen=("4.3.1",),
+        variants=("transactional-offsets/offsets-marker-dropped",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
     ),
     Finding(
         "a deposed coordinator vouches for what was aborted", "Verification is answered from memory, without a look at "
         "who coordinates. A record that comes after the abort marker of its transaction is let in while its leader asks the "
         "deposed coordinator: it opens a transaction that no coordinator knows, the last stable offset stays, and the "
         "producer's next transaction joins it and commits it.",
-        "transaction coordinator, clients of v1", "4.0.0 and 4.3.1, transaction.version 1 and 2",
+        "transaction coordinator, clients of v1", "transaction.version 1 and 2",
         ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
-        variants=("transactions/v1-verified-overlapping",), seen=("4.0.0", "4.3.1"),
+        variants=("transactions/v1-verified-overlapping",),
+        seen=("4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
         "record before the question. But the first record of the next transaction is answered INVALID_PRODUCER_EPOCH, as "
         "the coordinator asked does not know the epoch that its successor gave out.",
-        "transaction coordinator, clients of v2", "4.0.0 and 4.3.1, transaction.version 2", ("txn.15", "txn.P8"), "new",
+        "transaction coordinator, clients of v2", "transaction.version 2", ("txn.15", "txn.P8"), "new",
         f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out",
         "the same record is taken when the leader has heard of the successor",
-        seen=("4.0.0", "4.3.1"),
+        seen=("4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
         "sync does not have yet. COMMIT reaches one partition, the coordinator fails, and that replica takes over: for it "
         "the transaction is open, and when the client begins anew the other partition gets ABORT.",
-        "transaction coordinator", "4.0.0 and 4.3.1, transaction.version 2", ("txn.8", "txn.P2", "txn.P5"), "new",
+        "transaction coordinator", "transaction.version 2", ("txn.8", "txn.P2", "txn.P5"), "new",
         "tests/live/kafka/test_live_prepared.py::test_a_prepare_past_the_high_watermark_is_acted_on",
         "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
         "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
-        variants=("transaction-partitions/log-uncovered",), seen=("4.0.0", "4.3.1"),
+        variants=("transaction-partitions/log-uncovered",),
+        seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
         "offset pending there, and its commit, which comes later, commits no offset.",
-        "group coordinator", "4.3.1", (), "false alarm", _corner("offsets-deleted"),
+        "group coordinator", "transaction.version 2", (), "false alarm", _corner("offsets-deleted"),
         "meant so: KAFKA-14505, PR 15221; the operator who deletes decides",
-        seen=("4.3.1",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "late marker decides the next transaction", "In v2 a marker that is not older than the open transaction is taken: a "
         "late copy of one transaction's marker, which carries the bumped epoch, commits the next one while it is open.",
-        "partition leader", "4.0.0, transaction.version 2; not 4.3.1 between brokers that both speak KIP-1228",
+        "partition leader", "transaction.version 2; from 4.2 on not between brokers that both speak KIP-1228",
         ("txn.23", "txn.P3", "txn.P5"), "fixed in 4.2.0", _corner("marker-in-4.0"),
         "KIP-1228, KAFKA-19446",
-        variants=("transactions/v2-before-kip-1228",), seen=("4.0.0",), not_seen=("4.3.1",),
+        variants=("transactions/v2-before-kip-1228",),
+        seen=("4.0.2", "4.1.2"), not_seen=("4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a marker without its transaction version is judged by the old rule", "WriteTxnMarkers before version 2 says nothing "
         "of the transaction version, so that a 4.3.1 leader takes an equal epoch for an open transaction of v2.",
-        "partition leader, brokers of mixed versions", "4.3.1", ("txn.24", "txn.P3"), "new", _corner("marker-v2"),
+        "partition leader, brokers of mixed versions", "from 4.2 on; before, all markers are judged so", ("txn.24", "txn.P3"), "new", _corner("marker-v2"),
         "follows from KIP-1228's compatibility section; gone when all brokers speak version 2",
-        variants=("transactions/versions-unchecked",), seen=("4.3.1",),
+        variants=("transactions/versions-unchecked",),
+        seen=("4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "rotation lost over a fail-over", "The transaction log does not keep the next producer id: the owner is answered with "
         "a new id at epoch 0, and after a fail-over in Prepare its coordinator goes on with the old id at epoch 32767.",
-        "transaction log", "4.0.0; not 4.3.1", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
+        "transaction log", "transaction.version 2", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
         "confirmed by KAFKA-20310, fixed in 4.3.0", _corner("last-end-in-4.0"),
-        variants=("transaction-log/metadata-4.2", "transactions/v2-rotation-lost"), seen=("4.0.0",), not_seen=("4.3.1",),
+        variants=("transaction-log/metadata-4.2", "transactions/v2-rotation-lost"),
+        seen=("4.0.2", "4.1.2", "4.2.2"), not_seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "a retry over a fail-over is fenced", "The last producer epoch is not in the transaction log: a lone producer that "
         "repeats its InitProducerId after its coordinator failed over is told PRODUCER_FENCED.",
-        "transaction log", "4.3.1", ("txn.2", "txn.25", "txn.P8", "txn.P9"), "confirmed by KAFKA-20357",
+        "transaction log", "transaction.version 2", ("txn.2", "txn.25", "txn.P8", "txn.P9"), "confirmed by KAFKA-20357",
         _corner("restart-forgets-last-epoch"),
         "the public text (PR 22096, merged) speaks of the retry after a rotation; every retry is hit",
         variants=("transactions/v2-fail-over-forgets", "transaction-log/metadata-4.3", "transaction-log/metadata-4.3-timed-out"),
-        seen=("4.3.1",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a lone producer is told an internal error", "At epoch 32766 the retry of an InitProducerId whose answer was lost is "
-        "answered -1.", "transaction coordinator", "4.3.1", ("txn.2", "txn.P8"), "new", _corner("last-retry"),
-        variants=("transaction-log/metadata-retries", "transactions/v2", "transactions/v2-trunk"), seen=("4.3.1",),
+        "answered -1.", "transaction coordinator", "transaction.version 2", ("txn.2", "txn.P8"), "new", _corner("last-retry"),
+        variants=("transaction-log/metadata-retries", "transactions/v2", "transactions/v2-trunk"),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
         "the transaction log is made, and what was pending is not taken back: the id serves nobody, and an open transaction "
         "outlives its time-out until another coordinator loads the log.",
-        "transaction coordinator", "4.3.1", ("txn.5", "txn.18", "txn.P10"), "new", _corner("downgrade-under-open"),
-        seen=("4.3.1",),
+        "transaction coordinator", "transaction.version 2, lowered to 0", ("txn.5", "txn.18", "txn.P10"), "new", _corner("downgrade-under-open"),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a refused question stops its producer", "A leader's question stays noted when the coordinator says no: a late copy "
         "of an older record, or a question of a newer epoch, makes the next batch of the open transaction out of order.",
-        "partition leader", "4.3.1", ("txn.15", "txn.P8"), "new", _corner("v2-question-stops-older"),
+        "partition leader", "transaction.version 2", ("txn.15", "txn.P8"), "new", _corner("v2-question-stops-older"),
         "KAFKA-19690 mended the same for an older epoch's question",
-        seen=("4.3.1",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a fence takes two epochs", "A fence of an open transaction of v2 bumps the epoch, and the abort that follows bumps it "
-        "again; from the last epochs on that overflows.", "transaction coordinator", "4.0.0; not 4.3.1", ("txn.4", "txn.18", "txn.P7"),
+        "again; from the last epochs on that overflows.", "transaction coordinator", "transaction.version 2", ("txn.4", "txn.18", "txn.P7"),
         "confirmed by KAFKA-19367, fixed in 4.0.1", _corner("fence-v2-in-4.0"),
-        variants=("transactions/v2-bumps-past-the-last",), seen=("4.0.0",), not_seen=("4.3.1",),
+        variants=("transactions/v2-bumps-past-the-last",),
+        seen=(), not_seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "who was timed out is given its successor's pair", "Since one epoch is enough for a fence, EndTxn(abort) and "
         "InitProducerId of the producer that was timed out pass for retries, and it goes on with the next epoch.",
-        "transaction coordinator", "4.3.1; not 4.0.0", (), "false alarm", _corner("fence-v2-comes-back"),
+        "transaction coordinator", "transaction.version 2", (), "false alarm", _corner("fence-v2-comes-back"),
         "no promise breaks: the fence is acknowledged only with the bump that follows",
-        seen=("4.3.1",), not_seen=("4.0.0",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a late EndTxn decides the next transaction", "Below transaction.version 2, and with any client that speaks EndTxn "
         "before version 5, a late copy of one transaction's EndTxn commits or aborts the next.",
-        "transaction coordinator; librdkafka 2.16 and kafka-python 3.0 on any broker", "4.3.1",
+        "transaction coordinator; librdkafka 2.16 and kafka-python 3.0 on any broker", "transaction.version 0 or 1, or such a client",
         ("txn.7", "txn.P3", "txn.P5"), "confirmed by KAFKA-17754", _corner("end-v1-late-decides-next"),
-        variants=("transactions/v1", "transactions/v1-verified"), seen=("4.3.1",),
+        variants=("transactions/v1", "transactions/v1-verified"),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a late copy stops the next transaction", "Below transaction.version 2 the question about a late copy is refused, and "
         "stays noted with its sequence number: the first batch of the next transaction is out of order.",
-        "partition leader", "4.3.1, transaction.version 1", ("txn.15", "txn.P8"), "new",
+        "partition leader", "transaction.version 1", ("txn.15", "txn.P8"), "new",
         "tests/live/kafka/test_live_clients.py::test_a_late_copy_stops_the_next_transaction",
-        seen=("4.3.1",),
+        seen=(),
     ),
     Finding(
         "a client fences itself", "After a refused record the client sends InitProducerId with its transaction still open: "
         "Kafka fences that first, and then the epoch that the request names is an old one.",
         "kafka-python", "3.0.12", ("txn.P8",), "new",
         "tests/live/kafka/test_live_clients.py::test_kafka_python_fences_itself",
-        seen=("4.3.1",), means="client",
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a fenced producer ends its successor's transaction", "InitProducerId that names an epoch long fenced aborts the open "
         "transaction before its epoch is compared, and the rightful owner is fenced.",
-        "transaction coordinator", "4.3.1, every transaction.version", ("txn.2", "txn.P8"), "new",
+        "transaction coordinator", "every transaction.version", ("txn.2", "txn.P8"), "new",
         "tests/live/kafka/test_live_clients.py::test_a_fenced_producer_aborts_the_transaction_of_its_successor",
         "no reader notices; a zombie of kafka-python does it by itself",
-        seen=("4.3.1",),
+        seen=(),
     ),
     Finding(
         "duplicates older than the last batch are refused after a restart", "A snapshot of a partition's producers keeps one "
         "batch each: what was sent before the last one and is sent again is out of order, and a client that renumbers what "
         "it has in flight writes it a second time.",
-        "partition leader", "4.3.1, transaction.version 2", ("txn.14", "txn.P6", "txn.P8"), "confirmed by KAFKA-14034",
+        "partition leader", "transaction.version 2", ("txn.14", "txn.P6", "txn.P8"), "confirmed by KAFKA-14034",
         _corner("restart-one-batch"), "the leader's half is seen live; that a client renumbers is in the model alone",
-        variants=("idempotence/restarted", "idempotence/restarted-and-refused"), seen=("4.3.1",),
+        variants=("idempotence/restarted", "idempotence/restarted-and-refused"),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "the newest epoch commits for others", "A commit with the member's own epoch is taken for any partition. A member that "
         "was removed and has joined again under its id commits, under its new epoch, the output and the offset of what it "
         "had read before, although another member owns the partition and has processed the same: the input is in the "
         "committed output twice, and the committed offset goes back.",
-        "group coordinator, new protocol", "4.0.0, 4.3.1 and 4.4.0", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
+        "group coordinator, new protocol", "any settings", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
         "by raw requests; under the epoch at which it was given the records it is refused",
-        variants=("group-fencing/new-protocol-metadata-at-send",), seen=("4.0.0", "4.3.1", "4.4.0"),
+        variants=("group-fencing/new-protocol-metadata-at-send",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "an epoch outlives what was subscribed to", "A member that subscribes by another pattern loses its partitions as soon as "
@@ -245,78 +258,81 @@ FINDINGS = (
         "found yet its epoch stays, and until its next heartbeat it commits under it what it had read of them. Another member "
         "has read the same meanwhile: the input is in the committed output twice, and the committed offset goes back. Where "
         "topics are named the same happens within a second after an assignment (group.consumer.assignment.interval.ms).",
-        "group coordinator, new protocol", "4.3.1 and 4.4.0; not 4.0.0", ("447.21", "447.P1", "447.P2"), "new",
+        "group coordinator, new protocol", "the assignment interval as it is by default", ("447.21", "447.P1", "447.P2"), "new",
         _corner("group-pattern-changed"),
         "by raw requests: an application has to change what it subscribes to, and to poll, between its poll of the records "
         "and its commit",
-        variants=("group-fencing/new-protocol-pattern-changed",), seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
+        variants=("group-fencing/new-protocol-pattern-changed",),
+        seen=("4.2.2", "4.3.1", "4.4.0"), not_seen=("4.0.2", "4.1.2"),
     ),
     Finding(
         "a partition that its member never hears of", "The answer to a heartbeat names the partitions of a member when that "
         "heartbeat has changed them, or says everything of the member. Where a late copy of one changes them, whose answer "
         "nobody waits for any more, the member is told its epoch ever after and not the partition, which nobody reads until "
         "the assignment changes again, or the member has a time-out.",
-        "group coordinator, new protocol", "4.3.1", ("447.P3",), "new", _corner("group-assignment-told-once"),
+        "group coordinator, new protocol", "any settings", ("447.P3",), "new", _corner("group-assignment-told-once"),
         "by raw requests: a client that repeats a heartbeat says everything, so that the copy has to come after its repetition; "
         "found by simulated histories of which not all of the input was copied",
-        seen=("4.3.1",),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a removed member has its epoch again", "A group that was just assigned is not assigned anew for a second by default. A "
         "member that is removed and joins again within that time is in the epoch in which it was before, and until its next "
         "heartbeat it commits under it what it had read, although another member has the partition by then: also metadata "
         "that were read at the poll are taken. The input is in the committed output twice, and the committed offset goes back.",
-        "group coordinator, new protocol", "4.3.1 and 4.4.0", ("447.21", "447.P1", "447.P2"), "new",
+        "group coordinator, new protocol", "the assignment interval as it is by default", ("447.21", "447.P1", "447.P2"), "new",
         _corner("group-epoch-again"),
         "by raw requests: the consumer itself leaves and joins again between polls alone, so that it takes an operator who "
         "removes it (LeaveGroup), or an interval longer than the session",
-        variants=("group-fencing/new-protocol-epoch-again",), seen=("4.3.1", "4.4.0"),
+        variants=("group-fencing/new-protocol-epoch-again",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "a consumer joins again behind its application", "A process stands still until its session is over, and goes on. The "
         "consumer of the new protocol, without a rebalance listener, joins again in the background, and groupMetadata(), "
         "called as documented when the offsets are sent, has the new epoch: the transaction that was open all the time is "
         "committed, and all of its batch is in the committed output twice.",
-        "Java consumer, new protocol", "4.0.0, 4.3.1 and 4.4.0, clients and broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
+        "Java consumer, new protocol", "of the same release as the broker", ("447.16", "447.21", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[java-consumer-stopped-send]",
         "refused with a listener, with metadata read at the poll (see below), and with the classic protocol; librdkafka 2.16 "
         "is refused in both protocols",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
         "and consumer_group_metadata(), called when the offsets are sent, has the generation or epoch after one: another "
         "member joins while a batch is processed, nothing is late, and the part of the batch whose partition has moved is in "
         "the committed output twice.",
-        "librdkafka, C interface", "2.16.0, both group protocols, broker 4.3.1", ("447.16", "447.P1", "447.P2"), "new",
+        "librdkafka, C interface", "2.16.0, both group protocols", ("447.16", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[librdkafka-c-classic-rebalanced-send]",
         "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
         "for the application's poll",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.3.1",), means="client",
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
         "poll in time, or whose session is over, forgets generation and member id. group_metadata(), called as documented "
         "when the offsets are sent, names neither, the coordinator takes that for a client of before KIP-447, and all of "
         "the batch is in the committed output twice.",
-        "kafka-python", "3.0.12, broker 4.3.1", ("447.7", "447.16", "447.P1", "447.P2"), "new",
+        "kafka-python", "3.0.12", ("447.7", "447.16", "447.P1", "447.P2"), "new",
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
         "refused with metadata read at the poll (see below)",
-        variants=("group-fencing/group-id-only",), seen=("4.3.1",), means="client",
+        variants=("group-fencing/group-id-only",),
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
         "has returned, and keeps them for its send. If it stands still between the two calls, or its member is removed while "
         "poll() waits for records, they are of no group, or of the epoch after: all of the batch is in the committed output "
         "twice. Read before poll() and again after it, and the same, they are those of the records, and are refused.",
-        "kafka-python; Java consumer, new protocol; librdkafka, C interface", "3.0.12; 4.3.1; 2.16.0; broker 4.3.1",
+        "kafka-python; Java consumer, new protocol; librdkafka, C interface", "3.0.12; of the broker's release; 2.16.0",
         ("447.16", "447.21", "447.P1", "447.P2"), "new", f"{_ZOMBIES}[kafka-python-classic-held-after]",
         "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
         "kafka-python was removed within poll()",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.3.1",), means="client",
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
@@ -325,69 +341,76 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
         "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
         "found by the audit of a run under fire",
-        seen=("4.3.1",), means="client",
+        seen=("4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
         "partition: with a transactional id for each process a zombie commits after the new owner has processed the same "
         "input, which is in the committed output twice.",
-        "group coordinator", "4.3.1, both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
+        "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
-        variants=("group-fencing/group-id-only",), seen=("4.3.1",),
+        variants=("group-fencing/group-id-only",),
+        seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
         "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
         "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
         "last restart of the upgrade the count that fences is the one before.",
-        "Connect, config topic", "4.4.0, its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
+        "Connect, config topic", "its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
         f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
         "what the classes show is the isolation level and the transactions; that a zombie commits is in the model; one text "
         "of the proposal has read_committed regardless of the setting",
-        variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",), seen=("4.4.0",), means="classes",
+        variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
         "admin client's thread takes it out. Where a new set is committed in between, a task of that set which asks is "
         "answered by the round of the set before: it starts, and nothing was fenced or counted for its set.",
-        "Connect, herder", "4.4.0, its classes", ("618.9", "618.15", "618.51", "618.P1"), "new",
+        "Connect, herder", "its classes", ("618.9", "618.15", "618.51", "618.P1"), "new",
         f"{_CONNECT}::test_a_round_that_is_over_still_answers",
         "the look after the producer is opened does not help: the set is the newest; narrow, as it takes a thread that is not "
         "scheduled for as long as a set takes to be committed",
-        variants=("task-counts/core-shipped-lingering-round",), seen=("4.4.0",), means="classes",
+        variants=("task-counts/core-shipped-lingering-round",),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "an own offsets topic hides the worker's offsets", "A connector that has an offset in the worker's topic is given one of "
         "its own (offsets.storage.topic): its tasks find no offset at all, begin anew, and what they had committed is "
         "committed again. The Javadoc promises the worker's offset where its own topic has none.",
-        "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0", ("618.31", "618.P2"),
+        "Connect, source offsets", "its classes; also on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0", ("618.31", "618.P2"),
         "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
         "a null of the connector's own store is laid over the worker's answer",
-        variants=("source-offsets/shipped-own-topic-later",), seen=("4.4.0",), means="classes",
+        variants=("source-offsets/shipped-own-topic-later",),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
         "record in the connector's own topic is acknowledged, and its transaction may be aborted after that. Where the "
         "connector's own topic is taken away later, its task begins behind records that were never committed: they are lost.",
-        "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2 and 4.4.0", ("618.31", "618.P2"), "new",
+        "Connect, source offsets", "its classes; also on live clusters of 3.3.2 and 4.4.0", ("618.31", "618.P2"), "new",
         f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
-        variants=("source-offsets/shipped-own-topic-taken",), seen=("4.4.0",), means="classes",
+        variants=("source-offsets/shipped-own-topic-taken",),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "a removed task is started again", "A worker that is paused past its session has a task which the newest set has not. When "
         "it is back it says so, and the assignor leaves the task with it for one rebalance; it starts the task with its old "
         "configuration, the newest generation, and an epoch of its own that comes after the fence: it commits source records "
         "next to the tasks that have them now, and no count covers its producer.",
-        "Connect, assignor and herder", "4.4.0, its classes; on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
+        "Connect, assignor and herder", "its classes; also on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
         ("618.18", "618.52", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
-        variants=("task-counts/core-shipped-claims",), seen=("4.4.0",), means="classes",
+        variants=("task-counts/core-shipped-claims",),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(
         "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
         "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
-        "Connect, herder", "4.4.0, its classes; on live clusters of 4.3.1", ("618.9",), "new",
-        f"{_CONNECT}::test_one_thread_forwards_everything", seen=("4.4.0",), means="classes",
+        "Connect, herder", "its classes; also on live clusters of 4.3.1", ("618.9",), "new",
+        f"{_CONNECT}::test_one_thread_forwards_everything",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
 )  # fmt: skip

@@ -6,6 +6,7 @@ the reference implementation that plays both.  Its row is made of that.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from fencepost.proofs.scope.findings import FINDINGS, Finding
@@ -18,9 +19,10 @@ OLDEST_FIRST = ("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
 SEEN, NOT_SEEN, NOT_TRIED = "x", "-", ""
 
 
-def known_bugs() -> list[Finding]:
-    """A row for each scenario of the catalogue."""
-    return [_known(entry, each) for entry in protocols().values() for each in entry.scenarios]
+@cache
+def known_bugs() -> tuple[Finding, ...]:
+    """A row for each scenario of the catalogue.  (Reading what they break takes some seconds.)"""
+    return tuple(_known(entry, each) for entry in protocols().values() for each in entry.scenarios)
 
 
 def _known(entry: ProtocolEntry, scenario: Scenario) -> Finding:
@@ -47,7 +49,7 @@ def page(findings: Iterable[Finding] = FINDINGS) -> str:
     known = "".join(f"| {' | '.join(_known_cells(each))} |\n" for each in known_bugs())
     return (
         "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the releases named, by "
-        "the program named. The newest release is tried in every run, and another one each night; what was not "
+        "the program named. The newest release is tried within three nights, and another one each night; what was not "
         "reproduced for a week fails there: [when, and at which commit](reproduced.json). "
         "Made by `fencepost findings --table`.\n\n"
         "| what | where | version | seen | not seen | breaks | status | program |\n"

@@ -9,7 +9,7 @@ import fcntl
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import date as Day
 from pathlib import Path
 from typing import Literal
 
@@ -35,8 +35,8 @@ class Reproduced:
     seed: str
 
     @property
-    def day(self) -> date:
-        return date.fromisoformat(self.date)
+    def day(self) -> Day:
+        return Day.fromisoformat(self.date)
 
 
 def rows(file: Path = FILE) -> list[Reproduced]:
@@ -77,7 +77,7 @@ def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
     return found
 
 
-def too_old(today: date, file: Path = FILE) -> list[str]:
+def too_old(today: Day, file: Path = FILE) -> list[str]:
     """What has not been reproduced for longer than `OLDEST_DAYS`."""
     return [
         f"{row.program} on {row.release}: last run on {row.date}"

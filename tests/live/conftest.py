@@ -13,9 +13,9 @@ import pytest
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import CORNERS, FINDINGS
 from fencepost.proofs.scope.reproduced import Outcome, Reproduced
+from outcomes import outcome_of
 
 SEEN: dict[str, tuple[Outcome, str]] = {}
-LONGEST = 200  # characters of what is written down of a difference
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,13 +35,11 @@ def pytest_runtest_makereport(
 ) -> Iterator[None]:  # the report comes out as it went in
     """What a program saw: it says of a defect that it is there, and passes if it is."""
     report = yield
-    if _is_program(item.nodeid) and (call.when == "call" or call.excinfo is not None):
-        error = None if call.excinfo is None else call.excinfo.value
-        says = "" if error is None else " ".join(str(error).split())[:LONGEST]
-        seen: Outcome = "seen" if error is None else "not run"
-        if call.when == "call" and isinstance(error, AssertionError | TimeoutError):
-            seen = "not seen"
-        SEEN[item.nodeid] = (seen, says)
+    program = _program_of(item.nodeid)
+    if program and (call.when == "call" or call.excinfo is not None):
+        told = outcome_of(call.when, None if call.excinfo is None else call.excinfo.value)
+        if SEEN.get(program, ("seen", ""))[0] == "seen":  # of several cases the first that says otherwise
+            SEEN[program] = told
     return report
 
 
@@ -60,9 +58,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reproduced.add(Path(file), rows)
 
 
-def _is_program(test: str) -> bool:
-    """Of a finding; or a corner, which says of its release what it answers."""
-    return test.startswith(f"{CORNERS}[") or any(each.program == test for each in FINDINGS)
+def _program_of(test: str) -> str | None:
+    """The program that a test is, or is a case of: of a finding; or a corner, which says what its release answers."""
+    programs = {each.program for each in FINDINGS}
+    if test in programs or test.startswith(f"{CORNERS}["):
+        return test
+    whole = test.partition("[")[0]
+    return whole if whole in programs else None
 
 
 def _release_of(program: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -96,13 +97,10 @@ def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster, 
     ask, lonely = _lonely(three_nodes, f"no-leader-{first}")
     assert ask.patiently(ask.init) == ("A", 0)
     assert ask.patiently(ask.produce, "A", 0, 0) == 0
-    three_nodes.kill(lonely)
-    three_nodes.wait_until_ready()
-    ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
-    assert ask.patiently(ask.end, "A", 0, first) == ("A", 1)
-    assert ask.patiently(ask.settled) == (_complete(first), 1)  # and no marker can have been written
-    three_nodes.start(lonely)
-    three_nodes.wait_until_ready()
+    with _away(three_nodes, lonely):
+        ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
+        assert ask.patiently(ask.end, "A", 0, first) == ("A", 1)
+        assert ask.patiently(ask.settled) == (_complete(first), 1)  # and no marker can have been written
     assert ask.patiently(ask.log, 0, committed=True) == ([], 0, [])
     assert ask.patiently(ask.producers, 0) == [("A", 0, 0, 0)]
     assert ask.patiently(ask.produce, "A", 1, 0) == 1
@@ -120,13 +118,10 @@ def test_in_4_0_the_marker_waits_for_the_partition(jars_of: Callable[[str], Path
         ask, lonely = _lonely(cluster, "parked")
         assert ask.patiently(ask.init) == ("A", 0)
         assert ask.patiently(ask.produce, "A", 0, 0) == 0
-        cluster.kill(lonely)
-        cluster.wait_until_ready()
-        ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
-        assert ask.patiently(ask.end, "A", 0, COMMIT) == ("A", 1)
-        assert ask.patiently(ask.described)[0] == "PrepareCommit"
-        cluster.start(lonely)
-        cluster.wait_until_ready()
+        with _away(cluster, lonely):
+            ask.until(lambda: ask.patiently(ask.leader, 0) == -1)
+            assert ask.patiently(ask.end, "A", 0, COMMIT) == ("A", 1)
+            assert ask.patiently(ask.described)[0] == "PrepareCommit"
         assert ask.patiently(ask.settled) == ("CompleteCommit", 1)
         assert ask.patiently(ask.read, 0) == ["A/0/0"]
 
@@ -139,6 +134,18 @@ def _lonely(cluster: KafkaCluster, name: str) -> tuple[RoutedAsker, int]:
     ask = RoutedAsker(cluster, name, replicas=(lonely,))
     ask.prepare()
     return ask, lonely
+
+
+@contextmanager
+def _away(cluster: KafkaCluster, number: int) -> Iterator[None]:
+    """A node is down; where another release answers otherwise, too, it is back afterwards."""
+    cluster.kill(number)
+    cluster.wait_until_ready()
+    try:
+        yield
+    finally:
+        cluster.start(number)
+        cluster.wait_until_ready()
 
 
 def _complete(committed: bool) -> str:

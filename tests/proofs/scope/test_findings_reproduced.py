@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from fencepost.proofs.scope import reproduced
 from fencepost.proofs.scope.findings import FINDINGS
+from fencepost.reference_impl.live.tcp.connection import NoAnswer
+from outcomes import outcome_of
 
 
 def test_every_finding_says_what_its_program_saw() -> None:
@@ -39,3 +41,15 @@ def test_what_is_written_down_takes_the_place_of_what_was(tmp_path: Path) -> Non
     assert reproduced.disagreements([replace(each, seen=("4.3.1", "4.4.0"), not_seen=())], file) == []
     assert reproduced.too_old(date(2026, 1, 9), file) == [f"{each.program} on 4.3.1: last run on 2026-01-01"]
     assert reproduced.rows(tmp_path / "none.json") == []
+
+
+def test_what_a_program_saw() -> None:
+    """It passes where the defect is; another answer is one; an error, and what keeps it from running, are none."""
+    assert outcome_of("call", None) == ("seen", "")
+    assert outcome_of("call", AssertionError("step 3:\n answered 47, not 0")) == (
+        "not seen",
+        "step 3: answered 47, not 0",
+    )
+    assert outcome_of("call", TimeoutError("still -1")) == ("not seen", "still -1")
+    assert outcome_of("call", NoAnswer("closed")) == ("not run", "closed")
+    assert outcome_of("setup", AssertionError("no cluster")) == ("not run", "no cluster")
