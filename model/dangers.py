@@ -1,4 +1,8 @@
-"""The dangers: all that can go wrong around an exactly-once protocol, as a closed list in the field's words.
+"""The dangers: what is known to go wrong around an exactly-once protocol, as a list in the field's words.
+
+A verdict stands against dangers of this list alone.  The list is closed in that no other name is taken for one; it is
+what was known when it was written, and it has grown: four of its names came when it was found that models leave out
+what they are about.
 
 A model says which of them it has, in one of two ways.  An action or a fault that *is* one carries its name
 (``@fault(budget="fail_overs", danger="coordinator-fail-over")``); a danger that is a shape of the state rather than a
@@ -59,6 +63,8 @@ _ALL = [
         ("several-groups", "Several consumer groups share what is modelled.", "OffsetMetadataManager.java"),
         ("several-records", "A transaction has several records or batches in one partition.", "ProducerAppendInfo.java; KAFKA-14402"),
         ("several-partitions", "A transaction spans several partitions.", "TransactionMetadata.topicPartitions"),
+        ("isolation-level", "A reader of a topic is given what is not committed, or was aborted.",
+         "isolation.level is read_uncommitted by default; KafkaConfigBackingStore sets it only where exactlyOnceSourceEnabled()"),
         ("slow-reader", "A reader takes pieces, lags, and goes on from anywhere.", "Fetcher; UnifiedLog.read: at most max bytes a piece"),
     ),
     *_closed(
@@ -69,13 +75,22 @@ _ALL = [
          "TransactionStateManager.getAndMaybeAddTransactionState: a cache read, without a look at leadership"),
         ("uncovered-log", "What was written to the log is acted on before it is replicated, and may be lost.",
          "TransactionStateManager.loadTransactionMetadata reads past the high watermark"),
+        ("memory-without-log", "No append fails, and a node's memory leaves its log: it goes back behind what is written, or has what is not.",
+         "CoordinatorRuntime: flushing an empty batch reverted the state, and what was appended stayed (KAFKA-20845)"),
         ("failed-append", "An append to the coordinator's log fails or times out, and may be there all the same.",
          "TransactionStateManager.appendTransactionToLog"),
         ("id-expiry", "A transactional id that is idle is forgotten.", "transactional.id.expiration.ms: 7 days"),
         ("time-out", "A transaction, session or request runs out of time while its owner is alive.", "transaction.timeout.ms"),
+        ("no-time-out", "A transaction stays open, however long: no clock ends it.",
+         "KIP-939, transaction.two.phase.commit.enable: TransactionStateManager.timedOutTransactions skips it"),
         ("end-of-epochs", "The epochs of a producer id run out, and it is rotated.", "TransactionMetadata: epoch 32766; KAFKA-19367, KAFKA-20090"),
         ("transaction-version", "transaction.version is changed while transactions are open.", "TransactionVersion feature, KIP-890"),
         ("clock-step", "A clock jumps, forwards or back.", "wall clocks in expiry and time-outs: Time.milliseconds"),
+    ),
+    *_closed(
+        "processes",
+        ("two-threads", "Two threads of one process take their steps in between one another's.",
+         "DistributedHerder.activeZombieFencings: the tick thread and the admin client's; WorkerSourceTask: the committer and the task"),
     ),
     *_closed(
         "partitions and logs",

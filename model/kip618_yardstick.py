@@ -96,6 +96,9 @@ class Kip618Yardstick(Protocol):
         ),
         *open_hole("one connector, which is never deleted: the parts of task counts have more",
                    "several-connectors", "deletion", "re-creation", "id-collision"),
+        *open_hole("a step is one of a whole worker, which knows what it has read of the topic as it is committed; and "
+                   "every transaction has a time-out",
+                   "two-threads", "memory-without-log", "isolation-level", "no-time-out"),
         *open_hole("a committed set has a task at least: the cores of task counts have empty ones", "empty-set"),
         *open_hole("every worker has the feature on: the part exactly-once-upgrade has workers that do not",
                    "worker-without-support", "mixed-clients"),

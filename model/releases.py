@@ -79,6 +79,11 @@ _ALL = (
         {"false": EVER, "true": ("4.1", "trunk")},
     ),
     Setting(
+        "transaction log", "which release has written what a coordinator loads",
+        "TransactionLogValue.json: NextProducerId is written since 4.3 (KAFKA-20310)", "of this release",
+        {"of this release": EVER, "of 4.2 or before": ("4.3", "trunk")},
+    ),
+    Setting(
         "network", "`prompt`: nothing arrives when what it belongs to is over; deposed coordinators may still answer",
         "NetworkClient.java: what was sent on a connection that died may arrive yet", "any",
         {"any": EVER, "prompt": EVER},
@@ -120,10 +125,22 @@ _ALL = (
         {"disabled": EVER, "enabled": EVER, "mixed": EVER, "upgrading": EVER}, switched_on={"618": "enabled"},
     ),
     Setting(
-        "offsets.storage.topic of the connector", "`its own`: a source connector has an offsets topic of its own, "
-        "beside the worker's",
+        "workers were upgraded", "how the feature came to be on at every worker: all were stopped, or two rolling "
+        "upgrades, and what came after the last restart",
+        "KIP-618, upgrades; KafkaConfigBackingStore.java: workers that are preparing read what is not committed",
+        "all at once",
+        {
+            "all at once": EVER, "two rolling upgrades": EVER,
+            "two rolling upgrades, then a new set": EVER,
+            "two rolling upgrades, then a restart of each worker": EVER,
+            "two rolling upgrades, then a new set, then a restart of each worker": EVER,
+        },
+    ),
+    Setting(
+        "offsets.storage.topic of the connector", "whether a source connector has an offsets topic of its own, beside "
+        "the worker's: never, since it was created, later, or for a while",
         "SourceConnectorConfig.java: OFFSETS_TOPIC_CONFIG, empty: the worker's is used", "none",
-        {"none": EVER, "its own": EVER},
+        {"none": EVER, "from the start": EVER, "later": EVER, "for a while": EVER},
     ),
     Setting(
         "errors.tolerance", "whether a source task goes on when a record fails", "ConnectorConfig.java: none", "none",
@@ -136,7 +153,7 @@ _ALL = (
     Setting(
         "connect.protocol", "how workers rebalance: `eager`, or incrementally, with signed requests",
         "DistributedConfig.java: CONNECT_PROTOCOL_DEFAULT = sessioned (KIP-415, KIP-507)", "sessioned",
-        {"sessioned": EVER, "eager": EVER},
+        {"sessioned": EVER, "compatible": EVER, "eager": EVER},
     ),
     Setting(
         "config topic", "who can write to it",
@@ -254,5 +271,4 @@ LISTENING = CONSUMER | {"groupMetadata()": "at the send, with a listener"}
 AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
 DISABLED = {"exactly.once.source.support": "disabled"}
 ENABLED = {"exactly.once.source.support": "enabled"}
-OWN_TOPIC = ENABLED | {"offsets.storage.topic of the connector": "its own"}
 """Settings that several variants need."""

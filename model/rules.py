@@ -119,10 +119,11 @@ txn.19 mechanism  A coordinator that takes over rebuilds from the log and sends 
 txn.20 mechanism  Only idle transactional ids expire.
 txn.21 mechanism  Offsets committed in a transaction stay pending until the marker reaches the group's partition.
 txn.22 mechanism  Admin.fenceProducers makes an unknown id known, and leaves it idle under a raised epoch.
-txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the partition's, or the same with nothing open; before, it only had to be not older.
+txn.23 mechanism  In v2 since KIP-1228 a marker's epoch must be newer than the partition's, or the same with nothing open, or (KAFKA-20090) the same at 32767; before, it only had to be not older.
 txn.24 mechanism  A marker carries the transaction version that it belongs to, and the partition checks its epoch by that version (KAFKA-19446).
 txn.25 mechanism  What a coordinator must know after a fail-over (previous id and epoch, a fence that failed, partitions, time-out) is in its log.
 txn.26 boundary   A partition that can't take its marker, or whose producer state expired, was snapshotted away or cleaned, ends some of the promises.
+txn.27 mechanism  What a group's coordinator has in memory is what its log and its open batch say: a batch that can't be written takes back what it did, and nothing else (KAFKA-20845).
 618.P1 promise    Once a task of one generation polls, no producer of an earlier generation can commit.
 618.P2 promise    Each source offset appears exactly once in what read_committed readers get, in step with the offsets a restart would resume from.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.
@@ -143,7 +144,7 @@ txn.26 boundary   A partition that can't take its marker, or whose producer stat
 618.14 mechanism  A task start is refused, until the next rebalance, if the worker's view at the assignment's offset has no count after the latest set (A).
 618.15 mechanism  A task that starts asks the leader for a round, and any failure of it ends the start (B).
 618.16 mechanism  A task start is abandoned unless the latest count record stands after its set of configurations.
-618.17 interface  A separate offsets topic is created before the producer is opened; what is tolerated for the worker's own topics is ignored, the rest fails the task (B).
+618.17 interface  A separate offsets topic is created before the producer is opened; what is tolerated for the worker's own topics is ignored, the rest fails the task (B; from 4.4.0 unless 618.54).
 618.18 mechanism  A task's transactional producer is opened, which fences the previous holder of the id.
 618.19 mechanism  After that the task reads to the end again and gives up if there is a newer set than its own.
 618.20 interface  Only then does it poll; an abandoned start is no failure (M, B), or fails the task (shipped).
@@ -174,8 +175,13 @@ txn.26 boundary   A partition that can't take its marker, or whose producer stat
 618.45 mechanism  Only the Connector's owner creates and fills the separate offsets topic; tasks wait for offsets or the sentinel (M).
 618.46 interface  The feature is off by default, and must be on at every worker; shipped, it is disabled, preparing or enabled.
 618.47 interface  Fencing acts as the connector's admin principal, writes to the config topic as the worker's producer principal.
-618.48 interface  Of a separate offsets topic only the name is configured; partitions and replication factor are the worker's.
+618.48 interface  Of a separate offsets topic only the name is configured; partitions and replication factor are the worker's, where a task creates it (from 4.4.0 unless 618.54).
 618.49 boundary   Ids of the form group-connector-number are not injective: connectors whose ids collide fence one another.
+618.50 mechanism  Every worker reads the config topic in read_committed, whether or not the feature is on (shipped: only where it is on).
+618.51 mechanism  An answer of a fencing round that is over counts only for the set that the round was for (shipped: for whatever set).
+618.52 mechanism  A task whose number is not below the task count of the newest set is not started (shipped: not compared).
+618.53 mechanism  A task that the newest set does not have is taken from whoever claims it, before it is started again (shipped: in eager rebalances).
+618.54 interface  With internal.topics.automatic.creation.enable=false (KIP-1209, 4.4.0) no internal or separate offsets topic is created, and one that is missing fails the start.
 447.P1 promise    No input is processed twice, or lost, in committed output, while clients are upgraded too.
 447.P2 promise    At any time one producer at most makes progress for an input partition.
 447.P3 promise    Once faults stop, InitProducerId and OffsetFetch are answered in bounded time.
@@ -214,4 +220,5 @@ src.9  interface  It speaks of this task's own offsets only.
 src.10 mechanism  A flush that failed merges its offsets back, and newer ones win.
 src.11 mechanism  A failure that is tolerated acknowledges; a record that is dropped for a retry does not.
 src.12 mechanism  The last commit waits for records in flight until a time-out, which is no success.
+src.13 mechanism  What is taken of the queues goes to the writer before anything newer is taken (as Kafka does not see to).
 """)

@@ -58,7 +58,8 @@ def histories(entry: ProtocolEntry, profile: Profile, seed: int) -> Found:
         what = f"recording {place.name} of Apache Kafka"
         variant = entry.variant(manifest.variant)
         least, pinned = entry.followed.get(variant.name, FOLLOWED), entry.undecided.get(place.name, ())
-        yield from _replayed(entry, variant, variant.name, what, report, "recordings", pinned, least)
+        violated = entry.violated.get(place.name, ())
+        yield from _replayed(entry, variant, variant.name, what, report, "recordings", pinned, least, violated)
 
 
 def _of_one(entry: ProtocolEntry, variant: Variant, simulator: str, place: Path, asked: dict[str, Any]) -> Found:
@@ -99,10 +100,12 @@ def _less(report: ReplayReport, manifest: Manifest) -> ReplayReport:
 def _replayed(
     entry: ProtocolEntry, variant: Variant | None, variant_name: str, what: str, report: ReplayReport,
     engine: Literal["histories", "recordings"], pinned: Collection[str], least: float,
+    broken_there: Collection[str] = (),
 ) -> Found:  # fmt: skip
     """The verdict on each history property; there is no variant where there is no model.  Which cannot be decided is
     ``pinned`` in the catalogue: a recorder that loses a kind of event, or histories in which nothing happens, are no
-    success.  ``least``: the share that the model must follow."""
+    success.  ``broken_there``: what the catalogue says that a recorded system broke.  ``least``: the share that the
+    model must follow."""
     heading = f"{entry.name}/{variant_name}: {what}, {report.events:,} events"
     if left := max((sum(reasons.values()) for reasons in report.undecided.values()), default=0):
         heading += f", {left:,} histories not followed to their end"
@@ -130,6 +133,8 @@ def _replayed(
             else:
                 verdict, evidence["reason"] = "vacuous", "no planted violation is known that it finds"
         found = replace(_result(entry, variant, variant_name, name, verdict, spent, evidence), **met)
+        if name in broken_there:
+            found = replace(found, expected="violated")
         yield heading, replace(found, expected="unknown") if name in pinned else found
     hidden = {name: reason for name, reason in report.unknown.items() if name not in report.judged}
     for name, reason in (*hidden.items(), *report.not_promised.items()):

@@ -53,9 +53,10 @@ class Trace:
 @dataclass(frozen=True)
 class Result:
     """One verdict of one engine.  ``bound`` is None where none was needed; ``evidence`` is engine-specific and goes to
-    reports.  ``scope``: the dangers that the engine met, ``out``: those that it did not, ``excused``: those that it met
-    only under a condition, with that; ``within``: the same with counts and reasons, which is not written into reports
-    (see `fencepost.proofs.scope.scopes`).  ``cached``: when it was computed, of a verdict that an earlier run kept."""
+    reports.  ``scope``: the dangers that the engine met, where it searches states within bounds in which the property
+    can be broken, ``out``: all others, ``excused``: those that it met only under a condition, with that; ``within``:
+    the same with counts and reasons, which is not written into reports (see `fencepost.proofs.scope.scopes`).
+    ``cached``: when it was computed, of a verdict that an earlier run kept."""
 
     protocol: str
     variant: str

@@ -47,8 +47,11 @@ class VerdictRow(TypedDict):
     bound: Annotated[dict[str, int] | None, Meta(description="The bounds, and depth; null where there are none.")]
     seconds: Seconds
     evidence: Annotated[dict[str, Any], Meta(description="What the engine has to show: steps, words …")]
-    scope: Annotated[list[str], Meta(description="The dangers that the engine met.")]
-    out: Annotated[list[str], Meta(description="The dangers that it did not meet.")]
+    scope: Annotated[
+        list[str],
+        Meta(description="Dangers that the engine met; of a search, where it can be broken."),
+    ]
+    out: Annotated[list[str], Meta(description="All other dangers.")]
     excused: Excused
     cached: Annotated[
         str | None, Meta(description="When it was computed, of a verdict that an earlier run kept; else null.")
@@ -183,6 +186,9 @@ class Kept(TypedDict):
     variant: Variant
     runs: list[KeptRow]
     without: Annotated[list[str], Meta(description="Promises that nothing breaks.")]
+    unbroken: Annotated[
+        dict[str, list[str]], Meta(description="By promise, the features in whose bounds nothing is known to break it.")
+    ]
 
 
 class Simulated(TypedDict):

@@ -19,6 +19,7 @@ from fencepost.properties.entries import (
     bounds_of,
     changed,
     features_of,
+    progress_of,
     wider_of,
 )
 from fencepost.properties.nearest import instead
@@ -37,6 +38,7 @@ __all__ = [
     "changed",
     "features_of",
     "find",
+    "progress_of",
     "protocols",
     "whole_of",
     "wider_of",

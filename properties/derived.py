@@ -84,13 +84,14 @@ class AtRest(Beside):
         return made.call.name in self.calls
 
 
-def sizes_of(protocol: str) -> dict[str, Between | OneOf]:
-    """What the config of a system says: what the interface declares, and each number that its annotations name."""
+def sizes_of(protocol: str, variant: str = "") -> dict[str, Between | OneOf]:
+    """What the config of a system of a variant says: what the interface declares, and each number that its annotations
+    name."""
     interface, call_type = imported(f"{PROTOCOLS[protocol]}.interface"), call_type_of(protocol)
     methods = [call_type.method(name) for name in vars(interface.System) if not name.startswith("_")]
     indices = [role for method in methods for role in method.roles.values() if isinstance(role, Index)]
     named = {size: Between(1, role.among) for role in indices for size in (role.size, *role.beside)}
-    return {**named, **getattr(interface, "SIZES", {})}
+    return {**named, **getattr(interface, "SIZES", {}), **getattr(interface, "SIZES_OF", {}).get(variant, {})}
 
 
 def small(protocol: str) -> dict[str, Any]:
@@ -105,7 +106,9 @@ def agreeing(protocol: str) -> Agreeing:
     has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
-    keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in sizes.items()}
+    of_each = [sizes_of(protocol, name) for name in entry.simulated]
+    of_all = {**sizes, **{n: role for each in of_each for n, role in each.items() if role != sizes[n]}}
+    keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in of_all.items()}
     call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
     shown = shown_of(protocol)
     if protocol not in HISTORIES:
@@ -113,14 +116,17 @@ def agreeing(protocol: str) -> Agreeing:
     main = [v.name for v in entry.variants if v.main]
     of_these = dict.fromkeys(variant for _, variant in entry.implementations) or main
     names = list(of_these)
-    drawn = st.fixed_dictionaries(
-        {"seed": st.just(0), **{name: strategy(Annotated[int, role], name) for name, role in sizes.items()}}
-    )
+    drawn = {
+        name: st.fixed_dictionaries(
+            {"seed": st.just(0), **{n: strategy(Annotated[int, r], n) for n, r in sizes_of(protocol, name).items()}}
+        )
+        for name in names
+    }
     played: type[Machine] = scenarios_of(protocol, "Scenarios", Machine)
     steps: Mapping[str, str] | None = scenarios_of(protocol, "STEPS", None)
     at_rest = {"calls": scenarios_of(protocol, "AT_REST", frozenset())}
     try:
-        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn}, steps=steps)
+        machine = type("Driven", (played,), {"call_type": call_type, "sizes": drawn[names[0]]}, steps=steps)
     except TypeError as error:  # an annotation of which no value can be drawn
         raise refused(f"{package}.interface: {error}") from error
     black_box = VOCABULARIES[protocol].black_box
@@ -139,7 +145,7 @@ def agreeing(protocol: str) -> Agreeing:
     return Agreeing(
         protocol=protocol,
         says=entry.says,
-        machines=variants(machine, dict.fromkeys(names, drawn)),
+        machines=variants(machine, drawn),
         missing=missing,
         black_box=black_box,
         small=small(protocol),

@@ -155,9 +155,9 @@ class ProtocolEntry:
     ``histories`` that are simulated, where the usual number takes too long.
 
     ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
-    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``followed``: by
-    variant, the least share of simulated histories that the model must follow to their end, where it is not
-    `FOLLOWED`."""
+    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``violated``: by
+    recording, the history properties that the running system broke, in the same way.  ``followed``: by variant, the
+    least share of simulated histories that the model must follow to their end, where it is not `FOLLOWED`."""
 
     name: str
     says: str
@@ -174,6 +174,7 @@ class ProtocolEntry:
     examples: Mapping[Profile, int] = field(default_factory=dict)
     histories: Mapping[Profile, int] = field(default_factory=dict)
     undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    violated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     followed: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -219,6 +220,11 @@ def wider_of(variant: Variant, profile: Profile) -> dict[str, dict[str, int]]:
     """By name, the bounds that are explored in a profile up to the names of elements."""
     own = bounds_of(variant, profile)
     return {name: changed(variant, own, changes) for name, changes in variant.wider.get(profile, {}).items()}
+
+
+def progress_of(variant: Variant) -> dict[str, Mapping[str, int]]:
+    """The bounds in which progress is asked for, as ``progress 1`` and so on."""
+    return {f"progress {n}": bound for n, bound in enumerate(variant.progress_bounds, 1)}
 
 
 def changed(variant: Variant, bounds: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, int]:

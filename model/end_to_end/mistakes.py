@@ -3,7 +3,7 @@
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.tasks import Tasks
 from fencepost.model.group_fencing.core import Offset, Partition
-from fencepost.model.language import Map, action, each, require, when
+from fencepost.model.language import Map, action, danger, each, exists, require, when
 from fencepost.model.task_counts.abstract.core import Instance
 
 
@@ -23,6 +23,11 @@ class ReadsUncommitted(EndToEnd):
 
     def given(s, p):
         return s.written[p]
+
+    @danger("isolation-level")
+    def given_early(s):
+        """A record is there to be read, and its transaction is not committed."""
+        return exists(Partition, lambda p: EndToEnd.given(s, p) < s.given(p))
 
     def record_at(s, p, i):
         return s.content[p, i]

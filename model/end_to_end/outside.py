@@ -22,6 +22,9 @@ TRANSACTIONS = (
     *excused("what a log has acknowledged stays there (acks=all, no unclean election)",
         "unreplicated-tail", "truncation",),
     *not_of_this("readers are given records and offsets by number, and compaction keeps the last offset", "cleaning"),
+    *open_hole("what a coordinator knows is what its log says", "memory-without-log"),
+    *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none", "no-time-out"),
+    *open_hole("a step is one of a whole process", "two-threads"),
 )  # fmt: skip
 READERS = (
     *not_of_this("a reader of a log is given what counts, in order: when, and in which pieces, changes none",
@@ -29,6 +32,8 @@ READERS = (
     *not_of_this("another group has its own offsets, and its own sink", "several-groups"),
     *not_of_this("no step looks at a clock: time-outs may come at any time", "clock-step"),
     *open_hole("clients are of one kind: the variants of group-fencing/upgrade have two", "mixed-clients"),
+    *open_hole("every reader asks for read_committed: end-to-end/read-uncommitted has one that does not",
+               "isolation-level"),
 )  # fmt: skip
 CONNECT = (
     *excused(
@@ -51,7 +56,7 @@ OF_PRODUCERS = (
     *not_of_this("a client that is gone takes no step", "client-crash", "zombie"),
     *not_of_this("what is in a transaction is in a log, or it is not: how many records does not matter",
                  "several-records", "several-partitions"),
-    *not_of_this("readers are no part of it", "slow-reader", "several-groups", "clock-step"),
+    *not_of_this("readers are no part of it", "slow-reader", "several-groups", "clock-step", "isolation-level"),
     *open_hole("clients are of one kind", "mixed-clients"),
     *not_of_this("Connect takes no part", "rebalance", "leader-in-a-call", "worker-without-support", "empty-set",
                  "one-task", "several-tasks", "several-connectors", "deletion", "re-creation", "id-collision"),

@@ -16,6 +16,7 @@ from fencepost.model.language import (
     Map,
     Set,
     action,
+    danger,
     each,
     either,
     exists,
@@ -39,6 +40,15 @@ class Modern(Group):
         "take part in poll() alone, and their commits are judged alike: ConsumerGroup.validateOffsetCommit)",
         "mixed-clients",
     )
+
+    @danger("two-threads")
+    def learned_behind_it(s):
+        """The background thread has another epoch than the one with which the application has polled what it still
+        processes."""
+        return exists(
+            Member,
+            lambda m: (s.stage[m] == Stage.PROCESSING) & (0 < s.stamp[m]) & (s.stamp[m] != s.knows[m]),
+        )  # fmt: skip
 
     # The group's coordinator
 
@@ -116,7 +126,8 @@ class Modern(Group):
         require((s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p])
         s.assigned[m, p] = True
 
-    # Static members
+    # Static members.  A member id has one instance id, as in Kafka's consumer: where another client changes it, a
+    # coordinator before 4.4.0 goes on to find the member under the former one (KAFKA-20747), keeps that from others.
 
     @fault(budget="restarts")
     def leave(s, m: Member):
@@ -130,6 +141,13 @@ class Modern(Group):
     def leaves(s, m):
         """What the member does then: it drops its partitions in the background."""
         s.drop(m)
+
+    @action
+    def let_go(s, m: Member, p: Partition):
+        """What it was to give up when it left is free at once (GroupMetadataManager.consumerGroupStaticMemberGroupLeave
+        leaves no partition pending revocation)."""
+        require(s.left[m] & (s.owner[p] == m))
+        s.owner[p] = None
 
     @action
     def come_back(s, m: Member):

@@ -49,5 +49,15 @@ NOT_CONNECT = not_of_this(
     "brokers know of no workers, connectors or tasks", "leader-in-a-call", "worker-without-support", "empty-set",
     "one-task", "several-tasks", "several-connectors", "deletion", "re-creation", "id-collision",
 )  # fmt: skip
+STEPS = (
+    *open_hole("what the group's coordinator knows is what its log says: KAFKA-20845 had it go back behind that",
+               "memory-without-log"),
+    *open_hole("every transaction has a time-out (447.10): one that takes part in a two-phase commit has none",
+               "no-time-out"),
+    *open_hole("inputs are there, or are not: end-to-end has readers that are given what is not committed",
+               "isolation-level"),
+    *open_hole("a member takes one step at a time: those of the new protocol have a thread in the background",
+               "two-threads"),
+)  # fmt: skip
 ALIKE = open_hole("members are of one kind: the variants of upgrade have two", "mixed-clients")
-OF_THE_CORES = (*TRANSACTIONS, *COORDINATORS, *INPUTS, *NOT_CONNECT, *ALIKE)
+OF_THE_CORES = (*TRANSACTIONS, *COORDINATORS, *INPUTS, *NOT_CONNECT, *ALIKE, *STEPS)

@@ -3,7 +3,7 @@ it."""
 
 from fencepost.model.id_blocks.brokers import Broker, Id, IdBlocks, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
-from fencepost.model.language import Map, Option, Set, Sort, action, each, fault, forall, require, when
+from fencepost.model.language import Map, Option, Set, Sort, action, danger, each, exists, fault, forall, require, when
 
 
 class Idempotent(Kraft):
@@ -106,6 +106,14 @@ class Threads(Kraft):
         s.ready_first[b] = 0
         s.in_flight[b] = False
         s.saw[b, t] = None
+
+    @danger("two-threads")
+    def two_look(s):
+        """Two threads of a broker are after the same block."""
+        return exists(
+            Broker, Thread, Thread,
+            lambda b, t, u: (t != u) & (s.saw[b, t] != None) & (s.saw[b, t] == s.saw[b, u]),  # noqa: E711
+        )  # fmt: skip
 
     @action(fair="weak")
     def come_late(s, b: Broker, t: Thread, first: Id):

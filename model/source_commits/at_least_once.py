@@ -412,7 +412,7 @@ class AtLeastOnce(Protocol):
 
     # What is in the way
 
-    @danger("late-copy")
+    @danger("lost-answer")
     def outlives_its_flush(s):
         """A write is on its way whose flush was given up, or whose instance has crashed."""
         return exists(Partition, Offset, lambda p, v: s.sent[p, v] & (s.flushing[p] != v))
@@ -423,6 +423,13 @@ class AtLeastOnce(Protocol):
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED),
+        )  # fmt: skip
+
+    @danger("two-threads")
+    def both_commit(s):
+        """Both threads are at a commit."""
+        return exists(
+            Thread, Thread, lambda t, u: (t != u) & (s.stage[t] != Stage.IDLE) & (s.stage[u] != Stage.IDLE)
         )  # fmt: skip
 
     @danger("several-partitions")

@@ -4,17 +4,26 @@
 else it may take for committed is in the history of connectors.
 """
 
-from fencepost.model.language import Map, action, each, require, when
+from fencepost.model.language import Map, action, each, forall, require, when
 from fencepost.model.source_commits.at_least_once import AtLeastOnce, Offset, Partition, Thread
-from fencepost.model.source_commits.two_threads import PermitGivenBack
+from fencepost.model.source_commits.two_threads import PermitGivenBack, TakenAndPutApart
 
 
-class Shipped(PermitGivenBack):
-    """Each call of commit() has the task read the stored offsets, as Debezium's connector for PostgreSQL does."""
+class Shipped(TakenAndPutApart, PermitGivenBack):
+    """Each call of commit() has the task read the stored offsets, as Debezium's connector for PostgreSQL does; and the
+    runtime is that of Kafka (`WorkerSourceTask.commitOffsets`)."""
 
     def told_of(s, t, p):
         """What the topic has now."""
         return s.stored[p]
+
+
+class Mended(Shipped):
+    """And what one thread takes goes to the writer before another one takes more: it is enough that the lock under
+    which it takes is held until the writer has it."""
+
+    def has_its_turn(s):
+        require(forall(Thread, lambda u: ~s.taken[u]), rule="src.13")
 
 
 class LastPolled(AtLeastOnce):

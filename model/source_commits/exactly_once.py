@@ -196,7 +196,7 @@ class ExactlyOnce(Protocol):
         """A transaction is to be committed whose task has failed, or is gone."""
         return s.over & (s.moment == Moment.ASKED)
 
-    @danger("late-copy")
+    @danger("zombie")
     def hears_late(s):
         """An instance that has been fenced is to be told of less than the one after it was."""
         return exists(Partition, lambda p: (0 < s.late[p]) & (s.late[p] < s.told[p]))

@@ -49,13 +49,15 @@ class LateCopy(AtLeastOnce):
 
     copy: Map[Partition, Offset]
 
+    outside = ()
+
     @fault(budget="copies", danger="duplicate")
     def leave_a_copy(s, p: Partition, v: Offset):
         """The connection fails, the write is sent again, and the first copy is on its way too."""
         require(s.sent[p, v])
         s.copy[p] = v
 
-    @action
+    @action(danger="late-copy")
     def copy_arrives(s, p: Partition):
         require(0 < s.copy[p])
         s.stored[p] = s.copy[p]

@@ -2,7 +2,7 @@
 
 from fencepost.model.language import action, require
 from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Stage, Thread
-from fencepost.model.source_commits.connectors import Shipped
+from fencepost.model.source_commits.connectors import Mended
 
 
 class SeenProposed(AtLeastOnce):
@@ -15,11 +15,11 @@ class SeenProposed(AtLeastOnce):
         s.stage[t] = Stage.READY
 
 
-class SeenShipped(Shipped):
-    """Today's runtime, with the same."""
+class SeenMended(Mended):
+    """Today's runtime with its mend, and the same."""
 
     @action
     def take_nothing(s, t: Thread):
         """The thread has looked before what there is was collected; what the writer has it flushes."""
-        require((s.stage[t] == Stage.IDLE) & (s.ends != t) & (s.life != Life.GONE))
+        require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.ends != t) & (s.life != Life.GONE))
         s.stage[t] = Stage.READY

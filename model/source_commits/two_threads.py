@@ -4,7 +4,7 @@ As WorkerSourceTask is today, the permit of the writer is free again as soon as 
 is told; and what a thread took goes to the writer in a step of its own, unordered with that of another thread.
 """
 
-from fencepost.model.language import Map, Set, action, each, forall, implies, require, when
+from fencepost.model.language import Map, Set, action, danger, each, exists, forall, implies, open_hole, require, when
 from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offset, Partition, Place, Stage, Thread
 
 
@@ -49,15 +49,24 @@ class ToldByTwoThreads(PermitGivenBack):
 
 class TakenAndPutApart(AtLeastOnce):
     """A thread takes what was collected, and another one may take and write something newer before it has handed that
-    to the writer, which has the older offset then."""
+    to the writer, which has the older offset then.  One thread is the committer, and the task's own commits once, at
+    its end."""
 
     taken: Set[Thread]
     holds: Map[Thread, Partition, Offset]
 
+    outside = open_hole("two threads take and hand over as they like, which needs no excuse", "two-threads")
+
+    @danger("two-threads")
+    def both_have_taken(s):
+        """Two threads have taken offsets, and have not handed them to the writer."""
+        return exists(Thread, Thread, lambda t, u: (t != u) & s.taken[t] & s.taken[u])
+
     @action(fair="weak")
     def take(s, t: Thread):
-        """What was collected is the thread's."""
+        """What was collected is the committer's."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.ends != t) & (s.life != Life.GONE))
+        require(forall(Thread, lambda u: (u == t) | (s.ends == u) | ((s.stage[u] == Stage.IDLE) & ~s.taken[u])))
         s.grab(t)
 
     @action(fair="strong")
@@ -65,13 +74,17 @@ class TakenAndPutApart(AtLeastOnce):
         """The task's thread does that for the last time, having collected all there is after its wait."""
         require((s.stage[t] == Stage.IDLE) & ~s.taken[t] & (s.life == Life.LAST) & (s.ends == None))  # noqa: E711
         require(forall(Partition, Offset, lambda p, i: implies(s.drained, s.place[p, i] != Place.ACKED)))
-        s.ends = t
         s.grab(t)
+        s.ends = t
 
     def grab(s, t):
+        s.has_its_turn()
         s.holds = each(lambda u, p: when(u == t, s.merged[p], s.holds[u, p]))
         s.merged = each(lambda p: 0)
         s.taken[t] = True
+
+    def has_its_turn(s):
+        """Nothing is waited for."""
 
     @action(fair="weak")
     def put(s, t: Thread):

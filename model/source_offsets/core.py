@@ -71,7 +71,8 @@ class Stage(Enumeration):
 
 
 class MergedView(Protocol):
-    """A connector, its source, and its offsets topics."""
+    """A connector, its source, and its offsets topics, as KIP-618 has them.  No release reads both topics so: `shipped`
+    has what they do."""
 
     separate: Bool  # sets of tasks that come now have the connector's own offsets topic
     newest: Map[Partition, Option[Instance]]  # which is given the source partition in the newest set
@@ -175,17 +176,26 @@ class MergedView(Protocol):
     def resume(s, n: Instance):
         """The offsets are read to the end, and the task begins behind them, or behind what the system upstream has."""
         require((s.stage[n] == Stage.CHECKED) & ~s.over[n])
-        s.polled = each(lambda m, p: when((m == n) & s.reads[n, p], s.goes_on(p), s.polled[m, p]))
+        s.polled = each(lambda m, p: when((m == n) & s.reads[n, p], s.goes_on(n, p), s.polled[m, p]))
         s.stage[n] = Stage.WORKING
 
-    def goes_on(s, p):
+    def goes_on(s, n, p):
         found = either(
             "618.31",
-            s.found(p),
-            nulls_override=when(0 < s.own[p], s.own[p], s.begins[p]),
+            s.finds(n, p),
+            nulls_override=s.in_its_topic(p, s.apart[n]),
             worker_wins=when(0 < s.worker[p], s.worker[p], when(0 < s.own[p], s.own[p], s.begins[p])),
         )
         return when(found < s.released[p], s.released[p], found)
+
+    def finds(s, n, p):
+        """What this instance finds."""
+        return s.found(p)
+
+    def in_its_topic(s, p, apart):
+        """What the connector's own topic has, if its offsets are there, and otherwise the worker's alone."""
+        stored = when(apart, s.own[p], s.worker[p])
+        return when(0 < stored, stored, s.begins[p])
 
     def found(s, p):
         """The two topics as one: the connector's own wins, for each source partition."""
@@ -252,12 +262,18 @@ class MergedView(Protocol):
         require(~s.over[n] & (s.stage[n] == Stage.WORKING) & exists(Partition, lambda p: 0 < s.data[n, p]))
         s.stage[n] = Stage.ASKED
         s.worker = each(
-            lambda p: either("618.31", when(s.erases_beside(n, p), 0, s.worker[p]), primary_first=s.worker[p])
+            lambda p: either(
+                "618.27",
+                either("618.31", when(s.erases_beside(n, p), 0, s.worker[p]), primary_first=s.worker[p]),
+                beside_the_transaction=when(s.apart[n], s.worker[p], s.stores(n, p, s.worker[p])),
+            )
         )  # fmt: skip
         s.copying = each(
             lambda m, p: when(
                 m == n,
-                when(s.erases_beside(n, p), 0, either("618.31", s.copying[n, p], before_commit=s.to_copy(n, p))),
+                when(
+                    s.erases_beside(n, p), 0, either("618.31", s.copied_when_sent(n, p), before_commit=s.to_copy(n, p))
+                ),
                 s.copying[m, p],
             )
         )  # fmt: skip
@@ -266,6 +282,13 @@ class MergedView(Protocol):
                 "618.27", s.own[p], beside_the_transaction=when(s.apart[n], s.stores(n, p, s.own[p]), s.own[p])
             )
         )  # fmt: skip
+
+    def copied_when_sent(s, n, p):
+        """Nothing more: a copy is for when the transaction is committed."""
+        return s.copying[n, p]
+
+    def copied_when_committed(s, n, p):
+        return s.to_copy(n, p)
 
     def erases_beside(s, n, p):
         return s.apart[n] & s.reads[n, p] & (0 < s.data[n, p]) & s.erases[n, p]
@@ -304,7 +327,7 @@ class MergedView(Protocol):
         s.copying = each(
             lambda m, p: when(
                 (m == n) & asked & ~s.over[n],
-                either("618.31", s.to_copy(m, p), never_copied=s.copying[m, p]),
+                either("618.31", s.copied_when_committed(m, p), never_copied=s.copying[m, p]),
                 s.copying[m, p],
             )
         )  # fmt: skip

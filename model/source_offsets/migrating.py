@@ -40,7 +40,7 @@ from fencepost.model.language import (
 )
 from fencepost.model.source_offsets.core import Partition
 from fencepost.model.source_offsets.delivered import Offset
-from fencepost.model.source_offsets.outside import CONNECT, TOPICS, TRANSACTIONS
+from fencepost.model.source_offsets.outside import CONNECT, STEPS, TOPICS, TRANSACTIONS
 
 
 class Worker(Sort, bound="workers"):
@@ -55,6 +55,7 @@ class Stage(Enumeration):
 
 
 OUTSIDE = (
+    *STEPS,
     *TOPICS,
     *TRANSACTIONS,
     *CONNECT,

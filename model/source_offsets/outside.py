@@ -27,10 +27,19 @@ CONNECT = (
     *open_hole("two tasks of one transactional id fence one another: task-counts/ids has them", "id-collision"),
     *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
 )  # fmt: skip
+STEPS = (
+    *open_hole("what a worker knows of a topic is what it has read there", "memory-without-log"),
+    *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none", "no-time-out"),
+    *open_hole("topics are read as they are committed (618.32)", "isolation-level"),
+    *open_hole("a step is one of a whole process", "two-threads"),
+)  # fmt: skip
+OF_THE_MENDED = (*STEPS, *TOPICS, *TRANSACTIONS, *CONNECT)
+OF_ONE_TOPIC = (
+    *OF_THE_MENDED,
+    *not_of_this("one topic is read, and what comes to another one late is not looked at", "late-copy"),
+)  # fmt: skip
 OF_THE_CORE = (
-    *TOPICS,
-    *TRANSACTIONS,
-    *CONNECT,
+    *OF_THE_MENDED,
     *excused("a copy to the worker's topic arrives before the next instance begins, or never: late-copies has others",
              "late-copy"),
 )  # fmt: skip

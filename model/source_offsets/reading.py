@@ -35,6 +35,7 @@ from fencepost.model.language import (
     require,
     when,
 )
+from fencepost.model.source_offsets.outside import STEPS
 
 
 class Position(Nat, upto="log"):
@@ -138,6 +139,7 @@ class Reading(Protocol):
     then: Ghost[Set[Position]]  # all that was committed when the end was asked, whoever wrote it
 
     outside = (
+        *STEPS,
         *excused("what is acknowledged stays there, and is below the high watermark (acks=all, no unclean election)",
                  "unreplicated-tail", "uncovered-log"),
         *excused("a transaction is decided once, and a fenced producer adds nothing to it (txn.P1, txn.P2, proved of "

@@ -2,6 +2,7 @@
 
 from fencepost.model.language import action, each, exists, require, when
 from fencepost.model.source_offsets.core import Instance, MergedView, Place, Stage
+from fencepost.model.source_offsets.shipped import OwnTopicGiven
 
 
 class SeenMergedView(MergedView):
@@ -27,3 +28,7 @@ class SeenMergedView(MergedView):
         """It is fenced, by another one, which may be over by now."""
         other = exists(Instance, lambda m: (s.newest[p] == m) & (s.stage[m] != Stage.NEW))
         return s.fenced[n] & (other | (s.newest[p] == None))  # noqa: E711
+
+
+class SeenOwnTopic(OwnTopicGiven, SeenMergedView):
+    """What ships, with a topic of the connector's own, and the same."""

@@ -23,11 +23,18 @@ COMPACTION = open_hole("the topic is read whole; what compaction leaves of it is
 OTHERS = open_hole("one connector: several that share a leader are proved in connectors", "several-connectors")
 OWN_IDS = open_hole("ids do not collide: in names-may-collide they do", "id-collision")
 TO_STAY = open_hole("the connector is never deleted: that is proved in deletion", "deletion", "re-creation")
+STEPS = (
+    *open_hole("what a worker knows is what it has read of the config topic", "memory-without-log"),
+    *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none", "no-time-out"),
+    *open_hole("the config topic is read as it is committed: a worker without the feature on has the default level",
+               "isolation-level"),
+    *open_hole("a step is one of a whole worker, which has a thread of the herder and others", "two-threads"),
+)  # fmt: skip
 ENABLED = open_hole(
     "every worker has the feature on: the part exactly-once-upgrade has workers that do not",
     "worker-without-support", "mixed-clients",
 )  # fmt: skip
-OF_THE_CORES = (*BROKERS, *TOPIC, *NOT_OF_CONNECT, *COMPACTION, *OTHERS, *OWN_IDS, *TO_STAY, *ENABLED)
+OF_THE_CORES = (*BROKERS, *STEPS, *TOPIC, *NOT_OF_CONNECT, *COMPACTION, *OTHERS, *OWN_IDS, *TO_STAY, *ENABLED)
 
 NO_ROUNDS_BY_PARTS = open_hole(
     "a round that fences and writes its count is one step, as far as it may fail or meet anything: the cores have more",

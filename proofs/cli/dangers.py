@@ -31,13 +31,14 @@ from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
-    from fencepost.proofs.scope.matrix import Hole, Matrix
+    from fencepost.proofs.scope.matrix import Asked, Hole, Matrix
+    from fencepost.proofs.scope.scopes import Engine
 
 WIDTH = 11
 MOST_REASONS = 3
 LEGEND = (
-    "in: met, with how often where that is counted; exc.: met, and excused under a condition; "
-    "-: not of this protocol, or excluded by Kafka; blank: open"
+    "in: met, with how often where that is counted, and for how many of the promises that the engine judges if not for "
+    "all; exc.: met, and excused under a condition; -: not of this protocol, or excluded by Kafka; blank: open"
 )
 
 
@@ -48,15 +49,17 @@ LEGEND = (
 @SEED
 @JSON
 @click.option("--table", type=OutputFile(), metavar="FILE", help="Write what is open as Markdown.")
+@click.option("--verbose", is_flag=True, help="Name the bounds in which nothing is known that breaks a promise.")
 @click.option("--anew", is_flag=True, help="Run the engines, also where a run of the same sources is cached.")
 @MASTER
 def dangers(
     name: str | None, promise: str | None, profile: Profile, seed: int, json_file: Path | None, table: Path | None,
-    anew: bool, master: str | None,
+    verbose: bool, anew: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Tell against which dangers each engine judges each promise.
 
-    Computed from what the engines meet: all of them are run, or what the same sources gave before is read. Below the
+    Computed from what the engines meet: all of them are run, or what the same sources gave before is read. A search has
+    a danger in for a promise only where it met it within bounds in which some mutation breaks that promise. Below the
     matrix stands what is open: dangers that no engine met, and that nothing excludes. Example: fencepost dangers
     id-blocks/kraft --promise 730.P1
     """
@@ -75,7 +78,7 @@ def dangers(
         for found in _matrices(wanted, profile, seed, anew=anew, master=master):
             matrices.append(found)
     for matrix in matrices:
-        _print(matrix, promise)
+        _print(matrix, promise, verbose=verbose)
     _print_open(matrices, promise)
     if json_file is not None:
         rows = (json.dumps(line.as_dict()) for matrix in matrices for line in matrix.lines(promise))
@@ -196,7 +199,7 @@ def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry
     )
 
 
-def _print(matrix: "Matrix", promise: str | None) -> None:
+def _print(matrix: "Matrix", promise: str | None, *, verbose: bool) -> None:
     from fencepost.proofs.scope.scopes import ENGINES
 
     asked = [a for a in matrix.asked if promise is None or promise in (a.promise, a.property)]
@@ -221,17 +224,63 @@ def _print(matrix: "Matrix", promise: str | None) -> None:
         console.print(f"      {danger:<26}" + "".join(f"{cell:>{WIDTH}}" for cell in cells), markup=False)
     if nowhere:
         console.print(f"    not of this protocol, or excluded by Kafka: {', '.join(nowhere)}", markup=False)
+    for line in (*_under_conditions(matrix, asked), *_not_for_all(matrix, asked)):
+        console.print(f"    {line}", markup=False)
+    if verbose:
+        for line in _unbroken(asked):
+            console.print(f"    {line}", markup=False)
 
 
-def _cell(matrix: "Matrix", asked: "Sequence", engine: str, danger: str) -> str:  # type: ignore[type-arg]
-    """One for all promises: what the engine met where it judges any of them."""
-    cells = [matrix.cell(a, engine, danger) for a in asked]  # type: ignore[arg-type]
-    for cell in cells:
-        if cell.status == "in":
-            return "in" if cell.count is None else f"{cell.count:,}"
-    if any(cell.status == "excused" for cell in cells):
+def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: str) -> str:
+    """One for all promises that the engine judges: that it met the danger for all of them, or for how many."""
+    judged = [matrix.cell(a, engine, danger) for a in asked if engine in a.engines]
+    met = [cell for cell in judged if cell.status == "in"]
+    if met and len(met) < len(judged):
+        return f"{len(met)} of {len(judged)}"
+    if met:
+        counts = [cell.count for cell in met if cell.count is not None]
+        return f"{max(counts):,}" if counts else "in"
+    if any(cell.status == "excused" for cell in judged):
         return "exc."
+    cells = judged or [matrix.cell(a, engine, danger) for a in asked]
     return "" if any(cell.why.startswith("open") for cell in cells) else "-"
+
+
+def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
+    """The conditions of what is excused."""
+    from fencepost.proofs.scope.scopes import ENGINES, conditions
+
+    by_condition: dict[str, dict[str, str]] = {}
+    for danger in DANGERS:
+        for cell in (matrix.cell(a, e, danger) for a in asked for e in ENGINES):
+            if cell.status == "excused":
+                by_condition.setdefault(cell.why, {})[danger] = cell.why
+    if by_condition:
+        yield f"exc.: {'; '.join(map(conditions, by_condition.values()))}"
+
+
+def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
+    """Of a search that met some danger for some promises alone: the sets of promises with the same list."""
+    from fencepost.proofs.scope.scopes import SEARCHING
+
+    for engine in SEARCHING:
+        judged = [a for a in asked if engine in a.engines]
+        lists = {a.property: {d for d in DANGERS if matrix.cell(a, engine, d).status != "out"} for a in judged}
+        every = {danger for mine in lists.values() for danger in mine}
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name, mine in lists.items():
+            groups.setdefault(tuple(d for d in DANGERS if d in every - mine), []).append(name_in_words(name))
+        if len(groups) > 1:
+            for without, names in groups.items():
+                yield f"{engine} of {', '.join(names)}: {'without ' + ', '.join(without) if without else 'all of it'}"
+
+
+def _unbroken(asked: "Sequence[Asked]") -> "Iterator[str]":
+    from fencepost.proofs.scope.scopes import in_words
+
+    for a in asked:
+        for engine, features in a.unbroken.items():
+            yield f"{engine} of {name_in_words(a.property)}: could not be broken within {in_words(features)}"
 
 
 def _print_open(matrices: "Sequence[Matrix]", promise: str | None) -> None:

@@ -10,17 +10,34 @@ from fencepost.proofs.report import write_json, write_text
 
 @click.command()
 @JSON
-@click.option("--table", type=OutputFile(), metavar="FILE", help="Write the ledger as Markdown.")
-def findings(json_file: Path | None, table: Path | None) -> int:
-    """List what was found out about real brokers and clients.
+@click.option("--verbose", is_flag=True, help="Also what each is, breaks, and is reproduced by; and the known bugs.")
+@click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown.")
+def findings(json_file: Path | None, verbose: bool, table: Path | None) -> int:
+    """List what was found out about real brokers and clients, and on which releases.
 
-    Each finding has the version that it was seen on, the promises that it breaks, and the test that reproduces it.
+    Each was seen, or looked for in vain, by the test that is its program. The known bugs that the models and the
+    reference implementation play are in --verbose, --table and --json.
     """
-    from fencepost.proofs.scope.findings import FINDINGS, document, page
+    from fencepost.proofs.scope.findings import FINDINGS
+    from fencepost.proofs.scope.findings_page import document, known_bugs, page, reproduced, summary
 
-    for each in FINDINGS:
-        console.print(f"{each.name} [{each.where}, {each.version}]", markup=False)
-        console.print(f"    {each.status}; breaks {', '.join(each.breaks) or 'nothing'}; {each.program}", markup=False)
+    known = known_bugs()
+    if verbose:
+        for each in FINDINGS:
+            console.print(f"{each.name} [{each.where}, {each.version}]", markup=False)
+            console.print(f"    {each.what}", markup=False)
+            seen = f"seen on {', '.join(each.seen)}" + (f"; not on {', '.join(each.not_seen)}" if each.not_seen else "")
+            console.print(f"    {seen}; last reproduced {reproduced(each)}", markup=False)
+            console.print(
+                f"    {each.status}; breaks {', '.join(each.breaks) or 'nothing'}; {each.program}", markup=False
+            )
+        console.print("known bugs")
+        for each in known:
+            console.print(f"    {each.name} [{each.where}; {each.status}; {each.means}] {each.program}", markup=False)
+    else:
+        for line in summary():
+            console.print(line, markup=False, soft_wrap=True)
+        console.print(f"and {len(known)} known bugs that the models play: --verbose has them, and more of each")
     if json_file is not None:
         write_json(json_file, document())
     if table is not None:

@@ -137,7 +137,7 @@ def explore(
         )
         if (made.stopped or "").startswith("memory") and checkpoint is None:
             console.print("    with --checkpoint DIR states are kept on disk, and it goes on")
-        for line in scope_lines(results):
+        for line in scope_lines(results, "met"):
             console.print(f"    {line}", style="dim", markup=False)
         for r in results:
             steps = f" in {r.evidence['steps']} steps" if "steps" in r.evidence else ""

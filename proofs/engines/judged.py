@@ -21,8 +21,15 @@ from fencepost.proofs.readings.equal.obligations import Readings
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Result, Trace, Verdict, worst
-from fencepost.proofs.scope.scopes import Scope, scope_of_bounded, scope_of_proof, scope_of_search
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of, wider_of
+from fencepost.proofs.scope.scopes import (
+    Scope,
+    narrowed,
+    scope_of_bounded,
+    scope_of_features,
+    scope_of_proof,
+    scope_of_search,
+)
+from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of, progress_of, wider_of
 
 Told = Callable[[Any], None]
 
@@ -143,25 +150,37 @@ def run_features(
     """Every reachable state within the variant's bounds, and within those of each feature, and, up to the names of
     elements, within the wider ones of the profile: one verdict per property, and the explorations by feature.
 
-    What must always hold has to hold in all of them, and a witness has to be reached in one.
+    What must always hold has to hold in all of them, and a witness has to be reached in one.  What is violated or
+    reached stands against what was met where it is; what holds, against what was met anywhere, until it is known where
+    it could have been broken (`fencepost.proofs.necessity.killers`).
     """
     asked = _with(variant.asked, "always", "step", "sometimes")
     wider = wider_of(variant, profile)
     bounds = features_of(variant, profile) | wider
     sliced = without_unread_ghosts(variant.spec, asked.values())
     explored = {feature: explore(sliced, asked, bound, symmetry=feature in wider) for feature, bound in bounds.items()}
-    found = [_together(entry, variant, item, bounds, explored) for item in asked.values()]
-    return _within(scope_of_search(variant.spec, list(explored.values())), found), explored
+    whole = scope_of_features(variant.spec, explored)
+    found = []
+    for item in asked.values():
+        deciding = _deciding(item, explored)
+        made = _together(entry, variant, item, bounds, explored, deciding)
+        found += _within(narrowed(whole, deciding) if deciding else whole, [made])
+    return found, explored
+
+
+def _deciding(item: Property, explored: Mapping[str, Exploration]) -> list[str]:
+    """Where a witness is reached, or something else violated."""
+    decisive = "holds" if item.kind == "sometimes" else "violated"
+    return [feature for feature, made in explored.items() if made.verdicts[item.name] == decisive]
 
 
 def _together(
     entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
-    explored: Mapping[str, Exploration],
+    explored: Mapping[str, Exploration], deciding: Sequence[str],
 ) -> Result:  # fmt: skip
     """The result that decides: the shortest violation or witness, else the first; with all states and seconds.  Only
     its trace is found again."""
-    name, decisive = item.name, "holds" if item.kind == "sometimes" else "violated"
-    deciding = [feature for feature, made in explored.items() if made.verdicts[name] == decisive]
+    name = item.name
     chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))
     found = _explored(entry, variant, item, bounds[chosen], explored[chosen])
     more: dict[str, Any] = {"feature": chosen, "distinct": sum(made.distinct for made in explored.values())}
@@ -219,19 +238,24 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     """The progress properties on the whole graph within their own bounds; the worst verdict of all bounds counts."""
     asked = _with(variant.asked, "eventually")
     found: dict[str, Result] = {}
-    graphs: list[Exploration] = []
+    violated: dict[str, list[str]] = {name: [] for name in asked}
+    graphs: dict[str, Exploration] = {}
     sliced = without_unread_ghosts(variant.spec, asked.values())
-    for bound in variant.progress_bounds:
+    for feature, bound in progress_of(variant).items():
         start = time.perf_counter()
-        graphs.append(explore(sliced, asked, bound))
-        for name, item in check_progress(graphs[-1]).items():
+        graphs[feature] = explore(sliced, asked, bound)
+        for name, item in check_progress(graphs[feature]).items():
+            if item.verdict == "violated":
+                violated[name].append(feature)
             told = None if item.trace is None else _told(sliced, item.trace, asked[name], bound)
             evidence = {"waiting": item.waiting} if told is None else told
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
             if name not in found or found[name].verdict == "holds":
                 found[name] = new
-    return _within(scope_of_search(variant.spec, graphs, "progress"), list(found.values()))
+    whole = scope_of_features(variant.spec, graphs, "progress")
+    scopes = {name: narrowed(whole, violated[name]) if violated[name] else whole for name in found}
+    return [r for name, made in found.items() for r in _within(scopes[name], [made])]
 
 
 def _told(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:

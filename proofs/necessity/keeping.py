@@ -1,7 +1,8 @@
 """Keeping: the search for killers, mutations that break what holds, and for the runs that show it.
 
-All that has none yet is asked of each mutant at once, a few states of each mutant first.  What is kept already and
-still fits is not searched again.
+All that has none yet is asked of each mutant at once, a few states of each mutant first: until each promise has a run
+within some of the bounds, and then, less far, within each of them.  What is kept already and still fits is not searched
+again.
 """
 
 import time
@@ -17,16 +18,20 @@ from fencepost.proofs.engines.explore.graph import TooManySteps
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import refusals
 from fencepost.proofs.necessity.kept import KeptRun, keep, read_runs
-from fencepost.proofs.necessity.killers import ASKED, Killers, bounds_by_feature, folder_of
+from fencepost.proofs.necessity.killers import Killers, bounds_by_feature, folder_of
 from fencepost.proofs.necessity.refusals import Refusals
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Trace
 from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.proofs.variants import depth_of
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
 
 BUDGETS = (2_000, 20_000, 200_000, 1_000_000)
 """States that a search looks at in one mutant before it tries the next one; then again with more."""
+IN_EACH = (2_000, 50_000)
+"""The same, where a promise has a run within other bounds.  Without one the verdict is narrower, and no less right: it
+stands against nothing that was met within these."""
 LARGEST_GRAPH = 4_000_000
 """Steps of the graph of a mutant, for progress; a larger one is passed over."""
 
@@ -36,37 +41,55 @@ Pair = tuple[str, str]
 @dataclass
 class Found:
     """The result of a search: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
-    and the first of the bounds in which nothing breaks it.  ``refused``: of what is proved; ``unrefused``: promises
-    whose proof no mutation breaks."""
+    and the first of the bounds in which nothing breaks it.  ``unbroken``: the same of properties that are broken
+    elsewhere.  ``refused``: of what is proved; ``unrefused``: promises whose proof no mutation breaks."""
 
     runs: list[KeptRun]
     refused: Refusals = field(default_factory=Refusals)
     unrefused: list[str] = field(default_factory=list)
     new: list[KeptRun] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)
+    unbroken: list[tuple[str, str]] = field(default_factory=list)
     seconds: float = 0.0
 
 
 def hand_in_searches(
-    jobs: Jobs, chosen: Sequence[tuple[ProtocolEntry, Variant]], profile: Profile, anew: bool = False
+    jobs: Jobs,
+    chosen: Sequence[tuple[ProtocolEntry, Variant]],
+    profile: Profile,
+    anew: bool = False,
+    in_each: Sequence[int] = IN_EACH,
 ) -> list[tuple[tuple[ProtocolEntry, Variant], Callable[[], Found]]]:
     """A search for each variant, each with what asks for its result."""
-    return [((e, v), jobs.hand_in(search, replace(v), profile, anew)) for e, v in chosen]
+    return [((e, v), jobs.hand_in(search, replace(v), profile, anew, BUDGETS, in_each)) for e, v in chosen]
 
 
-def search(variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS) -> Found:
-    """The runs to keep of a variant: those kept already that still fit, and new ones for what is asked and has none."""
+def search(
+    variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS,
+    in_each: Sequence[int] = IN_EACH,
+) -> Found:  # fmt: skip
+    """The runs to keep of a variant: those kept already that still fit, and new ones for what is asked and has none,
+    anywhere and then within each of the bounds."""
     start = time.perf_counter()
     killers = Killers(variant, profile)
     killers.runs = [] if anew else [run for run in killers.runs if _fits(killers, run)]
     found = Found(killers.runs)
-    for wanted in wishes(variant, killers):
+
+    def look(wanted: Wanted, most: Sequence[int]) -> list[tuple[str, str]]:
+        """What nothing was found to break."""
         left = replace(wanted, properties=missing(wanted, killers))
-        for run in _Searching(variant, profile, killers, left).runs(budgets):
+        for run in _Searching(variant, profile, killers, left).runs(most):
             killers.runs.append(run)
             found.new.append(run)
+        return [(name, wanted.features[0]) for name in missing(wanted, killers)]
+
+    for wanted in wishes(variant, killers):
+        without = look(wanted, budgets)
         if wanted.depth is None:
-            found.missing += [(name, wanted.features[0]) for name in missing(wanted, killers)]
+            found.missing += without
+            broken = {n: p for n, p in wanted.properties.items() if n not in dict(without)}
+            for feature in wanted.features if len(wanted.features) > 1 else ():
+                found.unbroken += look(Wanted(broken, (feature,)), in_each)
     if variant.main and variant.proof:
         hints = {run.property: run.without[0] for run in killers.runs}
         found.refused = refusals.search(variant, refusals.Refusals() if anew else None, hints)
@@ -98,7 +121,8 @@ class Wanted:
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
     """All that needs a killer, by kind of search; what breaks a property soon enough for a bounded check comes first,
     since that serves an exploration as well."""
-    held = {n: p for n, p in variant.asked.items() if p.role in ASKED and variant.expected.get(n, "holds") == "holds"}
+    expected = {n: variant.expected.get(n, "holds") for n in variant.asked}
+    held = {n: p for n, p in variant.asked.items() if p.role in USERS_RELY_ON and expected[n] == "holds"}
     states = {n: p for n, p in held.items() if p.role != "progress"}
     waits = {n: p for n, p in held.items() if p.role == "progress"}
     depth = depth_of(variant, killers.profile)
@@ -116,12 +140,16 @@ def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
 
 def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
     """The mutations in the order in which to try them: those that break something already, here or in a sibling; then
-    of the rules that the variant is to judge; then the rest."""
+    of the rules that the variant is to judge; then the rest.  Where one alternative is the variant's reading, there is
+    no choice left for another one of that rule."""
     folder = folder_of(variant)
     siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
     first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))
     rank = {pair: n for n, pair in enumerate(first)}
-    every = [(m.rule, m.name) for m in killers.mutations if (m.rule, m.name) != variant.reading]
+    read = next((m for m in killers.mutations if (m.rule, m.name) == variant.reading), None)
+    chosen = None if read is None or not read.written else read.rule
+    tried = [m for m in killers.mutations if m is not read and not (m.written and m.rule == chosen)]
+    every = [(m.rule, m.name) for m in tried]
     return sorted(every, key=lambda pair: (rank.get(pair, len(first)), pair[0] not in (variant.judged or ())))
 
 

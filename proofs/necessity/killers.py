@@ -3,7 +3,8 @@
 A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
 own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
 property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
-(`Killers`), in milliseconds.  A promise without one is *vacuous*.
+(`Killers`), in milliseconds.  A promise without one is *vacuous*; and one that no run breaks within the bounds of some
+feature stands against nothing that was met there.
 """
 
 import sys
@@ -17,10 +18,8 @@ from fencepost.model.language.derived.mutations import Mutation, mutations
 from fencepost.model.language.properties import Property
 from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay
 from fencepost.proofs.results import Result, Trace
-from fencepost.properties.catalogue import Profile, Variant, features_of
-
-ASKED = ("promise", "step", "progress")
-"""The roles of properties that need a killer: what users rely on.  Lemmas serve a proof, and a witness is its own."""
+from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
+from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
 
 
 def folder_of(variant: Variant) -> Path | None:
@@ -42,8 +41,7 @@ def file_of(variant: Variant) -> Path | None:
 
 def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
     """All bounds in which a property is asked: those explored by feature, and those of progress as ``progress N``."""
-    of_progress = {f"progress {n}": bound for n, bound in enumerate(variant.progress_bounds, 1)}
-    return {**features_of(variant, profile), **of_progress}
+    return {**features_of(variant, profile), **wider_of(variant, profile), **progress_of(variant)}
 
 
 class Killers:
@@ -88,16 +86,27 @@ class Killers:
         return self._replayed[run, feature]
 
     def judged(self, found: Result) -> Result:
-        """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one."""
+        """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one.  Its
+        scope is what was met within the bounds in which it can be broken."""
         item = self.variant.asked.get(found.property)
         engines = {"explore": self.explored, "bounded": ("",), "progress": self.of_progress}
-        if item is None or item.role not in ASKED or found.verdict != "holds" or found.engine not in engines:
+        if item is None or item.role not in USERS_RELY_ON or found.verdict != "holds" or found.engine not in engines:
             return found
+        among = engines[found.engine]
         most = found.bound["depth"] if found.engine == "bounded" and found.bound else None
-        killer = self.of(item, engines[found.engine], most)
+        killer = self.of(item, among, most)
+        broken = [] if isinstance(killer, str) else self.broken_within(item, among) if len(among) > 1 else [*among]
+        scope = narrowed(found.within, broken).fields if found.within is not None and found.within.features else {}
         if isinstance(killer, str):
-            return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": killer})
-        return replace(found, evidence={**found.evidence, "killer": self.told(*killer[:2])})
+            return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": killer}, **scope)
+        evidence = {**found.evidence, "killer": self.told(*killer[:2])}
+        if len(among) > 1:
+            evidence |= {"broken_within": broken, "unbroken_within": [f for f in among if f not in broken]}
+        return replace(found, evidence=evidence, **scope)
+
+    def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
+        """The features within the bounds of which a kept run breaks the property."""
+        return [feature for feature in among if not isinstance(self.of(item, [feature]), str)]
 
     def told(self, run: KeptRun, feature: str) -> dict[str, Any]:
         """A killer as evidence."""
@@ -108,9 +117,9 @@ class Killers:
     @property
     def explored(self) -> tuple[str, ...]:
         """The names of all bounds that are explored."""
-        return tuple(features_of(self.variant, self.profile))
+        return (*features_of(self.variant, self.profile), *wider_of(self.variant, self.profile))
 
     @property
     def of_progress(self) -> tuple[str, ...]:
         """The names of all bounds in which progress is asked for."""
-        return tuple(f"progress {n}" for n in range(1, len(self.variant.progress_bounds) + 1))
+        return tuple(progress_of(self.variant))

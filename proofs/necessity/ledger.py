@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fencepost.model.dangers import DANGERS
 from fencepost.model.language.properties import Property
 from fencepost.model.releases import NoRelease, each_of
 from fencepost.model.rules import RULES, Rule
@@ -20,11 +21,12 @@ from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import sets
 from fencepost.proofs.necessity.held import tests_of
+from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace
-from fencepost.proofs.scope.scopes import Scope, scope_of_proof, scope_of_search
-from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
+from fencepost.proofs.scope.scopes import Scope, conditions, scope_of_proof, scope_of_search
+from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of, progress_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
@@ -39,15 +41,17 @@ Remember = Callable[[Variant, str, Callable[[], Any]], Any]
 
 
 class Verdicts:
-    """The verdicts of proof, exploration and progress on a variant's properties, computed when asked for.  ``engines``:
-    by variant, those from which some verdict is.  ``asked``: the same of all that was asked since it was cleared."""
+    """The verdicts of proof, exploration and progress on a variant's properties, computed when asked for.  ``judged``:
+    by variant and engine, the properties that some verdict is of.  ``asked``: the same of all that was asked since it
+    was cleared, with the variant."""
 
     def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
         self.remember = remember
-        self.engines: dict[str, list[str]] = {}
-        self.asked: dict[tuple[str, str], Variant] = {}
+        self.judged: dict[tuple[str, str], dict[str, Property]] = {}
+        self.asked: dict[tuple[str, str], tuple[Variant, dict[str, Property]]] = {}
         self.proofs: dict[str, Proof] = {}
-        self.explored: dict[str, list[Exploration]] = {}
+        self.explored: dict[str, dict[str, Exploration]] = {}
+        self.graphs: dict[str, dict[str, Exploration]] = {}
         self.waits: dict[str, dict[str, str]] = {}
         self.broken: dict[str, dict[str, Trace]] = {}
 
@@ -55,9 +59,8 @@ class Verdicts:
         """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``.  A variant that is not a
         main one has no proof: it is asked for no lemmas."""
         engine = "progress" if item.role == "progress" else "induction" if _is_proved(variant) else "explore"
-        if engine not in self.engines.setdefault(variant.name, []):
-            self.engines[variant.name].append(engine)
-        self.asked[variant.name, engine] = variant
+        self.judged.setdefault((variant.name, engine), {})[item.name] = item
+        self.asked.setdefault((variant.name, engine), (variant, {}))[1][item.name] = item
         return str(self.remember(variant, f"verdict {item.name}", lambda: self._of(variant, item)))
 
     def _of(self, variant: Variant, item: Property) -> str:
@@ -65,7 +68,7 @@ class Verdicts:
             return self._progress(variant)[item.name]
         if _is_proved(variant):
             return "proved" if self.proof(variant).verdict(item.name) == "holds" else "not proved"
-        broken = any(item.name in made.violated for made in self.explorations(variant))
+        broken = any(item.name in made.violated for made in self.explorations(variant).values())
         return "violated" if broken else "holds-bounded"
 
     def proof(self, variant: Variant) -> Proof:
@@ -73,20 +76,27 @@ class Verdicts:
             self.proofs[variant.name] = prove(variant.spec, variant.kept)
         return self.proofs[variant.name]
 
-    def explorations(self, variant: Variant) -> list[Exploration]:
+    def explorations(self, variant: Variant) -> dict[str, Exploration]:
         """Every reachable state within bounds, one feature at a time."""
         if variant.name not in self.explored:
-            bounds = features_of(variant, "smoke").values()
+            bounds = features_of(variant, "smoke").items()
             asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
-            self.explored[variant.name] = [explore(variant.spec, asked, bound) for bound in bounds]
+            self.explored[variant.name] = {name: explore(variant.spec, asked, bound) for name, bound in bounds}
         return self.explored[variant.name]
+
+    def graphs_of(self, variant: Variant) -> dict[str, Exploration]:
+        """The same of the bounds in which progress is asked for."""
+        if variant.name not in self.graphs:
+            asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
+            bounds = progress_of(variant).items()
+            self.graphs[variant.name] = {name: explore(variant.spec, asked, bound) for name, bound in bounds}
+        return self.graphs[variant.name]
 
     def _progress(self, variant: Variant) -> dict[str, str]:
         if variant.name not in self.waits:
-            asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
-            found: dict[str, set[str]] = {name: set() for name in asked}
-            for bound in variant.progress_bounds:
-                for name, result in check_progress(explore(variant.spec, asked, bound)).items():
+            found: dict[str, set[str]] = {n: set() for n, p in variant.asked.items() if p.role == "progress"}
+            for graph in self.graphs_of(variant).values():
+                for name, result in check_progress(graph).items():
                     found[name].add(result.verdict)
             self.waits[variant.name] = {
                 name: "holds-bounded" if each == {"holds"} else "violated" for name, each in found.items()
@@ -95,7 +105,7 @@ class Verdicts:
 
     def steps(self, variant: Variant, item: Property) -> int | None:
         """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
-        self.asked[variant.name, RUN] = variant
+        self.asked[variant.name, RUN] = variant, {}
         found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
         return found
 
@@ -171,13 +181,12 @@ def _scope_of_rule(
     if rule.kind == "interface":
         return "the reference implementation, by tests; no model"
     words: dict[str, list[str]] = {}
-    scopes = {(v.name, engine): ask for e in entries for v in e.variants for engine, ask in _scopes_of(v, found)}
-    for (name, engine), variant in found.asked.items():
-        if (name, engine) in scopes:
-            against = found.remember(variant, f"scope {engine}", scopes[name, engine])
-            words.setdefault(f"by {engine} against {against}", []).append(name)
-        else:
+    for (name, engine), (variant, items) in found.asked.items():
+        if engine == RUN:
             words.setdefault(_has(variant), []).append(name)
+        for names, scope in against(variant, engine, items, found):
+            which = f"{name} ({names})" if names else name
+            words.setdefault(f"by {engine} against {_met(scope, conditions)}", []).append(which)
     for entry in entries:
         for variant in entry.variants:
             mine = [n for n in judged if n.rule == rule.number and n.variant == variant.name]
@@ -333,28 +342,71 @@ def _held(number: str, tests: Path | None) -> str:
 
 
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
-    """The scopes of the verdicts above: a row for each variant and engine that some of them are from."""
+    """The scopes of the verdicts above: a row for each variant and engine that some of them are from, and of a search
+    one for each set of promises with the same scope; below it the conditions of some dangers."""
+    numbers: dict[str, int] = {}
+
+    def numbered(excused: Mapping[str, str]) -> str:
+        return ", ".join(f"{name} [{numbers.setdefault(why, len(numbers) + 1)}]" for name, why in excused.items())
+
     rows = "".join(
-        f"| {entry.name}/{variant.name} | {engine} | {found.remember(variant, f'scope {engine}', scope)} |\n"
+        f"| {entry.name}/{variant.name} | {engine}{f': {names}' if names else ''} | {_met(scope, numbered)} |\n"
         for entry in entries
         for variant in entry.variants
-        for engine, scope in _scopes_of(variant, found)
+        for engine in ("induction", "explore", "progress")
+        for names, scope in against(variant, engine, found.judged.get((variant.name, engine), {}), found)
     )
-    return "| variant | verdicts by | stands against |\n|---|---|---|\n" + rows
+    below = "".join(f"{number}. Where {why}.\n" for why, number in numbers.items())
+    return f"| variant | verdicts by | stands against |\n|---|---|---|\n{rows}" + (f"\n{below}" if below else "")
 
 
-def _scopes_of(variant: Variant, found: Verdicts) -> Iterable[tuple[str, Callable[[], str]]]:
-    engines = found.engines.get(variant.name, ())
-    if "induction" in engines:
-        yield "induction", lambda: _met(scope_of_proof(variant.spec, variant.kept, found.proof(variant)))
-    if "explore" in engines:
-        yield "explore", lambda: _met(scope_of_search(variant.spec, found.explorations(variant)))
+Against = tuple[tuple[str, ...], Mapping[str, str]]
+"""The dangers that are in, and those that are in under a condition, each with that."""
 
 
-def _met(scope: Scope) -> str:
-    words = ", ".join(scope.those("in")) or "no danger of the list"
-    excused = ", ".join(scope.those("excused"))
-    return words + (f"; only under a condition: {excused}" if excused else "")
+def against(
+    variant: Variant, engine: str, items: Mapping[str, Property], found: Verdicts
+) -> Iterable[tuple[str, Against]]:
+    """What an engine's verdicts on these properties stand against, each with the names of those that it is of; without
+    if it is so of all of them.  Of a search it is what was met within bounds in which a kept run breaks the promise."""
+    if not items:
+        return []
+    told = found.remember(variant, f"met by {engine}", lambda: _met_by(variant, engine, found))
+    if engine == "induction":
+        return [("", _union([told[""]]))]
+    killers = Killers(variant, "smoke")
+    scopes: dict[str, list[str]] = {}
+    every: dict[str, Against] = {}
+    for name, item in items.items():
+        broken = killers.broken_within(item, list(told))
+        scope = _union([told[feature] for feature in broken])
+        scopes.setdefault(repr(scope), []).append(name_in_words(name))
+        every[repr(scope)] = scope
+    return [(", ".join(names) if len(scopes) > 1 else "", every[key]) for key, names in scopes.items()]
+
+
+def _met_by(variant: Variant, engine: str, found: Verdicts) -> dict[str, Any]:
+    """What an engine met, by feature, as it is kept in a file."""
+    if engine == "induction":
+        return {"": _plain(scope_of_proof(variant.spec, variant.kept, found.proof(variant)))}
+    searched = found.explorations(variant) if engine == "explore" else found.graphs_of(variant)
+    return {feature: _plain(scope_of_search(variant.spec, [made])) for feature, made in searched.items()}
+
+
+def _plain(scope: Scope) -> dict[str, Any]:
+    return {"in": list(scope.those("in")), "excused": {name: scope.cells[name].why for name in scope.those("excused")}}
+
+
+def _union(told: Sequence[Mapping[str, Any]]) -> Against:
+    met = {name for each in told for name in each["in"]}
+    excused = {name: why for each in told for name, why in each["excused"].items() if name not in met}
+    return tuple(n for n in DANGERS if n in met), {n: excused[n] for n in DANGERS if n in excused}
+
+
+def _met(scope: Against, said: Callable[[Mapping[str, str]], str]) -> str:
+    met, excused = scope
+    words = ", ".join(met) or "no danger of the list"
+    return words + (f"; only under a condition: {said(excused)}" if excused else "")
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:

@@ -21,6 +21,8 @@ from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.rules import RULES
+from fencepost.proofs.necessity.kept import read_runs
+from fencepost.proofs.necessity.killers import file_of
 from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts, has_verdict, ledger
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
@@ -86,14 +88,22 @@ def _hash(text: str) -> str:
 
 
 def digest_of(entries: Sequence[ProtocolEntry]) -> str:
-    """A hash of the models of a protocol and its parts, with the dangers that they have."""
+    """A hash of the models of a protocol and its parts, with the dangers that they have, and of the kept runs that tell
+    where a promise can be broken."""
     every = [variant for entry in entries for variant in entry.variants]
-    return _hash("\n".join(f"{v.name} {digest(v)} {_dangers(v.properties.protocol.spec)}" for v in every))
+    parts = [(v, _dangers(v.properties.protocol.spec), _runs(v)) for v in every]
+    return _hash("\n".join(f"{v.name} {digest(v)} {had} {runs}" for v, had, runs in parts))
 
 
 def _dangers(spec: Spec) -> str:
     steps = [(a.name, a.dangers) for a in spec.actions.values() if a.dangers]
-    return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], sorted(spec.outside)))
+    left_out = [(name, said.why if said.standing == "excused" else "") for name, said in sorted(spec.outside.items())]
+    return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], left_out))
+
+
+def _runs(variant: Variant) -> str:
+    file = file_of(variant)
+    return repr([] if file is None else read_runs(file))
 
 
 @dataclass
@@ -174,8 +184,9 @@ for ever, or work never begins. *Redundant*: without it every promise is proved,
 bounds of progress. *Shown*: what the documents predict of the alternative, or of the boundary, happens. A promise is
 *proved* without bounds, *holds-bounded* in every reachable state within bounds, or *refuted* in the variant named, with
 the releases of Kafka that it is of; it is broken, besides, in so many mistakes, and texts that did not ship so. Each
-line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table,
-and `fencepost dangers {name}` says of the others why they are out, and under which condition some are in.
+line is one property. No verdict goes beyond the dangers that its variant stands against: they are in the second table;
+a search has one in for a promise only where it met it within bounds in which some mutation breaks that promise.
+`fencepost dangers {name}` says of the others why they are out.
 
 {ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
 
@@ -193,8 +204,9 @@ def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, li
 
 Made by `fencepost necessity --all --table FILE` of the models {", ".join(map(" ".join, models.items()))}. What each
 verdict means is said where a protocol has its own table. *Scope*: the variants that the verdict is of; where an engine
-has judged one as it is, the dangers that it met; where a rule was taken out of one, or it breaks by itself, the dangers
-that its model has. What a model leaves out, and why, `fencepost dangers` says of each.
+has judged one as it is, the dangers that it met, a search within bounds in which the promise can be broken; where a
+rule was taken out of one, or it breaks by itself, the dangers that its model has. What a model leaves out, and why,
+`fencepost dangers` says of each.
 
 | rule | kind | what it says | verdict | scope |
 |---|---|---|---|---|

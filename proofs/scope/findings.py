@@ -5,27 +5,26 @@ finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the pa
 """
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 CORNERS = "tests/live/kafka/corners/test_corners.py::test_kafka_answers_as_written_down"
-STATUS = re.compile(r"new|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
+STATUS = re.compile(r"new|known|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
 
-Means = Literal["live", "classes", "client"]
+Means = Literal["live", "classes", "client", "reference", "model"]
 
 
 @dataclass(frozen=True)
 class Finding:
     """``where``: the system, or the part of it; ``version``: where it was seen, and where it was looked for in vain;
-    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, confirmed by
-    KAFKA-n, fixed in a release, or false alarm; ``program``: the test that reproduces it; ``note``: how near the public
-    record comes.
+    ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, known elsewhere,
+    confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command, that
+    reproduces it; ``note``: how near the public record comes.
 
     ``variants``: those of the catalogue (protocol/variant) whose model has the defect, and in which it breaks one of
     these promises; ``seen``, ``not_seen``: the exact releases of Kafka on which the program saw it, and on which it ran
-    and did not; ``means``: live brokers, Kafka's own classes without a cluster, or a client library that does it on a
-    broker that does right."""
+    and did not; ``means``: live brokers, Kafka's own classes without a cluster, a client library that does it on a
+    broker that does right; or, of a known bug, the reference implementation or the model alone."""
 
     name: str
     what: str
@@ -57,6 +56,7 @@ def _corner(name: str) -> str:
 _OFFSETS = "tests/live/kafka/test_live_offsets.py::test_pending_offsets_lose_their_marker"
 _DEPOSED = "tests/live/kafka/test_live_deposed.py"
 _ZOMBIES = "tests/live/kafka/copying/test_live_zombies_of_groups.py::test_zombie"
+_CONNECT = "tests/live/connect/test_connect_classes.py"
 _LEADERLESS = "tests/live/kafka/test_live_coordinator.py::test_a_partition_without_leader_loses_its_marker"
 
 FINDINGS = (
@@ -100,7 +100,7 @@ FINDINGS = (
         "deposed coordinator: it opens a transaction that no coordinator knows, the last stable offset stays, and the "
         "producer's next transaction joins it and commits it.",
         "transaction coordinator, clients of v1", "4.0.0 and 4.3.1, transaction.version 1 and 2",
-        ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1-newest]",
+        ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
         variants=("transactions/v1-verified-overlapping",), seen=("4.0.0", "4.3.1"),
     ),
@@ -109,7 +109,7 @@ FINDINGS = (
         "record before the question. But the first record of the next transaction is answered INVALID_PRODUCER_EPOCH, as "
         "the coordinator asked does not know the epoch that its successor gave out.",
         "transaction coordinator, clients of v2", "4.0.0 and 4.3.1, transaction.version 2", ("txn.15", "txn.P8"), "new",
-        f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out[newest]",
+        f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out",
         "the same record is taken when the leader has heard of the successor",
         seen=("4.0.0", "4.3.1"),
     ),
@@ -118,7 +118,7 @@ FINDINGS = (
         "sync does not have yet. COMMIT reaches one partition, the coordinator fails, and that replica takes over: for it "
         "the transaction is open, and when the client begins anew the other partition gets ABORT.",
         "transaction coordinator", "4.0.0 and 4.3.1, transaction.version 2", ("txn.8", "txn.P2", "txn.P5"), "new",
-        "tests/live/kafka/test_live_prepared.py::test_a_prepare_past_the_high_watermark_is_acted_on[newest]",
+        "tests/live/kafka/test_live_prepared.py::test_a_prepare_past_the_high_watermark_is_acted_on",
         "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
         "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
         variants=("transaction-partitions/log-uncovered",), seen=("4.0.0", "4.3.1"),
@@ -150,7 +150,7 @@ FINDINGS = (
         "a new id at epoch 0, and after a fail-over in Prepare its coordinator goes on with the old id at epoch 32767.",
         "transaction log", "4.0.0; not 4.3.1", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
         "confirmed by KAFKA-20310, fixed in 4.3.0", _corner("last-end-in-4.0"),
-        variants=("transaction-log/metadata-4.2",), seen=("4.0.0",), not_seen=("4.3.1",),
+        variants=("transaction-log/metadata-4.2", "transactions/v2-rotation-lost"), seen=("4.0.0",), not_seen=("4.3.1",),
     ),
     Finding(
         "a retry over a fail-over is fenced", "The last producer epoch is not in the transaction log: a lone producer that "
@@ -164,7 +164,7 @@ FINDINGS = (
     Finding(
         "a lone producer is told an internal error", "At epoch 32766 the retry of an InitProducerId whose answer was lost is "
         "answered -1.", "transaction coordinator", "4.3.1", ("txn.2", "txn.P8"), "new", _corner("last-retry"),
-        variants=("transaction-log/metadata-retries",), seen=("4.3.1",),
+        variants=("transaction-log/metadata-retries", "transactions/v2", "transactions/v2-trunk"), seen=("4.3.1",),
     ),
     Finding(
         "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
@@ -335,29 +335,59 @@ FINDINGS = (
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
         variants=("group-fencing/group-id-only",), seen=("4.3.1",),
     ),
+    Finding(
+        "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
+        "producer, and reads the config topic with the default isolation level. It goes by a count record whose transaction was "
+        "aborted, and lets tasks of workers start that are enabled already; none of these ever sees that record, and after the "
+        "last restart of the upgrade the count that fences is the one before.",
+        "Connect, config topic", "4.4.0, its classes", ("618.35", "618.50", "618.P1", "618.P3"), "new",
+        f"{_CONNECT}::test_a_preparing_leader_reads_uncommitted",
+        "what the classes show is the isolation level and the transactions; that a zombie commits is in the model; one text "
+        "of the proposal has read_committed regardless of the setting",
+        variants=("exactly-once-upgrade/two-rolling-upgrades-as-shipped",), seen=("4.4.0",), means="classes",
+    ),
+    Finding(
+        "a fencing round that is over still answers", "A round that has written its count stays among those under way until the "
+        "admin client's thread takes it out. Where a new set is committed in between, a task of that set which asks is "
+        "answered by the round of the set before: it starts, and nothing was fenced or counted for its set.",
+        "Connect, herder", "4.4.0, its classes", ("618.9", "618.15", "618.51", "618.P1"), "new",
+        f"{_CONNECT}::test_a_round_that_is_over_still_answers",
+        "the look after the producer is opened does not help: the set is the newest; narrow, as it takes a thread that is not "
+        "scheduled for as long as a set takes to be committed",
+        variants=("task-counts/core-shipped-lingering-round",), seen=("4.4.0",), means="classes",
+    ),
+    Finding(
+        "an own offsets topic hides the worker's offsets", "A connector that has an offset in the worker's topic is given one of "
+        "its own (offsets.storage.topic): its tasks find no offset at all, begin anew, and what they had committed is "
+        "committed again. The Javadoc promises the worker's offset where its own topic has none.",
+        "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0", ("618.31", "618.P2"),
+        "new", f"{_CONNECT}::test_an_own_offsets_topic_hides_the_workers",
+        "a null of the connector's own store is laid over the worker's answer",
+        variants=("source-offsets/shipped-own-topic-later",), seen=("4.4.0",), means="classes",
+    ),
+    Finding(
+        "the worker's copy comes before the commit", "The second copy of an offset, for the worker's topic, is written when the "
+        "record in the connector's own topic is acknowledged, and its transaction may be aborted after that. Where the "
+        "connector's own topic is taken away later, its task begins behind records that were never committed: they are lost.",
+        "Connect, source offsets", "4.4.0, its classes; on live clusters of 3.3.2 and 4.4.0", ("618.31", "618.P2"), "new",
+        f"{_CONNECT}::test_the_workers_copy_comes_before_the_commit",
+        variants=("source-offsets/shipped-own-topic-taken",), seen=("4.4.0",), means="classes",
+    ),
+    Finding(
+        "a removed task is started again", "A worker that is paused past its session has a task which the newest set has not. When "
+        "it is back it says so, and the assignor leaves the task with it for one rebalance; it starts the task with its old "
+        "configuration, the newest generation, and an epoch of its own that comes after the fence: it commits source records "
+        "next to the tasks that have them now, and no count covers its producer.",
+        "Connect, assignor and herder", "4.4.0, its classes; on live clusters of 3.3.2, 4.0.0, 4.3.1 and 4.4.0",
+        ("618.18", "618.52", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
+        "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
+        "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
+        variants=("task-counts/core-shipped-claims",), seen=("4.4.0",), means="classes",
+    ),
+    Finding(
+        "one thread forwards everything to the leader", "While a request for a round of one connector is not answered, which may "
+        "take 90 s, a worker sends the leader no request of any other: their new task configurations wait.",
+        "Connect, herder", "4.4.0, its classes; on live clusters of 4.3.1", ("618.9",), "new",
+        f"{_CONNECT}::test_one_thread_forwards_everything", seen=("4.4.0",), means="classes",
+    ),
 )  # fmt: skip
-
-
-def page(findings: Iterable[Finding] = FINDINGS) -> str:
-    """The ledger as Markdown."""
-    rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in findings)
-    return (
-        "# Findings\n\nWhat was found out about systems that others wrote. Each row was seen on the version named, by the "
-        "program named; made by `fencepost findings --table`.\n\n"
-        "| what | where | version | breaks | status | program |\n|---|---|---|---|---|---|\n" + rows
-    )
-
-
-def _cells(each: Finding) -> Iterable[str]:
-    note = f" ({each.note})" if each.note else ""
-    yield f"**{each.name}**. {each.what}"
-    yield each.where
-    yield each.version
-    yield ", ".join(each.breaks) or "nothing"
-    yield f"{each.status}{note}"
-    yield f"`{each.program}`"
-
-
-def document(findings: Iterable[Finding] = FINDINGS) -> list[Mapping[str, Any]]:
-    """The ledger for scripts."""
-    return [each.as_dict() for each in findings]

@@ -1,7 +1,8 @@
 """The matrix: promise × danger × engine, computed from what the engines said and met, never written by hand.
 
 `matrix_of` makes it of the verdicts of a run of `verify`; `Line` is one of its cells with what it is about.  A promise
-that an engine does not judge has no danger in there, whatever that engine met for other promises.
+that an engine does not judge has no danger in there, whatever that engine met for other promises; and by a search, what
+was met within bounds in which nothing breaks the promise is out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.live import counts_of, runs_of
-from fencepost.proofs.scope.scopes import ENGINES, NOTHING_SAID, Cell, Engine, scope_of_counts, unaccounted
+from fencepost.proofs.scope.scopes import ENGINES, NOTHING_SAID, SEARCHING, Cell, Engine, scope_of_counts, unaccounted
 from fencepost.properties.agreement import DRIVEN, driven
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
@@ -35,12 +36,16 @@ MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "bounded", "pro
 @dataclass(frozen=True)
 class Asked:
     """A promise as it is asked of a variant: the rule, the property, and the engines that judge it.  ``excuses``: by
-    danger, the condition under which agreement holds nothing against an implementation."""
+    danger, the condition under which agreement holds nothing against an implementation; ``scopes``: of the engines that
+    search states, what they met within bounds in which the promise can be broken; ``unbroken``: of these engines, the
+    features within whose bounds no mutation is known that breaks it."""
 
     promise: str
     property: str
     engines: tuple[Engine, ...]
     excuses: Mapping[str, str] = field(default_factory=dict)
+    scopes: Mapping[Engine, Mapping[str, Cell]] = field(default_factory=dict)
+    unbroken: Mapping[Engine, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Of one variant.  ``scopes``: what each engine met that ran on it; ``said``: of each danger that the model leaves
-    out, why; ``tagged``: those that it has."""
+    """Of one variant.  ``scopes``: what each engine met that ran on it, for some promise; ``said``: of each danger that
+    the model leaves out, why; ``tagged``: those that it has."""
 
     protocol: str
     variant: str
@@ -75,15 +80,22 @@ class Matrix:
 
     def cell(self, asked: Asked, engine: Engine, danger: str) -> Cell:
         """With the reason why it is out, and who else of this variant has it in."""
-        found = (
-            self.scopes[engine][danger] if engine in asked.engines else Cell("out", why=self._unasked(engine, danger))
-        )
+        unasked = Cell("out", why=self._unasked(engine, danger))
+        found = self.met(asked, engine)[danger] if engine in asked.engines else unasked
         if engine in ("agreement", "live") and found.status == "in" and danger in asked.excuses:
             return Cell("excused", found.count, asked.excuses[danger])
-        have = [e for e in asked.engines if self.scopes[e][danger].status != "out"]
+        have = self.having(asked, danger)
         if have and found.status == "out" and found.why.startswith("open: "):
             return Cell("out", found.count, f"{found.why}; met by {', '.join(have)} of this variant")
         return found
+
+    def met(self, asked: Asked, engine: Engine) -> Mapping[str, Cell]:
+        """What an engine that judges a promise met for it."""
+        return asked.scopes.get(engine, self.scopes[engine])
+
+    def having(self, asked: Asked, danger: str) -> list[Engine]:
+        """The engines that judge a promise and met the danger for it."""
+        return [e for e in asked.engines if self.met(asked, e)[danger].status != "out"]
 
     def _unasked(self, engine: Engine, danger: str) -> str:
         said = self.said.get(danger, "")
@@ -93,12 +105,12 @@ class Matrix:
         """Why no engine that judges a model has it, if that is a hole; None if one has it, or the model or Kafka
         excludes it."""
         judges = [e for e in ENGINES if e in asked.engines and e in MODELLED]
-        if any(self.scopes[e][danger].status != "out" for e in judges):
+        if MODELLED.intersection(self.having(asked, danger)):
             return None
         said = self.said.get(danger, "excused")
         if not said.startswith("excused"):
             return None if said.startswith(("not of", "Kafka excludes")) else said
-        return self.scopes[judges[0]][danger].why if judges else "open: no engine judges it"
+        return self.met(asked, judges[0])[danger].why if judges else "open: no engine judges it"
 
     def lines(self, promise: str | None = None) -> Iterator[Line]:
         for asked in self.asked:
@@ -117,9 +129,16 @@ class Matrix:
     @staticmethod
     def of_dict(told: Mapping[str, Any]) -> "Matrix":
         """The matrix that `as_dict` wrote."""
-        asked = tuple(Asked(**(item | {"engines": tuple(item["engines"])})) for item in told["asked"])
-        scopes = {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in told["scopes"].items()}
+        asked = tuple(
+            Asked(**(item | {"engines": tuple(item["engines"]), "scopes": _cells(item["scopes"])}))
+            for item in told["asked"]
+        )
+        scopes = _cells(told["scopes"])
         return Matrix(told["protocol"], told["variant"], asked, scopes, told["said"], tuple(told["tagged"]))
+
+
+def _cells(told: Mapping[Engine, Mapping[str, Any]]) -> dict[Engine, dict[str, Cell]]:
+    return {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in told.items()}
 
 
 def matrix_of(entry: ProtocolEntry, variants: Iterable[Variant], results: Sequence[Result]) -> list[Matrix]:
@@ -130,6 +149,8 @@ def matrix_of(entry: ProtocolEntry, variants: Iterable[Variant], results: Sequen
 def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -> Matrix:
     scopes: dict[Engine, dict[str, Cell]] = {}
     judged: dict[Engine, set[str]] = {}
+    own: dict[str, dict[Engine, Mapping[str, Cell]]] = {}
+    unbroken: dict[str, dict[Engine, Sequence[str]]] = {}
     rules = _history_rules(entry.name)
     for r in results:
         assert r.within is not None
@@ -142,6 +163,12 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
             judged.setdefault(engine, set()).add(rules.get(r.property, ""))
         elif r.verdict in ("holds", "violated"):  # what is not proved, or holds vacuously, stands against nothing
             judged.setdefault(engine, set()).add(r.property)
+        else:
+            continue
+        if engine in SEARCHING:
+            own.setdefault(r.property, {})[engine] = r.within.cells
+            if without := r.evidence.get("unbroken_within"):
+                unbroken.setdefault(r.property, {})[engine] = without
         scopes[engine] = _together(scopes.get(engine), r.within.cells, of=engine)
     if live := runs_of(entry.name, variant.name):
         driven_live = f"none of the {sum(run.examples for run in live)} sequences on {live[0].brokers} met it"
@@ -151,7 +178,8 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
     for name, item in variant.asked.items():
         if item.rule is not None and RULES[item.rule].kind == "promise" and item.role != "refinement":
             engines = tuple(e for e in ENGINES if _judges(e, name, item.rule, judged))
-            asked.append(Asked(item.rule, name, engines, _excuses(entry, variant, item.rule)))
+            excuses = _excuses(entry, variant, item.rule)
+            asked.append(Asked(item.rule, name, engines, excuses, own.get(name, {}), unbroken.get(name, {})))
     said = {name: str(item) for name, item in variant.spec.outside.items()}
     said |= dict.fromkeys(unaccounted(variant.spec), NOTHING_SAID)
     return Matrix(entry.name, variant.name, tuple(asked), scopes, said, variant.spec.dangers)
@@ -221,12 +249,12 @@ def _hole(danger: str, matrices: Sequence[Matrix], promise: str | None) -> Hole 
         for asked in matrix.asked:
             if promise is not None and promise not in (asked.promise, asked.property):
                 continue
-            have = {e for e in asked.engines if matrix.scopes[e][danger].status != "out"}
-            if have & MODELLED:
+            have = matrix.having(asked, danger)
+            if MODELLED.intersection(have):
                 met.add(asked.promise)
             elif why := matrix.why_open(asked, danger):
                 open_in.append((asked.promise, f"{matrix.protocol}/{matrix.variant}", why))
-                beside |= have
+                beside.update(have)
     if not open_in:
         return None
     order = list(RULES)

@@ -17,13 +17,13 @@ from fencepost.model.releases import NAMES, SETTINGS, Kafka, defaults, each_of
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.ledger import Remember, Verdicts
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.scope.findings import FINDINGS, Finding
+from fencepost.proofs.scope.findings import FINDINGS, Finding, Means
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 Word = Literal["proved", "holds-bounded", "broken", "not judged"]
-Evidence = Literal["live", "classes", "client", "model"]
+Evidence = Means
 STRENGTH = ("proved", "holds-bounded")
-EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "model")
+EVIDENCE: tuple[Evidence, ...] = ("live", "classes", "client", "reference", "model")
 """The strongest first: seen on live brokers of that release, on its classes, of a client, or not on that release."""
 Changed = tuple[tuple[str, str], ...]
 """Settings by name."""

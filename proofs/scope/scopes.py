@@ -2,7 +2,8 @@
 
 A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only where the engine met it:
 
-- explore and progress took a step that is tagged with it, or reached a state in which its condition holds;
+- explore and progress took a step that is tagged with it, or reached a state in which its condition holds, within
+  bounds in which the promise could have been broken: `fencepost.proofs.necessity.killers` knows a mutation that does;
 - bounded goes as deep as explore needed, within the same bounds, to meet it;
 - induction shows a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
 - agreement, live, histories and recordings count it.
@@ -11,7 +12,7 @@ Every danger that is *out* has a reason: what the model says of it (``outside``)
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fencepost.model.dangers import DANGERS
@@ -29,6 +30,10 @@ Engine = Literal["induction", "explore", "bounded", "progress", "agreement", "li
 ENGINES: tuple[Engine, ...] = (
     "induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"
 )  # fmt: skip
+SEARCHING: tuple[Engine, ...] = ("explore", "bounded", "progress")
+"""Engines that look at states within bounds, so that each promise has a scope of its own."""
+USERS_RELY_ON = ("promise", "step", "progress")
+"""The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
 Status = Literal["in", "excused", "out"]
 NOTHING_SAID = "open: the model says nothing of it"
 
@@ -49,10 +54,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Scope:
-    """How often one engine met each danger, in the order of the list of dangers."""
+    """How often one engine met each danger, in the order of the list of dangers.  ``features``: of a search within
+    several bounds, what it met within each of them, by the feature that they are of."""
 
     engine: Engine
     cells: Mapping[str, Cell]
+    features: Mapping[str, "Scope"] = field(default_factory=dict)
 
     def those(self, status: Status) -> tuple[str, ...]:
         return tuple(name for name, cell in self.cells.items() if cell.status == status)
@@ -120,6 +127,37 @@ def scope_of_search(
         return f"the model has it, and no explored state within these bounds met it{_switched_off(spec, name, bounds)}"
 
     return scope(spec, engine, met, unmet)
+
+
+def scope_of_features(
+    spec: Spec, explored: Mapping[str, Exploration], engine: Literal["explore", "progress"] = "explore"
+) -> Scope:
+    """Of explorations by feature: what one of them met, and what each did."""
+    alone = {feature: scope_of_search(spec, [made], engine) for feature, made in explored.items()}
+    return replace(scope_of_search(spec, list(explored.values()), engine), features=alone)
+
+
+def narrowed(whole: Scope, features: Collection[str]) -> Scope:
+    """What a search within several bounds met within those of these features: of a promise that can be broken in these
+    alone.  A danger that was met elsewhere is out, since nothing is known that it could have done there."""
+    mine = [whole.features[feature] for feature in features]
+    return replace(whole, cells={name: _met_among(name, cell, mine, whole) for name, cell in whole.cells.items()})
+
+
+def _met_among(name: str, cell: Cell, mine: Sequence[Scope], whole: Scope) -> Cell:
+    met = [scope.cells[name] for scope in mine if scope.cells[name].status != "out"]
+    if met:
+        counts = [each.count for each in met if each.count is not None]
+        return replace(met[0], count=sum(counts) if counts else None)
+    if cell.status == "out":
+        return cell
+    where = [feature for feature, scope in whole.features.items() if scope.cells[name].status != "out"]
+    return Cell("out", why=f"open: no mutation is known that breaks it where that is met, within {in_words(where)}")
+
+
+def in_words(features: Iterable[str]) -> str:
+    """The names of bounds as they are printed; the variant's own have none."""
+    return ", ".join(f"those of {feature}" if feature else "its own bounds" for feature in features)
 
 
 def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) -> str:
@@ -235,27 +273,51 @@ def shared(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def scope_lines(results: Sequence[Result]) -> list[str]:
-    """The scope of each engine's verdicts on each variant, a line for those that have the same."""
+def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
+    """The scope of each engine's verdicts on each variant, a line for those that have the same: where a search could
+    break one promise within other bounds than another one, a line for each set of promises.  ``says``: how the dangers
+    are introduced; a search alone, of which it is not known what could be broken there, has ``met`` them."""
     told = []
     for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
         lines: dict[tuple[Any, ...], list[str]] = {}
         about = [r for r in results if f"{r.protocol}/{r.variant}" == of and r.out]
         for engine in dict.fromkeys(r.engine for r in about):
-            mine = [r for r in about if r.engine == engine]
-            # What holds is what the scope is about; a violation is shown by its run.
-            kept = shared([r for r in mine if r.verdict == "holds"] or mine)
-            key = kept["scope"], tuple(kept["excused"].items()), len(kept["out"])
-            lines.setdefault(key, []).append(engine)
-        told += [_line(engines, *key, of=of) for key, engines in lines.items()]
+            for key, names in _alike([r for r in about if r.engine == engine]).items():
+                lines.setdefault(key, []).append(f"{engine} of {names}" if names else engine)
+        told += [_line(engines, says, *key, of=of) for key, engines in lines.items()]
     return told
 
 
-def _line(engines: Sequence[str], met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str) -> str:
-    words = f"{', '.join(engines)} against {', '.join(met) or 'no danger of the list'}"
+def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
+    """The scopes of one engine's verdicts, each with the promises that it is of; with none if all have the same."""
+    promises = [r for r in mine if r.engine in SEARCHING and r.evidence.get("role") in USERS_RELY_ON]
+    # What holds is what the scope is about; a violation is shown by its run.
+    kept = [r for r in promises or mine if r.verdict == "holds"] or promises or mine
+    groups = [[r] for r in kept] if promises else [kept]
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for group in groups:
+        together = shared(group)
+        key = together["scope"], tuple(together["excused"].items()), len(together["out"])
+        found.setdefault(key, []).append(group[0].property.replace("_", " "))
+    return {key: ", ".join(names) if len(found) > 1 else "" for key, names in found.items()}
+
+
+def _line(
+    engines: Sequence[str], says: str, met: Sequence[str], excused: Sequence[tuple[str, str]], out: int, *, of: str
+) -> str:
+    words = f"{(', ' if not any(' of ' in e for e in engines) else '; ').join(engines)} {says} "
+    words += ", ".join(met) or "no danger of the list"
     if excused:
-        words += f"; excused: {', '.join(name for name, _ in excused)}"
+        words += f"; excused: {conditions(dict(excused))}"
     return words + (f"; out: {out}, see `fencepost dangers {of}`" if out else "")
+
+
+def conditions(excused: Mapping[str, str]) -> str:
+    """Dangers that are met under a condition alone, each with that: ``duplicate, loss (where …); zombie (where …)``."""
+    by_condition: dict[str, list[str]] = {}
+    for name, why in excused.items():
+        by_condition.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(names)} (where {why})" for why, names in by_condition.items())
 
 
 def unaccounted(spec: Spec) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Kind(EventKind):
     offset_settled = 46, f"{PLACE} producer_id epoch outcome", OFFSETS
     # outcome 1 where the member asks for what no transaction can change any more (require_stable)
     fetch_answered = 47, f"{PLACE} outcome generation? member?"
-    # under the new protocol (KIP-848): the member is at this epoch from now on
+    # under the new protocol (KIP-848): the member is at this epoch from now on; -2: a static one left for a while
     epoch_given = 48, "member generation", OFFSETS
     # outcome 1: it has the partition from this epoch on; 0: the partition is free again, and the epoch follows
     partition_given = 49, "member partition generation outcome", OFFSETS

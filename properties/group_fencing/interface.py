@@ -50,6 +50,9 @@ SIZES: dict[str, Between | OneOf] = {
     "timeout_check_ms": OneOf(50),
 }
 
+SIZES_OF = {mode: {"metadata_at": OneOf("poll")} for mode in ("new-protocol", "new-protocol-relaxed")}
+"""What is drawn otherwise for a variant, whose model has it so."""
+
 LIVE = "fencepost.reference_impl.live.group_fencing.over_tcp:over_tcp"
 LIVE_VARIANTS = (
     "shipped", "new-protocol", "new-protocol-relaxed", "group-id-only", "new-protocol-metadata-at-send",

@@ -12,6 +12,7 @@ from fencepost.properties.group_fencing.interface import Slot, System, Waiting
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
+BEATS = "group_heartbeat_answer"
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
 owner asks."""
@@ -92,15 +93,21 @@ AT_REST = frozenset({"finish"})
 """Calls after which nothing is left to happen."""
 
 
-FOLLOWED = dict.fromkeys(("new-protocol", "new-protocol-relaxed"), 0.3)
-"""Of the programs so many are followed to their end at least, where not nearly all are: one of three has static
-members, which the models with epochs leave out, and in one of two the application reads its metadata as it sends."""
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
     "lead": "change_leader",
 }  # fmt: skip
 """Single calls that are steps of their own, by the name of the rule."""
-WEIGHTS = {"overtaken": 4, "regained": 2, "interrupted": 3, "some_time": 1}
+WEIGHTS = {
+    "overtaken": 8,
+    "regained": 4,
+    "interrupted": 6,
+    "some_time": 2,
+    "deaf": 1,
+    "replaced": 1,
+    "slow": 1,
+    "stale": 1,
+}
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
@@ -194,6 +201,60 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(100, late)
         self.call("audit")
         self.go(500)
+
+    @scenario
+    def deaf(self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)]) -> None:
+        """The group changes more than once, and answers to heartbeats that say so are lost; a member that is two
+        changes behind is fenced."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed") or not self.comes_to(other, "joined"):
+            return
+        self.call("walk", slot, lines) if lines else None
+        self.call("close", other)
+        self.go(200, BEATS)
+        self.up(other)
+        self.go(200, BEATS)
+        for message in self.waiting():
+            if message[1] == BEATS:
+                self.send(message, "drop")
+        self.go(700)
+
+    @scenario
+    def replaced(self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool) -> None:
+        """An instance ends in the middle of a transaction, and another one takes its place at once, under its
+        transactional id and as the same static member."""
+        self.up(self.another(slot, other))
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines)
+        self.call("close", slot) if not killed else None
+        self.call("restart", slot)
+        self.go(700)
+
+    @scenario
+    def slow(self, slot: Slot, lines: Annotated[int, Between(1, 5)], aborts: bool) -> None:
+        """A transaction takes longer than it may, and its instance goes on with the loop, or aborts."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed"):
+            self.call("walk", slot, lines)
+            self.call("idle", 700)
+            self.call("abort", slot) if aborts else None
+            self.go(500)
+
+    @scenario
+    def stale(self, slot: Slot, lines: Annotated[int, Between(0, 4)]) -> None:
+        """An application does not poll for so long that its consumer leaves the group, and then goes on."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed"):
+            self.call("walk", slot, lines) if lines else None
+            for _ in range(self.run.config["max_poll_ms"] // STEP_MS + 2):
+                made = self.call("idle", STEP_MS)
+                if made is None or any(read(event, "kind") == "left" for event in made.events):
+                    break
+            self.call("walk", slot, 8)
+            self.go(300)
 
     @scenario
     def retained(self, slot: Slot, at: Annotated[str, OneOf("end", "marker")]) -> None:

@@ -27,11 +27,12 @@ OWN_PARTITION, OWN_RECORD = ("instance", "partition"), ("instance", "partition",
 OWN_OFFSET = ("instance", "partition", "offset")
 
 AT_LEAST_ONCE = (
-    "proposed", "shipped", "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot",
-    "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
+    "proposed", "shipped", "shipped-mended", "last-polled", "newest-acknowledged", "ahead-of-the-flush",
+    "previous-snapshot", "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all",
+    "snapshot-only", "zombie",
 )  # fmt: skip
 """Modes with acknowledgements and a committer, and no transactions."""
-ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode != "told-by-two-threads")
+ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode not in ("told-by-two-threads", "shipped"))
 """Of these, those in which one thread at a time commits offsets."""
 WITH_MAP = (
     "proposed", "proposed-exactly-once", "first-of-several", "failure-not-acknowledged", "told-by-two-threads",
@@ -256,6 +257,7 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
     "snapshot-only": frozenset({"map_is_what_was_flushed"}),
     "told-by-two-threads": GOES_BACK | UPSTREAM_AHEAD,
     "zombie": GOES_BACK | UPSTREAM_AHEAD,
+    "shipped": frozenset({"stored_in_order", "upstream_has_what_is_resumed", "nothing_skipped", "everything_stored"}),
 })  # fmt: skip
 """By mode that is a mistake, the properties that it is known to break."""
 

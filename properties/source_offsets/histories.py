@@ -18,9 +18,13 @@ from fencepost.properties.history.related import IT, Setting, declared, each, fi
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.history.words import Words
 from fencepost.properties.source_offsets.events import AUDITOR, OFFSETS, OPERATOR, SOURCE_OFFSETS, TASK, Kind
-from fencepost.properties.source_offsets.variants.driven import WITH_TOMBSTONES
+from fencepost.properties.source_offsets.variants.driven import DRIVEN, WITH_TOMBSTONES
 
 MIGRATING = ("migration-sentinel", "migration-race")
+COPIED_WHEN_COMMITTED = tuple(
+    mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
+)
+"""Modes that promise it: Kafka copies an offset when it is sent."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
 INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
 
@@ -169,7 +173,7 @@ MECHANISMS = (
         "copied_when_committed", "618.31", "an offset goes to the worker's topic when it is committed in the own one",
         each(Kind.copy_sent, by=OF_INSTANCE, where=IT.offset > 0),
         COMMITTED.at < OFFSET.at, saying("it was not committed since"), explained=OFFSET,
-        given=~OFFSET.missing & (OFFSET.producer_id >= 0),
+        given=~OFFSET.missing & (OFFSET.producer_id >= 0), modes=COPIED_WHEN_COMMITTED,
     ),
     declared(
         "fills_what_is_empty", "618.30", "only a separate topic that was found empty is filled",
@@ -198,7 +202,7 @@ class SourceView(EventView):
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.records = int(config.get("records", 6))
-        mode = config.get("mode", "merged-view")
+        mode = config.get("mode", "text-merged-view")
         self.last_round = int(config.get("rounds", 1 + (mode in WITH_TOMBSTONES))) - 1
         self.boundary = BOUNDARIES.index(config.get("boundary", "poll"))
         self.merges = int(mode not in MIGRATING)  # two topics are read as one
@@ -217,7 +221,7 @@ HISTORY = HistoryProperties(
     SOURCE_OFFSETS,
     in_a_table(*PROMISES, *MECHANISMS),
     view=SourceView,
-    mode="merged-view",
+    mode="text-merged-view",
     figures=figures,
     spread_of_figures=BY_ITSELF,
 )

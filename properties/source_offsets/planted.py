@@ -59,5 +59,5 @@ PLANTS = {
 }  # fmt: skip
 
 EXAMPLE = "fencepost.reference_impl.source_offsets.everything:rows"
-BED = Bed(SOURCE_OFFSETS, EXAMPLE, PLANTS, {"mode": "merged-view", "records": 12, "quiet_end": True})
+BED = Bed(SOURCE_OFFSETS, EXAMPLE, PLANTS, {"mode": "text-merged-view", "records": 12, "quiet_end": True})
 simulate_many = BED.simulate_many

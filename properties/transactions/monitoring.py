@@ -10,7 +10,8 @@ In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that
 A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
 nobody doubts it while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
 taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
-its InitProducerId is answered (`forgetful`); and while its id does not expire (`expired`).
+its InitProducerId is answered (`forgetful`); while its id does not expire (`expired`); and until it is told -1 where
+the epoch that follows its own is the last one (`lost_at_the_end`).
 """
 
 from collections import Counter, defaultdict, deque
@@ -57,8 +58,7 @@ def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, che
 
 
 class TransactionsBeside(Beside):
-    """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
-    which must have one that is excused."""
+    """Of one run.  A violation concerns sets of records, transactions, clients and partitions: each must have an excuse."""
 
     excusable = ON_THE_WAY
     further = DRIVEN
@@ -108,8 +108,6 @@ class TransactionsBeside(Beside):
         self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
-
-    # -- what `Beside` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
         """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
@@ -334,6 +332,8 @@ class TransactionsBeside(Beside):
             self.late.settled(self.calls, ("client", client))
         elif error in FENCING:
             yield from self._fenced(event)
+        elif error == -1:
+            self._doubt(self.pairs.get(client, (-1, -1))[1] + 2 == self.max_epoch)
 
     def _fence_told(self, event: Event) -> Iterator[Verdict]:
         client = read(event, "client")

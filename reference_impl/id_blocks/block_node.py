@@ -29,7 +29,7 @@ class BlockNode:
 
 
 def encode(broker_id: int, block: Block) -> str:
-    """The node's JSON: start and end as strings, the end *inclusive* (ProducerIdBlockZNode in ZkData.scala)."""
+    """The node's JSON: start and end as strings, the end *inclusive* (ProducerIdBlockZNode, ZkData.scala until 3.9)."""
     return json.dumps(
         {"version": 1, "broker": broker_id, "block_start": str(block.first), "block_end": str(block.last)}
     )

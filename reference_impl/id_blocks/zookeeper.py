@@ -1,9 +1,9 @@
 """Producer id blocks in ZooKeeper: the compare-and-set loop, and the two that run it.
 
-Before KIP-730 every broker takes blocks here by itself (`DirectProducerIds`, ZkProducerIdManager.scala); with it, in
-ZooKeeper mode, the controller does so for them (`ZkController`, KafkaController.scala). Both end in the same
-conditional write, so they may be mixed during a rolling upgrade (730.13). Every read and write is one step, so that a
-driver can put anything between them.
+Before KIP-730 every broker takes blocks here by itself (`DirectProducerIds`, ProducerIdManager.scala until 3.9); with
+it, in ZooKeeper mode, the controller does so for them (`ZkController`, KafkaController.scala until 3.9). Both end in
+the same conditional write, so they may be mixed during a rolling upgrade (730.13). Every read and write is one step,
+so that a driver can put anything between them.
 """
 
 from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive, split
 
-PROPOSED, EXACTLY_ONCE, SHIPPED = "proposed", "proposed-exactly-once", "shipped"
+PROPOSED, EXACTLY_ONCE, SHIPPED, MENDED = "proposed", "proposed-exactly-once", "shipped", "shipped-mended"
 
 AT_LEAST_ONCE = "at-least-once"
 TRANSACTIONS = "exactly-once"
@@ -24,7 +24,8 @@ FLUSHED, SNAPSHOT = "flushed", "snapshot"
 MODES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     PROPOSED: {},
     EXACTLY_ONCE: {"delivery": TRANSACTIONS},
-    SHIPPED: {"argument": False, "upstream": LOOKED_UP},
+    SHIPPED: {"argument": False, "upstream": LOOKED_UP, "serial": False},
+    MENDED: {"argument": False, "upstream": LOOKED_UP},
     "last-polled": {"argument": False, "upstream": LAST_POLLED},
     "newest-acknowledged": {"argument": False, "upstream": NEWEST},
     "ahead-of-the-flush": {"argument": False, "upstream": PREFIX},
@@ -56,8 +57,9 @@ class Config(Configuration):
     argument: bool = True  # commit(map) as proposed; False: commit() as shipped
     # The map has what the flush that succeeded has written, with what earlier ones did not; or what was taken last
     map_of: Annotated[str, OneOf(FLUSHED, SNAPSHOT)] = FLUSHED
-    # One thread commits offsets at a time, from what it takes to the end of the call; False: as in Kafka, where the
-    # final commit and the committer wait for each other's flush only
+    # One thread commits offsets at a time, from what it takes to the end of the call; False: as in Kafka, where what is
+    # taken under the task's lock goes to the writer without it, and the final commit and the committer wait for each
+    # other's flush only (WorkerSourceTask.commitOffsets)
     serial: bool = True
     # The wait for a flush may run out of time just as its callback has run: the flush counts as failed then, though all
     # of it is written and nothing of it merged back, as a comment in WorkerSourceTask.java says

@@ -14,6 +14,7 @@ from fencepost.reference_impl.source_commits.script import COMMITTER, KNOWN, TAS
 
 PROPOSED: dict[str, Any] = {"mode": "proposed"}
 SHIPPED: dict[str, Any] = {"mode": "shipped"}
+MENDED: dict[str, Any] = {"mode": "shipped-mended"}
 EXACTLY_ONCE: dict[str, Any] = {"mode": "proposed-exactly-once"}
 
 
@@ -25,8 +26,8 @@ def _mode(name: str, **more: Any) -> dict[str, Any]:
     return {"mode": name, **more}
 
 
-@KNOWN.shown("KAFKA-15091", _mode("last-polled"), SHIPPED)
-@KNOWN.shown("newest-acknowledged", _mode("newest-acknowledged"), SHIPPED)
+@KNOWN.shown("KAFKA-15091", _mode("last-polled"), MENDED)
+@KNOWN.shown("newest-acknowledged", _mode("newest-acknowledged"), MENDED)
 def crashes_with_a_record_in_flight(script: Script) -> None:
     """Of two records the second is acknowledged, and commit is called: who takes that for a promise about either has
     upstream forget the first (B42, B45a)."""
@@ -38,7 +39,7 @@ def crashes_with_a_record_in_flight(script: Script) -> None:
     script.crash()
 
 
-@KNOWN.shown("ahead-of-the-flush", _mode("ahead-of-the-flush"), SHIPPED)
+@KNOWN.shown("ahead-of-the-flush", _mode("ahead-of-the-flush"), MENDED)
 def acknowledged_after_the_flush_began(script: Script) -> None:
     """Records are acknowledged while offsets before them are flushed (B45b)."""
     script.begin()
@@ -53,7 +54,7 @@ def acknowledged_after_the_flush_began(script: Script) -> None:
     script.crash()
 
 
-@KNOWN.shown("previous-snapshot", _mode("previous-snapshot"), SHIPPED)
+@KNOWN.shown("previous-snapshot", _mode("previous-snapshot"), MENDED)
 def acknowledged_before_the_flush_before(script: Script) -> None:
     """The task's thread is in its poll: what was acknowledged by the time of one call of commit is still in the queues
     at the next, so that the repair of B45b that connectors have does not hold either."""
@@ -135,7 +136,8 @@ def told_late(script: Script) -> None:
     script.go_on()
 
 
-@KNOWN.shown("put-late", _mode("told-by-two-threads"), PROPOSED)
+@KNOWN.shown("put-late", SHIPPED, MENDED)
+@KNOWN.shown("put-late-and-told", _mode("told-by-two-threads"), PROPOSED)
 def handed_over_late(script: Script) -> None:
     """The committer has taken what is committable, and gives it to the writer when the final commit has written more:
     the stored offset goes back, behind what upstream has forgotten by then. Kafka has this today: what is taken under a

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 from fencepost.reference_impl.simulation.config import Configuration, Natural, OneOf, Positive, split
-from fencepost.reference_impl.source_offsets.variants import CONFIGS, MODES
+from fencepost.reference_impl.source_offsets.variants import CONFIGS, MODES, SEPARATE_BY_MODE
 from fencepost.reference_impl.transactions.config import MODES as TRANSACTION_MODES
 
 EXACTLY_ONCE, FEATURE_OFF, OLDER_SOFTWARE = 0, 1, 2
@@ -19,7 +19,7 @@ class Config(Configuration):
     """One connector. Times are virtual milliseconds; the defaults are Kafka's."""
 
     seed: int = 0
-    mode: Annotated[str, OneOf(*MODES)] = "merged-view"  # the variant
+    mode: Annotated[str, OneOf(*MODES)] = "text-merged-view"  # the variant
     # The source
     partitions: Positive = 2  # source partitions; task t of n has those of which the number modulo n is t
     records: Positive = 6  # in each of them, and in each round
@@ -29,6 +29,8 @@ class Config(Configuration):
     # The connector
     tasks: Positive = 2  # at most
     separate: bool = True  # its offsets go to a topic of its own
+    given: bool = True  # operators may give it such a topic later
+    taken: bool = False  # they may take that away, which the guarantee of the text excludes
     implicit: bool = False  # since its producer targets another cluster (618.29); else offsets.storage.topic names it
     boundary: Annotated[str, OneOf(POLL, INTERVAL, CONNECTOR)] = POLL  # transaction.boundary
     interval_ms: Positive = 60_000  # transaction.boundary.interval.ms; offset.flush.interval.ms where that is not set
@@ -44,7 +46,9 @@ class Config(Configuration):
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
         """As any; a variant brings along what it shows in, which a key that is given outweighs."""
-        return cls(**split({**CONFIGS.get(config.get("mode", ""), {}), **config}, cls)[0])
+        mode = config.get("mode", "")
+        whether = {"separate": SEPARATE_BY_MODE[mode]} if mode in SEPARATE_BY_MODE else {}
+        return cls(**split({**CONFIGS.get(mode, {}), **config, **whether}, cls)[0])
 
     def stored_offset(self, round_: int, offset: int) -> int:
         """The source offset that this record comes with, 0 for a null one."""

@@ -1,4 +1,4 @@
-"""Free-running histories of source tasks: `simulate(7, {"mode": "merged-view", "events": 400, "stall": 0.02})`.
+"""Free-running histories of source tasks: `simulate(7, {"mode": "text-merged-view", "events": 400, "stall": 0.02})`.
 
 A random scheduler lets one waiting thread after the other do its operation. Some are slow: they wait while everything
 else goes on, which is how zombies and late copies come about. Rates of faults are per step, those of operations per

@@ -78,7 +78,7 @@ class Faults(free_run.NodeFaults[Rates, System]):
 
     def configure(self, number: int) -> bool:
         env = self.system.env
-        separate = env.separate or bool(number & 256)
+        separate = bool(number & 256) or (env.separate and not env.config.taken)
         if separate and not env.separate:
             self.kernel.after(self.kernel.spread(self.run.down_us), self.start_owner)
         return self.system.configure(1 + number % env.config.tasks, separate)

@@ -27,6 +27,7 @@ from fencepost.reference_impl.source_offsets.events import Kind
 from fencepost.reference_impl.source_offsets.kafka import GLOBAL, PARTITION_OF, SEPARATE
 from fencepost.reference_impl.source_offsets.parts import Parts
 from fencepost.reference_impl.source_offsets.stores.offset_store import Found
+from fencepost.reference_impl.source_offsets.stores.released import STORES
 from fencepost.reference_impl.source_offsets.tasks.owner import FIRST
 from fencepost.reference_impl.source_offsets.variants import DEFECT_OF
 from fencepost.reference_impl.task_counts.brokers import OUTPUT_TOPIC
@@ -63,11 +64,13 @@ class System(DrivenSystem[Environment]):
 
     def configure(self, tasks: int, separate: bool) -> bool:
         """The connector is configured anew: so many tasks, with or without an offsets topic of its own. False where it
-        would lose the topic that has its offsets, which the guarantee excludes."""
+        would lose the topic that has its offsets, which the guarantee excludes, or be given one that it never has."""
         env = self.env
         if not 1 <= tasks <= env.config.tasks:
             raise ValueError(f"configure with tasks={tasks}: must be 1 to tasks={env.config.tasks}")
-        if env.separate and not separate and not env.config.downgrades:
+        if env.separate and not separate and not (env.config.downgrades or env.config.taken):
+            return False
+        if separate and not env.separate and not env.config.given:
             return False
         self.connector.configure(tasks, separate, env.runtime)
         return True
@@ -245,7 +248,9 @@ class System(DrivenSystem[Environment]):
 
 
 def parts_of(mode: str) -> Parts:
-    """The pieces of a variant: those of its mistake, if it is one."""
+    """The pieces of a variant: as they are released, those of its mistake, or as the text has them."""
+    if mode in STORES:
+        return Parts(store=STORES[mode])
     if mode not in DEFECT_OF:
         return Parts()
     broken: Parts = import_module("fencepost.reference_impl.source_offsets.defects.broken").find(DEFECT_OF[mode]).parts

@@ -58,6 +58,7 @@ class Brokers:
         self.env = KafkaEnvironment(self.below(config), Kernel(config.seed))
         self.acls = Acls()
         self.topics: dict[str, tuple[int, int]] = {}  # that clients have created: partitions and replication factor
+        self.internal: set[str] = set()  # the topics of workers that somebody has created by hand
         self.policy_error = 0  # what every creation of a topic is refused with (a broker's policy)
         self.ids: dict[str, int] = {}
         self.clients = 0

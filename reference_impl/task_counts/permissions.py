@@ -6,6 +6,7 @@ producer*; fencing is the *connector's admin* (618.12, 618.47): these are three 
 task ids for the admin principal, without which every round fails with TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 # Principals
@@ -19,6 +20,7 @@ KAFKA_CLUSTER = "kafka-cluster"  # the only resource of its kind
 
 # Kafka's codes
 NONE = 0
+UNKNOWN_TOPIC_OR_PARTITION = 3
 TOPIC_AUTHORIZATION_FAILED = 29
 CLUSTER_AUTHORIZATION_FAILED = 31
 UNSUPPORTED_VERSION = 35
@@ -97,6 +99,11 @@ def of_offsets_topic(topic: str) -> tuple[Permission, ...]:
     )
 
 
+def of_description(topic: str) -> tuple[Permission, ...]:
+    """The permission of the connector's admin for finding a separate offsets topic that it does not create (618.54)."""
+    return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
+
+
 def tolerates_creation_error(error: int) -> bool:
     """Whether a start goes on after this answer to creating a separate offsets topic (618.17).
 
@@ -104,6 +111,14 @@ def tolerates_creation_error(error: int) -> bool:
     (then it has to be there already). Any other error fails the task. (TopicAdmin.java)
     """
     return error == NONE or error in _TOLERATED
+
+
+def missing_topics(topics: Iterable[str]) -> str:
+    """The trace of a start that does not find topics, where it creates none (618.54)."""
+    return (
+        f"ConnectException: missing {', '.join(topics)}, and internal.topics.automatic.creation.enable=false: nothing "
+        "is created"
+    )
 
 
 class Acls:

@@ -5,16 +5,21 @@
     play("B34", factory)              # the same operations with another implementation
 
 Every script drives the plug, so that it also reads as a minimal history of the bug. Where there is no defect in the
-code (618.33, 618.34, 618.49: where the guarantee ends; H5: a user is needed), `broken` is what goes beyond.
+code (618.33, 618.34, 618.49: where the guarantee ends; 618.35: where it does as released; H5: a user is needed),
+`broken` is what goes beyond.
 """
 
 from typing import Any
 
+from fencepost.reference_impl.task_counts.herder.herder import Herder
+from fencepost.reference_impl.task_counts.herder.revisions import uses_transactions
+from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.script import KNOWN, Script, Thread
 from fencepost.reference_impl.task_counts.system import beside
 
 DISABLED = 2  # the worker without support in 618.33
 THREE = {"mode": "B", "workers": 3}
+SHIPPED = {"mode": "shipped", "workers": 3}
 
 
 def slow_starter(script: Script) -> Thread:
@@ -56,6 +61,45 @@ def healthy_task_stays_failed(script: Script) -> None:
     script.work()
 
 
+@KNOWN.shown("paused-leader", SHIPPED, SHIPPED)
+def task_waits_for_a_paused_leader(script: Script) -> None:
+    """A task of another worker has asked a leader that is paused. Another one leads soon, and the task does not ask it:
+    it fails when its request times out, and stays FAILED until a user restarts it (618.11)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    leader = script.until("start_round").worker
+    script.settle()  # both have asked
+    script.zombie(leader)
+    script.settle(100_000)
+    script.resume(leader)
+    script.go()
+    if not script.broken:
+        for task in (0, 1):
+            script.restart_task(0, task)
+    script.work()
+
+
+@KNOWN.shown("late-fence", SHIPPED, SHIPPED)
+def late_fence_of_a_former_leader(script: Script) -> None:
+    """A round of a leader that is out of the group goes on where it was, when another one has counted: it fences a
+    healthy task, which stays FAILED until a user restarts it; no older one commits (618.6, 618.26)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    late = script.until("fence", task=0)
+    script.settle()
+    script.zombie(late.worker)
+    script.work()
+    script.resume(late.worker)
+    script.alone(late)
+    script.work()
+    if not script.broken:
+        for task in (0, 1):  # 1 has waited for that round all the while
+            script.restart_task(0, task)
+    script.work()
+
+
 @KNOWN.defect("H12-check", "no_round_check")
 def stale_round(script: Script) -> None:
     """H12: a round for set 2 (one task) ends after set 3 (two tasks) was committed, and writes its own count, 1.
@@ -68,6 +112,18 @@ def stale_round(script: Script) -> None:
     slow = script.until("fence", task=0)
     script.configure(0, 2)
     script.go(slow)
+    second_task_outlives_its_set(script)
+
+
+@KNOWN.defect("lingering-round", "answers_for_any_set")
+def answer_of_the_round_before(script: Script) -> None:
+    """A round is over, and has not been taken out, when the task of a newer, smaller set asks: as released it is
+    answered with the success of that round, though nobody has fenced or counted for its own set (618.4)."""
+    script.configure(0, 2)
+    script.work()
+    script.system.configure(0, 0, 2)
+    script.until("end_round")
+    script.settle()
     second_task_outlives_its_set(script)
 
 
@@ -132,6 +188,25 @@ def deleted_and_created_again(script: Script) -> None:
     script.work(worker=owner)
 
 
+@KNOWN.defect("removed-task", "starts_removed_tasks")
+def removed_task_is_started_again(script: Script) -> None:
+    """A worker is out of the group when its connector gets one task instead of two, which is fenced for, and counted.
+
+    It comes back, stops its task, which is of the old set, says that it has it, and as released starts it again
+    (618.52, 618.53).
+    """
+    script.configure(0, 2)
+    script.work()
+    owner = script.owner(0, 1)
+    script.system.stall(owner)
+    script.configure(0, 1)
+    script.zombie(owner)
+    script.work()
+    script.resume(owner)
+    script.settle()
+    script.work()
+
+
 @KNOWN.shown(
     "B36",
     {"mode": "shipped", "workers": 2, "support": "disabled"},
@@ -163,6 +238,45 @@ def worker_without_support(script: Script) -> None:
     script.work()
     script.resume(DISABLED)
     script.work(worker=DISABLED)
+
+
+class CommittedWhilePreparing(Herder):
+    """A mend: who leads by transactions passes over those that were aborted."""
+
+    @property
+    def reads_committed(self) -> bool:
+        return uses_transactions(self.env.revision, self.support)
+
+
+UPGRADING = {"mode": "shipped", "workers": 3, "max_tasks": 3, "support": ["preparing", "preparing", "enabled"]}
+
+
+@KNOWN.shown("618.35", UPGRADING, {**UPGRADING, "parts": Parts(herder=CommittedWhilePreparing)}, reference=True)
+def aborted_count_of_a_preparing_leader(script: Script) -> None:
+    """618.35: a leader that is `preparing` reads a count record whose transaction was aborted, and goes by it.
+
+    The leader that wrote it was gone before the commit. The next one, as released, says that all is counted, so that a
+    task starts on the worker that is enabled already, and no count that covers it is ever there. Then the two others
+    finish the second upgrade, the last one right after a smaller set; the enabled leader finds no count to fence by.
+    """
+    script.system.configure(0, 0, 3)
+    counting = script.until("write_count")
+    script.held.clear()
+    script.system.crash_in_write(counting.number)
+    script.system.expire(counting.worker)
+    script.settle()
+    script.restart_task(0, 2)
+    script.system.set_support(0, "enabled")
+    script.settle()
+    script.work()
+    script.system.stall(2)
+    script.system.configure(1, 0, 1)
+    script.settle()
+    script.system.set_support(1, "enabled")
+    script.zombie(2)
+    script.work()
+    script.resume(2)
+    script.work(worker=2)
 
 
 @KNOWN.shown("618.34", THREE, THREE)

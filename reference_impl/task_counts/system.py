@@ -125,6 +125,18 @@ class System(DrivenSystem[Environment]):
         self.env.workers[worker].crash()
         self.env.threads.settle()
 
+    def crash_in_write(self, number: int) -> None:
+        """The thread's write to the config topic gets as far as its records, and the process is gone before it commits:
+        they stay, until the next leader's claim, or the time-out, aborts them. Raises KeyError, ValueError."""
+        waiting = {at[0]: at for at in self.threads()}
+        _, operation, worker, _, _ = waiting[number]
+        herder = self.env.workers[worker].herder
+        if herder is None or operation not in ("write", "write_count") or herder.privilege.producer is None:
+            raise ValueError(f"thread {number} waits to {operation}: must be a leader's write in a transaction")
+        herder.privilege.commits = False
+        self.env.threads.act_alone(number)
+        self.crash(worker)
+
     def restart_worker(self, worker: int) -> None:
         """It comes back as a new member, crashing first if need be; the session of the old one is over."""
         self.env.workers[worker].crash()

@@ -21,7 +21,7 @@ VARIANTS = (
     "transactions/v2",
     "transactions/v1",
     "group-fencing/new-protocol",
-    "source-offsets/merged-view",
+    "source-offsets/text-merged-view",
     "task-counts/A",
 )
 LEAST_GAIN = 0.9

@@ -64,7 +64,7 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
     assert found == {
         "id-blocks": [4, 1],
         "transactions": [20, 15],
-        "task-counts": [15, 1],
+        "task-counts": [19, 2],
         "group-fencing": [36, 0],
         "source-commits": [15, 0],
     }

@@ -4,6 +4,8 @@ A changed verdict is a changed model, and has to be argued for; a changed number
 """
 
 import pytest
+from fencepost.model.language.derived.mutations import mutation
+from fencepost.model.releases import TEXT, Kafka
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
@@ -11,7 +13,7 @@ from fencepost.proofs.necessity.search import Necessity, necessity
 from fencepost.properties.catalogue import bounds_of, features_of, protocols
 
 COMMITS = protocols()["source-commits"]
-MAIN = [variant.name for variant in COMMITS.variants if variant.main]
+MAIN = [variant.name for variant in COMMITS.variants if variant.main and not variant.expected]
 WRONG = [variant.name for variant in COMMITS.variants if not variant.main]
 PROPOSED, ONCE, NULL = "proposed", "proposed-exactly-once", "null-offsets-left-out"
 STORED, BACK, SKIPPED = "told_is_stored", "stored_only_grows", "nothing_skipped"
@@ -56,7 +58,7 @@ BROKEN = {
     "empty-means-all": {STORED: 4, LOST: 5, KEPT: 5},  # H7c, O15
     "snapshot-only": {"told_is_the_latest": 10},  # H7a
     "told-by-two-threads": {"told_only_grows": 16},  # H7b, O13
-    "taken-and-put-apart": {BACK: 15, STORED: 16, KEPT: 17},
+    "taken-and-put-apart": {BACK: 18, STORED: 18, KEPT: 19},
     "null-offsets": {BACK: 8, STORED: 8},  # H7d
     "zombie": {BACK: 12, STORED: 14, KEPT: 15},
     "late-write": {BACK: 13, STORED: 15, KEPT: 16},
@@ -65,6 +67,9 @@ BROKEN = {
     "failed-by-its-own-end": {SKIPPED: 7, LOST: 10},
 }
 """What each mistake breaks, and in how few steps."""
+
+SHIPPED = {ENDS: 10, BACK: 17, STORED: 18, KEPT: 19, "told_only_grows": 20}
+"""What Kafka breaks, whose committer takes and hands over in two steps."""
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +128,20 @@ def test_broken(name: str) -> None:
     asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step") and p.role != "lemma"}
     made = explore(variant.spec, asked, bounds_of(variant, "smoke"))
     assert {n: made.traces.steps(n) for n in made.violated} == BROKEN[name]
+
+
+def test_what_ships_and_what_would_mend_it() -> None:
+    """What is taken goes to the writer in a step of its own: the stored offset goes back.  With the lock held until the
+    writer has it nothing does; that this is enough is proved, and of no release."""
+    ships, mended = COMMITS.variant("shipped"), COMMITS.variant("shipped-mended")
+    assert isinstance(ships.of, Kafka) and ships.of.has("4.4.0", ships.of.settings) and mended.of == TEXT
+    asked = {n: p for n, p in ships.asked.items() if p.kind in ("always", "step")}
+    for bounds in features_of(ships, "smoke").values():
+        made = explore(ships.spec, asked, bounds)
+        assert {n: made.traces.steps(n) for n in made.violated} == SHIPPED
+    assert set(SHIPPED) == ships.expected.keys() and not mended.expected
+    found = explore(mutation(mended.spec, "src.13", "take: guard 1 dropped").apply(), asked, bounds_of(mended, "smoke"))
+    assert BACK in found.violated
 
 
 def blocked(name: str) -> tuple[str, int | None]:

@@ -34,6 +34,7 @@ NECESSARY = [
     ("two-rolling-upgrades", "618.24", "only_with_the_feature_on", COVERED, 12),
     ("two-rolling-upgrades", "618.35", "in_one_upgrade", COVERED, 10),
     ("two-rolling-upgrades", "618.35", BEFORE, ZOMBIE, 11),
+    ("two-rolling-upgrades-read-committed", "618.50", "where_it_is_not_on", COVERED, 10),
     (TOPIC, "618.1", "one_less", COVERED, 7),
     (TOPIC, "618.1", "the_first_one", COVERED, 16),
     (TOPIC, "618.2", "whatever_the_order", FENCED, 12),
@@ -60,6 +61,9 @@ SHOWN = [
     ("endpoint-with-the-feature", "618.10", ASKED, 6),
     ("polls-before-the-end", "618.35", ZOMBIE, 11),
     ("claimed-early", "618.35", COVERED, 7),
+    ("two-rolling-upgrades-as-shipped", "618.50", COVERED, 10),
+    ("upgraded-restarted", "618.35", COVERED, 14),
+    ("upgraded-counted", "618.35", COVERED, 13),
     ("one-worker-without-support", "618.33", COVERED, 5),
     ("foreign-set", "618.34", COVERED, 7),
     ("foreign-count", "618.34", COVERED, 5),
@@ -79,6 +83,9 @@ ZOMBIES = [
     ("plain-leaders-before", 14),
     ("polls-before-the-end", 11),
     ("claimed-early", 8),
+    ("two-rolling-upgrades-as-shipped", 14),
+    ("upgraded-restarted", 17),
+    ("upgraded-counted", 14),
     ("one-worker-without-support", 6),
     ("foreign-set", 10),
     ("foreign-count", 8),
@@ -105,6 +112,7 @@ PROVED = [
     (CONNECTORS, "connectors"),
     (CONNECTORS, "names-may-collide"),
     (UPGRADES, "two-rolling-upgrades"),
+    (UPGRADES, "upgraded-counted-restarted"),
 ]
 BOUNDED = [(UPGRADES, "mass-upgrade"), (TOPIC, "config-topic")]
 

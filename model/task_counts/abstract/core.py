@@ -248,18 +248,26 @@ class Core(Protocol):
         require(s.stage[k] == Stage.PRODUCER)
         stale = (s.of[k] <= seen) & (seen <= s.generation)
         require(either("618.19", seen == s.generation, on_a_stale_view=stale))
-        newest = either(
+        newest = s.is_to_run(k, seen)
+        s.stage[k] = when(newest, Stage.RUNNING, Stage.NONE)
+        s.polled = when(newest & (s.polled < s.set_of(k)), s.set_of(k), s.polled)
+        s.of[k] = when(newest, s.of[k], 0)
+        s.task[k] = when(newest, s.task[k], 0)
+        s.live[k] = s.live[k] & newest
+
+    def is_to_run(s, k, seen):
+        """What the second look is for."""
+        return either(
             "618.19",
             seen == s.of[k],
             unchecked=True,
             a_count_stands_after=s.generation <= s.counted,
             before_the_producer=True,
         )
-        s.stage[k] = when(newest, Stage.RUNNING, Stage.NONE)
-        s.polled = when(newest & (s.polled < s.of[k]), s.of[k], s.polled)
-        s.of[k] = when(newest, s.of[k], 0)
-        s.task[k] = when(newest, s.task[k], 0)
-        s.live[k] = s.live[k] & newest
+
+    def set_of(s, k):
+        """The set that its configuration is of."""
+        return s.of[k]
 
     @action(danger="client-crash")
     def stop(s, k: Instance):

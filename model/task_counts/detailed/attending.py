@@ -1,7 +1,10 @@
 """Tasks that failed stay FAILED until a user restarts them, or a newer set replaces them (shipped).
 
 A start that finds a newer set fails as well (618.20), and a start that wakes up late fences a healthy task of the newer
-set before it finds that out: that task then is FAILED, and is not restarted.
+set before it finds that out: that task then is FAILED, and is not restarted.  So is one whose request for a round was
+sent on to a leader that is paused, and ran into the idle time-out of the worker that sent it
+(DistributedHerder.fenceZombieSourceTasks, RestClient), and one that a request to fence shuts out which was given up for
+lost, of a round that is over.
 """
 
 from fencepost.model.language import Set, action, fault, require
@@ -46,6 +49,33 @@ class Unattended(Shipped):
         require((s.stage[k] == Stage.RUNNING) & ~s.live[k] & s.is_at(k, w))
         s.failed[s.task[k], s.of[k]] = True
         s.end(k)
+
+    @fault(budget="failures", danger=("time-out", "lost-answer"))
+    def time_out(s, w: Worker, k: Instance, v: Worker):
+        """The leader that was asked does not answer in time."""
+        require((s.asked[k] == v) & s.is_at(k, w))
+        s.asked[k] = None
+        s.refused[k] = True
+
+
+class LateFence(Unattended):
+    """Of all that may fail, a request to fence that comes late."""
+
+    fence_fails = None
+    time_out = None
+
+    @fault(budget="failures", danger=("late-copy", "duplicate"))
+    def fence_late(s, i: Task):
+        """A round may have had this id to fence, since a count before the newest set covers it."""
+        require(i < s.size_of(s.latest_count(s.latest_set())))
+        Unattended.fence_late(s, i)
+
+
+class Unanswered(Unattended):
+    """Of all that may fail, an answer that does not come."""
+
+    fence_fails = None
+    fence_late = None
 
 
 class Attended(Unattended):

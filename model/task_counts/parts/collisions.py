@@ -30,6 +30,7 @@ from fencepost.model.task_counts.outside import (
     ENABLED,
     NOT_OF_CONNECT,
     READS,
+    STEPS,
     TO_STAY,
     TOPIC,
 )
@@ -71,6 +72,7 @@ class CollidingNames(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *READS,

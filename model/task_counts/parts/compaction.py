@@ -36,6 +36,7 @@ from fencepost.model.task_counts.outside import (
     NOT_OF_CONNECT,
     OTHERS,
     OWN_IDS,
+    STEPS,
     TO_STAY,
     TOPIC,
 )
@@ -81,6 +82,7 @@ class ConfigTopic(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *OTHERS,

@@ -32,7 +32,7 @@ from fencepost.model.language import (
     when,
 )
 from fencepost.model.task_counts.abstract.core import Count, Instance, Task, Worker
-from fencepost.model.task_counts.outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, TOPIC
+from fencepost.model.task_counts.outside import BROKERS, COMPACTION, ENABLED, NOT_OF_CONNECT, READS, STEPS, TOPIC
 
 
 class Connector(Sort, bound="connectors"):
@@ -92,6 +92,7 @@ class Connectors(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *READS,

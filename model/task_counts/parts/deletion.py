@@ -36,6 +36,7 @@ from fencepost.model.task_counts.outside import (
     OTHERS,
     OWN_IDS,
     READS,
+    STEPS,
     TOPIC,
 )
 
@@ -89,6 +90,7 @@ class Deletion(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *READS,

@@ -35,6 +35,7 @@ from fencepost.model.task_counts.outside import (
     NOT_OF_CONNECT,
     OTHERS,
     READS,
+    STEPS,
     TO_STAY,
     TOPIC,
 )
@@ -83,6 +84,7 @@ class Upgrades(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *READS,

@@ -33,6 +33,7 @@ from fencepost.model.task_counts.outside import (
     OTHERS,
     OWN_IDS,
     READS,
+    STEPS,
     TO_STAY,
     TOPIC,
 )
@@ -65,6 +66,7 @@ class Writing(Protocol):
 
     outside = (
         *BROKERS,
+        *STEPS,
         *TOPIC,
         *NOT_OF_CONNECT,
         *READS,

@@ -21,6 +21,7 @@ from fencepost.model.language import (
     danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
@@ -117,6 +118,8 @@ class Core(Protocol):
         *open_hole("ids do not expire in a core; v2-expiring has that", "id-expiry"),
         *open_hole("an epoch only grows here, whatever the producer id; the full models have ids that are used up",
                   "end-of-epochs"),
+        *excused("of requests EndTxn comes twice; a record that comes twice is known again, which idempotence judges",
+                 "duplicate"),
         *open_hole("one transaction version from first to last; core-versions has two",
                   "transaction-version", "mixed-clients"),
         *open_hole("one record stands for all that a transaction has in a partition: several-v2 and "
@@ -133,9 +136,15 @@ class Core(Protocol):
         *not_of_this("a group's offsets are one more partition; what a group is told is in transactional-offsets",
                     "several-groups"),
         *kafka_excludes(
-            "coordinators and partitions keep what they know by id, and share no part of it between ids",
-            "TransactionStateManager.java, ProducerStateManager.java", "several-ids",
+            "coordinators and partitions keep what they know by id; ids share a partition's last stable offset, which "
+            "read-committed has, and whether a batch of refused questions stops or aborts, which commits nothing",
+            "TransactionStateManager.scala, ProducerStateManager.java, AddPartitionsToTxnManager.java", "several-ids",
         ),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("what a coordinator knows is what its log says, but for appends that fail", "memory-without-log"),
+        *open_hole("a step is one of a whole process", "two-threads"),
+        *not_of_this("no log is read here: what readers are given is in read-committed", "isolation-level"),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
             "worker-without-support", "empty-set", "one-task", "several-tasks", "several-connectors", "deletion",
@@ -257,7 +266,7 @@ class Core(Protocol):
     def take_over(s, marker: Epoch, to: Epoch):
         """Time is up, by whatever clock, or another producer initializes: what is open is fenced, then aborted."""
         require(s.phase == Phase.ONGOING)
-        require((s.epoch < marker) & (marker <= to), rule="txn.18")
+        require(s.is_fence(marker, to), rule="txn.18")
         s.one_step(to)
         s.prepare(Outcome.ABORT, either("txn.3", marker, old_epoch=s.epoch), to)
 
@@ -367,6 +376,10 @@ class Core(Protocol):
     def may_end(s, t):
         """An owner may not know whether anything was added, and aborts to be sure."""
         return (s.phase == Phase.ONGOING) | ((s.phase == Phase.IDLE) & (s.choice[t] == Outcome.ABORT))
+
+    def is_fence(s, marker, to):
+        """The epochs after a time-out, or after another producer's InitProducerId."""
+        return (s.epoch < marker) & (marker <= to)
 
     def goes_on_with(s, marker, to):
         """The epochs after an EndTxn."""

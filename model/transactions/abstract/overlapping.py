@@ -1,6 +1,6 @@
 """Coordinators that overlap: one that is deposed and has not heard of it still answers what takes no append.
 
-It answers from its cache, and a cache read looks at no leadership (TransactionStateManager.java): whether a partition
+It answers from its cache, and a cache read looks at no leadership (TransactionStateManager.scala): whether a partition
 is part of the open transaction, to a leader that asks or to an owner that adds it, and an EndTxn that repeats what was
 done.  All else takes a record in the log, which is its successor's.
 """

@@ -1,9 +1,9 @@
 """Transactions of v1 and of v2 under one transactional id: transaction.version is changed while they are open.
 
-An owner begins a transaction of the version that the cluster has then.  One of v1 adds its partitions itself, and its
-end keeps the epoch; one of v2 is added by the leader that asks, and its end bumps the epoch.  A partition has to tell
-their markers apart: one of v2 must be newer than what it knows, one of v1 carries the epoch of the records that it
-decides.
+An owner begins a transaction of the version that the cluster has then, an old client one of v1 all the same.  One of
+v1 adds its partitions itself, and its end keeps the epoch; one of v2 is added by the leader that asks, and its end
+bumps the epoch.  A partition has to tell their markers apart: one of v2 must be newer than what it knows, one of v1
+carries the epoch of the records that it decides.
 
 A producer that goes from v1 to v2 asks for another epoch first (TransactionManager.beginCompletingTransaction): what is
 open under the same epoch passes for its own.
@@ -21,6 +21,7 @@ from fencepost.model.language import (
     forall,
     implies,
     limit,
+    open_hole,
     require,
     rule,
     when,
@@ -50,11 +51,13 @@ class TwoVersions(V2Core):
     prepared_second: Bool  # the transaction that is prepared is one of v2, or was aborted under it
     seconds: Set[Partition, Epoch, Bool, Term]  # the markers of v2
 
-    outside = excused(
-        "requests, records and markers of v1 do not come late; those of v2 do", "late-copy"
+    outside = (
+        *excused("requests, records and markers of v1 do not come late; those of v2 do", "late-copy"),
+        *open_hole("every client goes by the cluster's version: an old one on a cluster of v2 is in no model",
+                   "mixed-clients"),
     )  # fmt: skip
 
-    @fault(budget="changes", danger=("transaction-version", "mixed-clients"))
+    @fault(budget="changes", danger="transaction-version")
     def change_version(s):
         """The feature is set to the other version, while transactions may be open."""
         s.second = ~s.second
@@ -72,6 +75,20 @@ class TwoVersions(V2Core):
     def begin(s, c: Client, t: Txn, e: Epoch):
         Core.begin(s, c, t, e)
         s.bumps[t] = s.second
+
+    @action(danger="mixed-clients")
+    def begin_old(s, c: Client, t: Txn, e: Epoch):
+        """A client that speaks EndTxn before version 5 begins one of v1 where the cluster is at 2."""
+        require(s.second & ~s.begun[t] & s.given[c, e])
+        require(
+            forall(
+                Txn,
+                lambda u: implies(s.begun[u] & (s.owner[u] == c) & (s.number[u] == e), s.told[u] & ~s.bumps[u]),
+            )
+        )
+        s.begun[t] = True
+        s.owner[t] = c
+        s.number[t] = e
 
     @action
     def add_partition(s, t: Txn, p: Partition):

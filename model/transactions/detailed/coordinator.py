@@ -64,7 +64,11 @@ class Coordinator(Producers):
         return s.epoch + s.ahead
 
     def is_exhausted(s, e):
-        return either("txn.4", s.base + s.last <= e, one_late=s.base + s.last + 1 <= e)
+        return either("txn.4", s.is_used_up(e), one_late=s.base + s.last + 1 <= e)
+
+    def is_used_up(s, e):
+        """The last epoch of the present producer id that an owner gets, or the one that is reserved."""
+        return s.base + s.last <= e
 
     def after(s, e):
         """The epoch after this one, of the next producer id where this was the last."""
@@ -121,6 +125,7 @@ class Coordinator(Producers):
         require(s.is_sent(c))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) != 0) & (s.expected(c) == s.remembers))
+        require(~s.fails_at_the_end(c))
         s.returned = s.returned | s.comes_back(c)
         s.answered[c] = s.epoch
 
@@ -130,7 +135,24 @@ class Coordinator(Producers):
         require(s.is_sent(c) & (s.expected(c) != 0))
         require((s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
         require((s.expected(c) != s.live()) & (s.expected(c) != s.remembers))
+        require(~s.fails_at_the_end(c))
         s.stop(c)
+
+    @action(fair="weak")
+    def fail_init(s, c: Client):
+        """UNKNOWN_SERVER_ERROR, which stops the producer."""
+        require(s.is_sent(c) & (s.pending == Pending.NOTHING) & (s.phase == Phase.IDLE))
+        require(s.fails_at_the_end(c))
+        s.stop(c)
+
+    def fails_at_the_end(s, c):
+        return (s.expected(c) != 0) & s.fails_naming(s.expected(c))
+
+    def fails_naming(s, e):
+        """At the last epoch of a producer id a request that names another one fails, a retry too, before the
+        coordinator looks at the epoch before (TransactionMetadata.prepareIncrementProducerEpoch, in 3.9 to 4.4.0).  One
+        that names an earlier producer id is looked at first, and refused, but for the last epoch of the id before."""
+        return s.is_used_up(s.live()) & (e != s.live()) & ((s.base <= e) | (e + 2 == s.base))
 
     @action(fair="weak")
     def fence_first(s, c: Client):

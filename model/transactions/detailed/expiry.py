@@ -47,6 +47,11 @@ class Forgetting(Coordinator):
         Coordinator.refuse_init(s, c)
 
     @action(fair="weak")
+    def fail_init(s, c: Client):
+        require(~s.unknown)
+        Coordinator.fail_init(s, c)
+
+    @action(fair="weak")
     def initialize(s, c: Client, to: Epoch):
         Coordinator.initialize(s, c, to)
         s.unknown = False

@@ -66,8 +66,8 @@ class Verified(V1, VerifiedCore):
 
 
 class V2(Coordinator, V2Core):
-    """KIP-890, part 2, and KIP-1228, as of Kafka 4.3: the bump of an abort is its fence, and changes nothing in memory
-    before it is in the log."""
+    """KIP-890, part 2, and KIP-1228, as of Kafka 4.3 and 4.4: the bump of an abort is its fence, and changes nothing in
+    memory before it is in the log."""
 
     @action
     def ask_to_verify(s, t: Txn, p: Partition):

@@ -44,6 +44,7 @@ class Producers(Core):
     overflow: Ghost[Bool]  # a producer was given the epoch that only a fence may carry, or a fence went past it
     crowded: Ghost[Bool]  # there were two producers, or one that took too long
     forgetful: Ghost[Bool]  # a fail-over lost the memory of a retry that was under way
+    lost_at_the_end: Ghost[Bool]  # an answer was lost that had the last epoch of a producer id, to a request naming one
     copied: Ghost[Bool]  # a copy came late of a request that names no epoch
     expired: Ghost[Bool]  # the transactional id was forgotten
     returned: Ghost[Bool]  # a producer that was fenced was given an epoch for naming its old one
@@ -78,6 +79,7 @@ class Producers(Core):
     @fault(budget="losses", danger=("lost-answer", "loss"))
     def lose_answer(s, c: Client):
         require(s.asking[c] & (s.answered[c] != 0))
+        s.lost_at_the_end = s.lost_at_the_end | (s.again[c] & (s.base + s.last <= s.answered[c]))
         s.answered[c] = 0
 
     @action(fair="weak")

@@ -8,7 +8,7 @@ What the partition has written and does not know is refused as out of order.  A 
 new number writes it twice; one that gives up, or has a single batch under way, does not.
 """
 
-from fencepost.model.language import Bool, Set, action, axiom, each, excused, fault, require, when
+from fencepost.model.language import Bool, Set, action, axiom, each, excused, fault, open_hole, require, when
 from fencepost.model.transactions.parts.sequences import Epoch, Number, Send, Sequences, SequencesV2
 
 
@@ -16,9 +16,9 @@ class Forgetful(Sequences):
     """Answers wait for replication (acks=all); a producer is forgotten only when nothing of it is on its way."""
 
     outside = (
-        *excused(
-            "no unclean election: what was answered is in the log of every later leader; the variant unclean takes "
-            "that away", "unreplicated-tail", "truncation",
+        *open_hole(
+            "no unclean election: what was answered is in the log of every later leader; the variant unclean has one",
+            "unreplicated-tail", "truncation",
         ),
         *excused(
             "a producer is forgotten when the last copy of its batches is gone; the variant expired takes that away",

@@ -1,8 +1,9 @@
 """All that a coordinator knows of one transactional id, and what of it its successor reads (v2).
 
-Each transition writes one record, which takes the place of the one before.  Memory follows once that is durable: a
-fail-over in between finds the record, and its sender asks again, as it does when the answer is lost; so both are one
-step here.  `recovery.py` has appends that fail, and compaction.
+A transition is prepared first (TxnTransitMetadata), then a record is made of it (TransactionLog.valueToBytes) and
+written, which takes the place of the one before, and once that is durable memory follows and the answer leaves.  Each
+is a step, with a failed append or a fail-over in between.  Whoever takes over reads the record (TransactionLog.read),
+field by field.  `recovery.py` has many ids, and compaction.
 
 There is one producer, which is alone and in no hurry: it repeats what it is not told of.  What it is refused is a
 retry, or nothing.
@@ -53,6 +54,12 @@ class Phase(Enumeration):
     UNKNOWN, EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(7)
 
 
+class Stage(Enumeration):
+    """Of the transition that is pending: PREPARED, or WRITTEN to the log."""
+
+    NOTHING, PREPARED, WRITTEN = range(3)
+
+
 class Request(Enumeration):
     """What the producer waits for.  FIRST: InitProducerId without a pair; NEXT: with the pair that it has."""
 
@@ -75,6 +82,17 @@ class Metadata(Protocol):
     next_id: ProducerId  # allocated when the epochs of the present one are used up
     parts: Set[Partition]
     timeout: Timeout
+
+    stage: Stage
+    to_phase: Phase  # the same after the transition that is pending
+    to_id: ProducerId
+    to_epoch: Epoch
+    to_last_epoch: Epoch
+    to_previous_id: ProducerId
+    to_next_id: ProducerId
+    to_parts: Set[Partition]
+    to_timeout: Timeout
+    answers: Bool  # the producer has asked for it
 
     log_phase: Phase  # the same in the last record
     log_id: ProducerId
@@ -104,18 +122,21 @@ class Metadata(Protocol):
     outside = (
         *open_hole("one producer, which is alone, and requests that come once; the full models have more",
                    "zombie", "client-crash", "late-copy", "duplicate", "reordering", "mixed-clients"),
-        *open_hole("a record is durable at once: metadata-timed-out has appends in doubt", "failed-append"),
         *open_hole("a record that a coordinator has read stays: log-covered and log-uncovered have a tail that may be "
                    "lost", "uncovered-log"),
         *open_hole("a coordinator that is deposed answers no more; core-v2-overlapping has that",
                    "overlapping-coordinators"),
         *open_hole("v2 from first to last", "transaction-version"),
         *open_hole("the id does not expire; v2-expiring has that", "id-expiry"),
-        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.java", "several-ids"),
+        *kafka_excludes("coordinators keep what they know by id", "TransactionStateManager.scala", "several-ids"),
+        *open_hole("every transaction has a time-out: one that takes part in a two-phase commit has none",
+                   "no-time-out"),
+        *open_hole("a record is made by one thread, and what it says is taken into memory by none but its own callback",
+                   "memory-without-log", "two-threads"),
         *not_of_this(
             "it is about the coordinator's log alone, of which the last record counts", "loss", "several-groups",
             "several-records", "slow-reader", "unreplicated-tail", "leader-restart", "partition-away",
-            "producer-expiry", "sequence-wrap", "cleaning", "truncation",
+            "producer-expiry", "sequence-wrap", "cleaning", "truncation", "isolation-level",
         ),
         *not_of_this(
             "brokers know of no workers, connectors or tasks", "rebalance", "leader-in-a-call",
@@ -164,8 +185,13 @@ class Metadata(Protocol):
     def lose_answer(s):
         """It does not, and the producer asks again."""
         require(s.answered)
-        s.lost_at_the_end = s.lost_at_the_end | ((s.request == Request.NEXT) & (s.last <= s.own_epoch + 1))
+        s.lose(s.answered)
         s.answered = False
+
+    def lose(s, answer):
+        """An answer is lost, or never sent."""
+        last = (s.request == Request.NEXT) & (s.last <= s.own_epoch + 1)
+        s.lost_at_the_end = s.lost_at_the_end | (answer & last)
 
     def is_ready(s):
         return (s.request == Request.NOTHING) & (s.own_id != 0) & ~s.refused
@@ -177,7 +203,8 @@ class Metadata(Protocol):
         return complete | (s.phase == Phase.EMPTY) | (s.phase == Phase.UNKNOWN)
 
     def is_asked(s):
-        return (s.request != Request.NOTHING) & ~s.answered & ~s.refused
+        """While a transition is pending whoever asks is told to ask again."""
+        return (s.request != Request.NOTHING) & ~s.answered & ~s.refused & (s.stage == Stage.NOTHING)
 
     def asks_for_epoch(s):
         return s.is_asked() & ((s.request == Request.FIRST) | (s.request == Request.NEXT))
@@ -196,23 +223,74 @@ class Metadata(Protocol):
         """It is the last one of the producer id before."""
         return (s.previous_id == s.own_id) & (s.own_epoch == s.last)
 
-    def transit(s, phase, id, epoch, last_epoch, next_id, timeout):
-        """A record, and memory after it."""
-        previous = s.id
-        s.phase = phase
-        s.log_phase = phase
-        s.id = id
-        s.log_id = id
-        s.epoch = epoch
-        s.log_epoch = epoch
-        s.last_epoch = last_epoch
-        s.log_last_epoch = last_epoch
-        s.previous_id = previous
-        s.log_previous_id = previous
-        s.next_id = next_id
-        s.log_next_id = next_id
-        s.timeout = timeout
-        s.log_timeout = timeout
+    def transit(s, phase, id, epoch, last_epoch, next_id, timeout, parts, answers):
+        """Where it goes; memory stays as it is."""
+        s.to_phase = phase
+        s.to_id = id
+        s.to_epoch = epoch
+        s.to_last_epoch = last_epoch
+        s.to_previous_id = s.id
+        s.to_next_id = next_id
+        s.to_parts = each(parts)
+        s.to_timeout = timeout
+        s.answers = answers
+        s.stage = Stage.PREPARED
+
+    @action(fair="weak")
+    def write(s):
+        """A record is made of the transition, and is in the log."""
+        require(s.stage == Stage.PREPARED)
+        s.log_phase = s.to_phase
+        s.log_id = s.to_id
+        s.log_epoch = s.to_epoch
+        s.log_last_epoch = either("txn.25", s.to_last_epoch, no_last_epoch=0, no_other_ids=0)
+        s.log_previous_id = either("txn.25", s.to_previous_id, no_other_ids=0)
+        s.log_next_id = either("txn.25", s.to_next_id, no_other_ids=0)
+        s.log_parts = each(lambda p: either("txn.25", s.to_parts[p], no_partitions=False))
+        s.log_timeout = either("txn.25", s.to_timeout, no_timeout=0)
+        s.stage = Stage.WRITTEN
+
+    @action(fair="weak")
+    def finish(s):
+        """It is durable: memory says the same from now on, and the answer leaves, which has the next producer id if
+        there is to be one."""
+        require(s.stage == Stage.WRITTEN, rule="txn.25")
+        rotates = s.to_next_id != 0
+        s.answer_id = when(s.answers, when(rotates, s.to_next_id, s.to_id), s.answer_id)
+        s.answer_epoch = when(s.answers, when(rotates, 1, s.to_epoch), s.answer_epoch)
+        s.answered = s.answered | s.answers
+        s.phase = s.to_phase
+        s.id = s.to_id
+        s.epoch = s.to_epoch
+        s.last_epoch = s.to_last_epoch
+        s.previous_id = s.to_previous_id
+        s.next_id = s.to_next_id
+        s.parts = each(lambda p: s.to_parts[p])
+        s.timeout = s.to_timeout
+        s.drop()
+
+    @fault(budget="failed_appends", danger="failed-append")
+    def append_fails(s):
+        """Too few replicas are in sync: nothing was written, and who asked asks again.  The end of a transaction is
+        written until it succeeds."""
+        require((s.stage == Stage.PREPARED) & ~s.completes())
+        s.drop()
+
+    def completes(s):
+        return (s.to_phase == Phase.COMPLETE_COMMIT) | (s.to_phase == Phase.COMPLETE_ABORT)
+
+    def drop(s):
+        """Nothing is pending."""
+        s.stage = Stage.NOTHING
+        s.to_phase = Phase.UNKNOWN
+        s.to_id = 0
+        s.to_epoch = 0
+        s.to_last_epoch = 0
+        s.to_previous_id = 0
+        s.to_next_id = 0
+        s.to_parts = each(lambda p: False)
+        s.to_timeout = 0
+        s.answers = False
 
     def reply(s, id, epoch):
         s.answered = True
@@ -229,8 +307,7 @@ class Metadata(Protocol):
         id = when(rotates, s.allocated + 1, s.id)
         epoch = when(rotates, 1, s.epoch + 1)
         s.allocated = when(rotates, s.allocated + 1, s.allocated)
-        s.reply(id, epoch)
-        s.transit(Phase.EMPTY, id, epoch, named, 0, s.own_timeout)
+        s.transit(Phase.EMPTY, id, epoch, named, 0, s.own_timeout, lambda p: False, True)
 
     def is_answered_before(s):
         """InitProducerId names the epoch before the present one, of this producer id or of the one before.  Where the
@@ -242,8 +319,7 @@ class Metadata(Protocol):
     def initialize_again(s):
         """The same answer once more, which is a record as well, and the producer id before is forgotten with it."""
         require(s.asks_for_epoch() & s.is_idle() & s.is_answered_before() & ~s.is_mine())
-        s.reply(s.id, s.epoch)
-        s.transit(Phase.EMPTY, s.id, s.epoch, s.last_epoch, 0, s.own_timeout)
+        s.transit(Phase.EMPTY, s.id, s.epoch, s.last_epoch, 0, s.own_timeout, lambda p: False, True)
 
     @action(fair="weak")
     def refuse_init(s):
@@ -255,25 +331,24 @@ class Metadata(Protocol):
     @action
     def add(s, p: Partition):
         """A partition becomes part of the transaction."""
-        require(s.is_ready() & s.is_mine() & (s.is_idle() | (s.phase == Phase.ONGOING)))
-        s.transit(Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout)
-        s.parts[p] = True
-        s.log_parts[p] = True
+        require(s.is_ready() & s.is_mine() & (s.is_idle() | (s.phase == Phase.ONGOING)) & (s.stage == Stage.NOTHING))
+        s.transit(
+            Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout, lambda q: s.parts[q] | (q == p), False
+        )
 
-    def prepare(s, phase):
+    def prepare(s, phase, answers):
         """Every end bumps the epoch; the next producer id is allocated if that was the last one."""
         used_up = s.is_used_up(s.epoch)
         next_id = when(used_up, s.allocated + 1, 0)
         s.allocated = when(used_up, s.allocated + 1, s.allocated)
-        s.transit(phase, s.id, s.epoch + 1, s.epoch, next_id, s.timeout)
+        s.transit(phase, s.id, s.epoch + 1, s.epoch, next_id, s.timeout, lambda p: s.parts[p], answers)
 
     @action(fair="weak")
     def end(s):
         """EndTxn of the present pair: what is open ends, or nothing does, with an abort."""
         require(s.asks_to_end() & s.is_mine())
         require((s.phase == Phase.ONGOING) | (s.is_idle() & (s.request == Request.ABORT)))
-        s.reply(when(s.is_used_up(s.epoch), s.allocated + 1, s.id), when(s.is_used_up(s.epoch), 1, s.epoch + 1))
-        s.prepare(when(s.request == Request.COMMIT, Phase.PREPARE_COMMIT, Phase.PREPARE_ABORT))
+        s.prepare(when(s.request == Request.COMMIT, Phase.PREPARE_COMMIT, Phase.PREPARE_ABORT), True)
 
     def is_ended_before(s):
         """EndTxn names the epoch before the present one, and asks for what was done."""
@@ -300,33 +375,33 @@ class Metadata(Protocol):
     @action(danger=("time-out", "clock-step"))
     def time_out(s):
         """The transaction has taken too long, by whatever clock."""
-        require(s.phase == Phase.ONGOING)
+        require((s.phase == Phase.ONGOING) & (s.stage == Stage.NOTHING))
         s.too_slow = True
-        s.prepare(Phase.PREPARE_ABORT)
+        s.prepare(Phase.PREPARE_ABORT, False)
 
     @action(fair="weak")
     def complete(s):
         """The markers are written; where the epochs are used up, the next producer id takes over."""
-        require((s.phase == Phase.PREPARE_COMMIT) | (s.phase == Phase.PREPARE_ABORT))
+        require(((s.phase == Phase.PREPARE_COMMIT) | (s.phase == Phase.PREPARE_ABORT)) & (s.stage == Stage.NOTHING))
         rotates = s.next_id != 0
         done = when(s.phase == Phase.PREPARE_COMMIT, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT)
-        s.transit(
-            done, when(rotates, s.next_id, s.id), when(rotates, 1, s.epoch), s.last_epoch, 0, s.timeout
-        )  # fmt: skip
-        s.parts = each(lambda p: False)
-        s.log_parts = each(lambda p: False)
+        id, epoch = when(rotates, s.next_id, s.id), when(rotates, 1, s.epoch)
+        s.transit(done, id, epoch, s.last_epoch, 0, s.timeout, lambda p: False, False)
 
     @fault(budget="fail_overs", danger=("coordinator-fail-over", "broker-restart"))
     def fail_over(s):
-        """Another coordinator reads the record."""
+        """Another coordinator reads the record; what was pending is lost, unless it is there.  One of a release before
+        a field came leaves that out (a tag that it does not know)."""
         s.phase = s.log_phase
         s.id = s.log_id
         s.epoch = s.log_epoch
-        s.last_epoch = either("txn.25", s.log_last_epoch, no_last_epoch=0, no_other_ids=0)
-        s.previous_id = either("txn.25", s.log_previous_id, no_other_ids=0)
-        s.next_id = either("txn.25", s.log_next_id, no_other_ids=0)
-        s.parts = each(lambda p: either("txn.25", s.log_parts[p], no_partitions=False))
-        s.timeout = either("txn.25", s.log_timeout, no_timeout=0)
+        s.last_epoch = either("txn.25", s.log_last_epoch, older_reader=0)
+        s.previous_id = either("txn.25", s.log_previous_id, older_reader=0)
+        s.next_id = either("txn.25", s.log_next_id, older_reader=0)
+        s.parts = each(lambda p: s.log_parts[p])
+        s.timeout = s.log_timeout
+        s.lose(s.answers & (s.stage == Stage.WRITTEN))
+        s.drop()
 
     @danger("end-of-epochs")
     def another_id(s):

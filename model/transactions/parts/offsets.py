@@ -60,9 +60,9 @@ class TransactionalOffsets(Protocol):
             "compaction leaves every marker: what follows where a marker goes is in the variant cleaned of "
             "read-committed", "cleaning",
         ),
-        *excused(
-            "what the offsets topic has acknowledged stays there (acks=all, no unclean election)",
-            "unreplicated-tail", "truncation",
+        *open_hole(
+            "what the offsets topic has acknowledged stays there (acks=all, no unclean election); unclean-v2 has a "
+            "partition where it does not", "unreplicated-tail", "truncation",
         ),
         *open_hole(
             "one coordinator at a time: a deposed one that has not heard of its successor would answer a fetch from "
@@ -77,6 +77,14 @@ class TransactionalOffsets(Protocol):
             "the coordinator of groups answers from what is replicated alone",
             "CoordinatorRuntime.scheduleReadOperation: lastCommittedOffset", "uncovered-log",
         ),
+        *kafka_excludes(
+            "the events of one partition of __consumer_offsets are handled one after the other",
+            "CoordinatorRuntime: EventAccumulator", "two-threads",
+        ),
+        *open_hole("what a coordinator knows is what its log says", "memory-without-log"),
+        *open_hole("a transaction ends in the end, by its owner or its time-out", "no-time-out"),
+        *not_of_this("a group's offsets are asked of its coordinator: no reader of the topic takes part",
+                     "isolation-level"),
         *not_of_this(
             "which commits arrive, how late and how often, is free here: each of them is one more record", "late-copy",
             "duplicate", "loss", "lost-answer", "client-crash", "zombie", "mixed-clients",

@@ -22,12 +22,12 @@ from fencepost.model.language import (
     danger,
     each,
     either,
-    excused,
     exists,
     fault,
     forall,
     kafka_excludes,
     not_of_this,
+    open_hole,
     require,
     rule,
     when,
@@ -54,29 +54,29 @@ class Sequences(Protocol):
     """The producer numbers what it sends; the partition takes the next number, and knows the last ones again."""
 
     outside = (
-        *excused(
-            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote; the "
-            "variants of forgetful leaders take that away", "leader-restart", "broker-restart", "unreplicated-tail",
-            "truncation",
+        *open_hole(
+            "the leader stays, or whoever follows it knows as many batches as it did and has all that it wrote: the "
+            "variants of forgetful leaders have those that do not, and unclean one that lacks what was answered",
+            "leader-restart", "broker-restart", "unreplicated-tail", "truncation",
         ),
-        *excused(
-            "the leader forgets no producer; the variants of forgetful leaders take that away", "producer-expiry",
-        ),
-        *excused(
-            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped "
-            "takes that away", "sequence-wrap",
+        *open_hole("the leader forgets no producer; the variant expired has one that does", "producer-expiry"),
+        *open_hole(
+            "no copy of a batch arrives when its number comes round again, 2^31 numbers later; the variant wrapped has "
+            "one that does", "sequence-wrap",
         ),
         *not_of_this(
             "one instance of a producer, under an id that it shares with nobody; who may use an id is for the "
             "coordinator to say", "client-crash", "zombie", "mixed-clients", "several-ids", "id-expiry", "time-out",
             "end-of-epochs", "coordinator-fail-over", "overlapping-coordinators", "uncovered-log", "failed-append",
-            "transaction-version", "partition-away",
+            "transaction-version", "partition-away", "no-time-out",
         ),
+        *open_hole("what a leader knows of a producer is what its log says, or less", "memory-without-log"),
+        *open_hole("a step is one of a whole process", "two-threads"),
         *not_of_this(
             "sequence numbers are counted in each partition, of one producer's batches there", "reordering",
             "several-groups", "several-partitions",
         ),
-        *not_of_this("no record is read", "slow-reader"),
+        *not_of_this("no record is read", "slow-reader", "isolation-level"),
         *kafka_excludes("the cleaner keeps the last batch of every producer that it knows, if need be without records",
                        "Cleaner.cleanInto: lastRecordsOfActiveProducers", "cleaning"),
         *not_of_this("nothing here looks at a clock; the expiry of a producer may come at any time", "clock-step"),

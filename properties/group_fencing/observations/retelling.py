@@ -9,13 +9,15 @@ them, but for these:
 - An instance is told that its transaction is committed before the marker has reached the group's coordinator, and polls
   again; the next transaction can't come to that coordinator earlier than the marker (txn.16).  The model has one
   transaction of a member, so that what the instance does until then is told after the marker.
-- An instance that is killed does nothing more, and what it sent may still arrive: that is no step.
+- An instance that has ended does nothing more, and what it sent may still arrive: it has crashed.
+- Who initialises a producer id fences the instance that had it before, if nothing of that one is open.
 - What an end that was asked for has become is known from its answer, or from the offsets that it settles.
 - A classic group stores a generation when its leader has said who gets what; until then a coordinator that takes over
   knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is told
   when anything shows that it is stored, or that something is judged by it.
 - Members with epochs are told under their ids, which last as long as an instance; what the coordinator gives them is
-  told as it is stored.  A late heartbeat that frees what its member has by now is followed no further.
+  told as it is stored.  A late heartbeat that frees what its member has by now is followed no further, nor is a late
+  copy of one with which a static member left.  What a static member gives up as it comes back is told behind that.
 - A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
   commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
 """
@@ -26,12 +28,13 @@ from typing import Any
 from fencepost.properties.agreement import Beyond
 from fencepost.properties.retelling import Row, Tellers
 
-TOLD = ("processed",)
+TOLD = ("processed", "killed", "fenced", "away", "replaced")
 """Kinds of rows that are no events."""
 
 GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
 """With which the group's coordinator refuses a commit by what it knows of the group; all others are of transactions."""
 FENCED_INSTANCE = 82
+STATIC_LEFT = -2
 
 Pair = tuple[int, int]
 """Of a transaction: producer id and epoch."""
@@ -65,6 +68,7 @@ class Applications:
         self.aborted: set[Pair] = set()  # and answered
         self.polled: dict[int, tuple[int, int]] = {}  # by partition, the first and the last input of a poll
         self.polling = -1  # whose poll it is
+        self.initialised: dict[int, int] = {}  # by producer id, the instance that has initialised it last
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
@@ -166,8 +170,20 @@ class Applications:
     lost = revoked
 
     def init_told(self, event: Any) -> Iterable[Row]:
-        if event.error == 0 and self.member_of(event.client) >= 0:
-            yield from self.by(self.member_of(event.client), _row("init_told", self.member_of(event.client)))
+        if event.error == 0:
+            client = event.client
+            before = self.initialised.get(event.producer_id, client)
+            self.initialised[event.producer_id] = client
+            if before != client and self.member_of(before) >= 0:
+                yield from self.by(self.member_of(before), _row("fenced", self.member_of(before)))
+            if self.member_of(client) >= 0:
+                yield from self.by(self.member_of(client), _row("init_told", self.member_of(client)))
+
+    def instance_stopped(self, event: Any) -> Iterable[Row]:
+        member = self.member_of(event.client)
+        return self.by(member, _row("killed", member)) if member >= 0 else ()
+
+    instance_failed = instance_stopped
 
     def offset_taken(self, event: Any) -> Iterable[Row]:
         pair = event.producer_id, event.epoch
@@ -308,7 +324,9 @@ class ModernRetelling(Applications):
     def __init__(self) -> None:
         super().__init__()
         self.members: dict[int, int] = {}  # by instance
-        self.expelled = -1
+        self.removed = -1
+        self.away: set[int] = set()  # static members that have left for a while
+        self.freed: list[Row] = []  # what one that comes back has no more
         self.held: set[tuple[int, int]] = set()  # partitions that members know to have
 
     def member_of(self, client: int) -> int:
@@ -316,8 +334,6 @@ class ModernRetelling(Applications):
 
     def joined(self, event: Any) -> Iterable[Row]:
         """A heartbeat's answer has brought an epoch."""
-        if event.instance >= 0:
-            raise Beyond("a static member keeps its partitions while it is away, which the models leave out")
         self.members[event.client] = event.member
         return self.by(event.member, _row("joined", event.member, generation=_epoch(event.generation)))
 
@@ -364,25 +380,53 @@ class ModernRetelling(Applications):
         yield from self.by(member, _row("lost", member, event.partition))
 
     def member_removed(self, event: Any) -> Iterable[Row]:
-        self.expelled = event.member
+        self.removed = event.member
         return ()
 
     def generation_begun(self, event: Any) -> Iterable[Row]:
         """As a member was put out; or one has joined, and is given its epoch at once."""
-        if self.expelled >= 0:
-            yield {**_row("generation_begun", self.expelled), "generation": _epoch(event.generation)}
-        self.expelled = -1
+        if self.removed >= 0:
+            self.away.discard(self.removed)
+            yield {**_row("generation_begun", self.removed), "generation": _epoch(event.generation)}
+        self.removed = -1
 
     def epoch_given(self, event: Any) -> Iterable[Row]:
-        instance = self.of(event.member)
+        instance, row = self.of(event.member), _row("epoch_given", event.member, generation=_epoch(event.generation))
+        if event.generation == STATIC_LEFT:
+            if event.member not in self.away:
+                yield from self.leave(event.member)
+            return
+        if (self.removed >= 0 or event.member in self.away) and instance.later:
+            raise Beyond("a static member comes back before a marker of its has arrived")
+        if self.removed >= 0:
+            self.away.discard(self.removed)
+            row = {**row, "kind": "replaced", "other": self.removed}
+        self.removed = -1
+        self.away.discard(event.member)
         instance.late |= instance.early
-        return (_row("epoch_given", event.member, generation=_epoch(event.generation)),)
+        freed, self.freed = self.freed, []
+        yield from (row, *freed)
+
+    def left(self, event: Any) -> Iterable[Row]:
+        """It drops what it has, and the coordinator hears of it later, if at all."""
+        self.held = {(member, partition) for member, partition in self.held if member != event.member}
+        return ()
+
+    def leave(self, member: int) -> Iterable[Row]:
+        if any(holder == member for holder, _ in self.held):
+            raise Beyond("a late copy of the heartbeat with which a static member left")
+        self.away.add(member)
+        yield _row("away", member)
 
     def partition_given(self, event: Any) -> Iterable[Row]:
         if not event.outcome and (event.member, event.partition) in self.held:
             raise Beyond("a late heartbeat frees a partition that its member has by now")
         generation = _epoch(event.generation)
-        return (_row("partition_given", event.member, event.partition, outcome=event.outcome, generation=generation),)
+        row = _row("partition_given", event.member, event.partition, outcome=event.outcome, generation=generation)
+        if self.removed >= 0 or (event.member in self.away and event.generation != STATIC_LEFT):
+            self.freed.append(row)
+            return ()
+        return (row,)
 
     def coordinator_loaded(self, event: Any) -> Iterable[Row]:
         yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}

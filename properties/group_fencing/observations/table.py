@@ -53,6 +53,17 @@ def _ends(s, e):
     return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
 
 
+def _is_refused(s, e):
+    """The member's offsets have arrived, and are not taken."""
+    m = e.client
+    return s.has_arrived(m) & ~s.takes(m, s.stamp[m]) & ~s.crashed[m]
+
+
+def _may_be_fenced(s, e):
+    """By another one that initialises its transactional id."""
+    return s.is_settled(e.client) & ~s.fenced[e.client]
+
+
 def _nothing_pending(s, e):
     return forall(Partition, lambda p: s.pending[e.client, p] == 0)
 
@@ -136,12 +147,15 @@ def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[O
             "end_told",
             (
                 Do("commit", M, when=lambda s, e: e.outcome & _ends(s, e)),
+                Do("refuse", M, when=lambda s, e: ~e.outcome & _is_refused(s, e)),
                 Do("abort", M, when=lambda s, e: ~e.outcome & _ends(s, e)),
                 Do("end", M, when=lambda s, e: (s.fate[e.client] == Fate.ABORTED) & _nothing_pending(s, e)),
                 *anew,
             ),
         ),
         Observation("init_told", anew),
+        Observation("fenced", (Do("fence", M, when=_may_be_fenced),)),
+        Observation("killed", (Do("crash", M, when=lambda s, e: ~s.crashed[e.client]),)),
     )  # fmt: skip
 
 
@@ -259,11 +273,12 @@ def _is_given_back(s, e):
 
 _OUT, _MG = Do("fall_out", M, when=_falls_out), {"m": "client", "g": "generation"}
 EPOCHS = (
-    Observation("generation_begun", (Do("expel", _MG, when=lambda s, e: 0 < s.epoch[e.client]),)),
+    Observation("generation_begun", (Do("expel", _MG, when=lambda s, e: (0 < s.epoch[e.client]) | s.left[e.client]),)),
     Observation(
         "epoch_given",
         (
             _OUT,
+            Do("come_back", M, when=lambda s, e: s.left[e.client]),
             Do("join", _MG, when=lambda s, e: s.epoch[e.client] == 0),
             Do("advance", _MG, when=lambda s, e: s.epoch[e.client] < e.generation),
         ),
@@ -272,6 +287,7 @@ EPOCHS = (
     Observation(
         "partition_given",
         (
+            Do("let_go", MP, when=lambda s, e: _is_freed(s, e) & s.left[e.client]),
             Do("revoke", MP, when=_gives_up),
             Do("release", {**MP, "g": "generation"}, when=_is_released),
             Do("withdraw", MP, when=_is_freed),  # a second one in the same epoch
@@ -283,6 +299,14 @@ EPOCHS = (
             s.owner[e.partition] != e.client,
         ),
         rule="447.21",
+    ),
+    Observation(
+        "away", (Do("leave", M, when=lambda s, e: 0 < s.epoch[e.client]),), after=lambda s, e: s.left[e.client]
+    ),
+    Observation(
+        "replaced",
+        (Do("replace", {"m": "other", "n": "client"}),),
+        after=lambda s, e: s.epoch[e.client] == e.generation,
     ),
     Observation("assigned", (Do("give_back", MP, when=_is_given_back),)),
     Observation("joined", (Do("learn", M, when=_learns),)),

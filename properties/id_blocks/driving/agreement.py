@@ -35,8 +35,8 @@ def follow(variant: str, config: Mapping[str, Any]) -> Followed:
 @lru_cache(maxsize=256)
 def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
     """ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the
-    next one, so that ZooKeeper may give away the id ``max_id`` as well (ZkProducerIdManager.scala).  In the model of
-    KRaft ``size`` is the longest block."""
+    next one, so that ZooKeeper may give away the id ``max_id`` as well (ProducerIdManager.scala until 3.9).  In the
+    model of KRaft ``size`` is the longest block."""
     longest = max(size, *SIZES) if variant == "kraft" else size
     return Followed(
         variant=variant,

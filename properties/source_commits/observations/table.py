@@ -39,6 +39,18 @@ def _is_told(s, e):
     return s.told[e.partition] == e.offset
 
 
+def _is_taken(s, e):
+    return s.taken[e.thread]
+
+
+def _committer_takes(s, e):
+    return _committer_is_idle(s, e) & ~s.taken[e.thread]
+
+
+def _task_takes(s, e):
+    return _task_is_idle(s, e) & ~s.taken[e.thread]
+
+
 READY = (
     Do("take_last", T, when=_task_is_idle),
     Do("take_nothing", T, when=_committer_is_idle),
@@ -129,8 +141,33 @@ PROPOSED = (
     Observation("told", (Do("tell", T),), before=lambda s, e: s.flushes_nothing() == e.empty, rule="src.5"),
     Observation("told_offset", before=_is_told, rule="src.5"),
 )  # fmt: skip
-SHIPPED = (
-    *INSTANCE, *RECORDS, *FLUSHES,
+PUT = Do("put", T, when=_is_taken)
+HANDED_OVER = (
+    Do("take_last", T, when=_task_takes),
+    PUT,
+    Do("take_nothing", T, when=_committer_is_idle),
+)  # fmt: skip
+"""What a thread has taken goes to the writer when it is to begin its flush."""
+APART = tuple(
+    {
+        "snapshot_taken": Observation(
+            "snapshot_taken",
+            (Do("take_last", T, when=_task_takes), Do("take", T, when=_committer_takes)),
+            after=lambda s, e: s.holds[e.thread, e.partition] == e.offset,
+            rule="src.13",
+        ),
+        "flush_begun": Observation(
+            "flush_begun",
+            (*HANDED_OVER, Do("begin", T)),
+            after=lambda s, e: (s.stage[e.thread] == Stage.WRITTEN) == e.empty,
+            rule="src.10",
+        ),
+        "flush_refused": Observation("flush_refused", (*HANDED_OVER, Do("wait_in_vain", T))),
+    }.get(observation.kind, observation)
+    for observation in FLUSHES
+)
+MENDED = (
+    *INSTANCE, *RECORDS, *APART,
     Observation("told", (Do("tell", T),)),
     Observation("looked_up", before=_is_told, rule="src.P1"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""SourceTask.commit in the catalogue: the proposed one, today's, and what tasks and runtimes get wrong.
+"""SourceTask.commit in the catalogue: the proposed one, what ships, and what tasks and runtimes get wrong.
 
 What a rule misread leads to, and what a connector or an environment does otherwise, is a variant of its own.
 """
@@ -14,8 +14,9 @@ from fencepost.properties.source_commits.claims.connectors import (
     AtThePreviousCommitPromises,
     FirstOfSeveralPromises,
     LastPolledPromises,
+    MendedLemmas,
     NewestAcknowledgedPromises,
-    ShippedLemmas,
+    ShippedPromises,
 )
 from fencepost.properties.source_commits.claims.exactly_once import OnceLemmas
 from fencepost.properties.source_commits.claims.mistakes import (
@@ -63,7 +64,6 @@ REASONS = {
     "copies": "a write that is there twice",
     "alterations": "an operator who takes offsets back once",
 }
-APART = "what one thread takes goes to the writer in a step of its own (AbstractWorkerSourceTask: committableOffsets)"
 DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
@@ -83,6 +83,7 @@ def _wrong(
     )  # fmt: skip
 
 
+RELEASES = Kafka(settings=DISABLED)
 AHEAD = ("told_is_stored", "kept_for_a_restart")
 LOST = (*AHEAD, "nothing_lost_upstream")
 BACK = ("told_is_stored", "stored_only_grows", "kept_for_a_restart")
@@ -94,10 +95,18 @@ VARIANTS = (
         BASE, features=FEATURES, of=TEXT,
     ),
     _main(
-        "shipped", ShippedLemmas,
-        "commit() without offsets, of a task that reads the offsets topic when it is called; what one thread takes goes "
-        "to the writer before another one takes more", BASE, features=FEATURES, judged=(),
-        of=Kafka(settings=DISABLED, lacks=APART),
+        "shipped", ShippedPromises,
+        "Kafka, of a task that reads the offsets topic when commit() is called: the committer takes what may be "
+        "committed, and hands it to the writer when the last commit has stored something newer", BASE,
+        expected=dict.fromkeys((*BACK, "told_only_grows", "clean_end_covers_all"), "violated"),
+        features={"three records": FEATURES["three records"]}, judged=(), proof=False,
+        progress_bounds=(CALM,), of=RELEASES,
+    ),
+    _main(
+        "shipped-mended", MendedLemmas,
+        "the same, where what one thread takes goes to the writer before another one takes more", BASE,
+        features={"three records": FEATURES["three records"]}, judged=("src.13",),
+        progress_bounds=(CALM,), of=TEXT,
     ),
     _main(
         "proposed-exactly-once", OnceLemmas,
@@ -137,8 +146,8 @@ VARIANTS = (
            "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
            of=TEXT),
     _wrong("taken-and-put-apart", TakenAndPutApartPromises,
-           "what one thread took goes to the writer after what another one took later", "src.10", BASE, *BACK,
-           of=Kafka(settings=DISABLED)),
+           "commit(offsets) on the runtime of today: what the committer took goes to the writer after what the last commit "
+           "took later", "src.13", BASE, *BACK, of=MISTAKE),
     _wrong("zombie", ZombiePromises, "an instance that was left behind writes its offsets when another one runs", "src.9",
            SMALL, *BACK, of=Kafka(settings=DISABLED)),
     _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK,
@@ -175,9 +184,9 @@ ENTRIES = (
             Scenario("newest-delivered", "the last call of commitRecord counts, with an earlier record under way (B45a)",
                      "newest-acknowledged", "proposed"),
             Scenario("newest-position", "what was delivered since the flush counts as committed (B45b)",
-                     "ahead-of-the-flush", "shipped"),
+                     "ahead-of-the-flush", "shipped-mended"),
             Scenario("two-snapshots", "what was delivered by the commit before counts as committed (a repair of B45b)",
-                     "previous-snapshot", "shipped"),
+                     "previous-snapshot", "shipped-mended"),
             Scenario("first-of-several", "an offset is committed after the first of its records (B45c)",
                      "first-of-several", "proposed"),
             Scenario("failed-flush", "the map leaves out what an earlier flush failed to write (H7a)", "snapshot-only",
@@ -185,7 +194,7 @@ ENTRIES = (
             Scenario("two-threads", "commit is called with an older map after a newer one (H7b)", "told-by-two-threads",
                      "proposed"),
             Scenario("put-late", "the committer hands over what it took when the last commit is over, and the stored "
-                     "offset goes back", "taken-and-put-apart", "proposed"),
+                     "offset goes back; no release has this mended", "shipped", "shipped-mended"),
             Scenario("empty-flush", "commit is called where nothing was flushed (H7c)", "empty-means-all", "proposed"),
             Scenario("null-offset", "the stored offset is erased, and the task was told of it (H7d)", "null-offsets",
                      "null-offsets-left-out"),

@@ -8,11 +8,11 @@ neither has one.
 from fencepost.model.language import exists, forall, implies, lemma, refinement
 from fencepost.model.source_offsets.core import Instance, MergedView, Partition, Place, Stage
 from fencepost.model.source_offsets.delivered import Delivered, Offset
-from fencepost.properties.source_offsets.claims.promises import ViewPromises
+from fencepost.properties.source_offsets.claims.promises import Promises, ViewPromises
 
 
-class Lemmas(ViewPromises, of=MergedView):
-    """Of the two topics as one."""
+class InStep(Promises):
+    """Of whatever a task finds."""
 
     def has_checked(s, n):
         return (s.stage[n] != Stage.NEW) & (s.stage[n] != Stage.OPENED)
@@ -58,9 +58,12 @@ class Lemmas(ViewPromises, of=MergedView):
                 ~s.works(n) | ~s.reads[n, p],
                 (s.data[n, p] == 0) & (s.place[n, p, i] == Place.AWAY) & ~s.erases[n, p],
             )
-            & implies(s.erases[n, p], 0 < s.data[n, p])
+            & s.erases_with_an_offset(n, p)
             & implies(~s.reads[n, p], s.polled[n, p] == 0),
         )  # fmt: skip
+
+    def erases_with_an_offset(s, n, p):
+        return implies(s.erases[n, p], 0 < s.data[n, p])
 
     @lemma
     def polled_is_accounted_for(s):
@@ -99,7 +102,28 @@ class Lemmas(ViewPromises, of=MergedView):
             ),
         )  # fmt: skip
 
-    # The two topics
+    # What others see of it
+
+    @refinement(of=Delivered, actions={"commit": ("commit",)})
+    def does_as_delivered(s, p: Partition):
+        """How the committed output of a source partition looks to its readers, and to a restart."""
+        return {
+            "end": s.found(p),
+            "resume": s.found(p),
+            "amiss": s.is_amiss(p),
+        }
+
+    def is_amiss(s, p):
+        """What is in the output is not what the offset says, or has come there as it should not."""
+        return s.twice | s.disordered | exists(
+            Offset,
+            lambda i: (s.out[p, i] & (s.found(p) < i))
+            | ((0 < i) & (i <= s.found(p)) & ~s.out[p, i] & ~s.left_out[p, i]),
+        )  # fmt: skip
+
+
+class Lemmas(ViewPromises, InStep, of=MergedView):
+    """Of the two topics as one."""
 
     @lemma
     def once_apart_always_apart(s):
@@ -135,23 +159,4 @@ class Lemmas(ViewPromises, of=MergedView):
                 s.apart[n] & s.erases[n, p] & (s.stage[n] == Stage.ASKED) & s.may_commit(n, p),
                 (s.worker[p] == 0) & (s.copying[n, p] == 0),
             ),
-        )  # fmt: skip
-
-    # What others see of it
-
-    @refinement(of=Delivered, actions={"commit": ("commit",)})
-    def does_as_delivered(s, p: Partition):
-        """How the committed output of a source partition looks to its readers, and to a restart."""
-        return {
-            "end": s.found(p),
-            "resume": s.found(p),
-            "amiss": s.is_amiss(p),
-        }
-
-    def is_amiss(s, p):
-        """What is in the output is not what the offset says, or has come there as it should not."""
-        return s.twice | s.disordered | exists(
-            Offset,
-            lambda i: (s.out[p, i] & (s.found(p) < i))
-            | ((0 < i) & (i <= s.found(p)) & ~s.out[p, i] & ~s.left_out[p, i]),
         )  # fmt: skip

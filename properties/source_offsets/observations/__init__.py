@@ -7,7 +7,7 @@ the model, and which checks, each row stands for).
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.source_offsets.seen import SeenMergedView
+from fencepost.model.source_offsets.seen import SeenMergedView, SeenOwnTopic
 from fencepost.properties.history import HistoryError
 from fencepost.properties.retelling import Retelling
 from fencepost.properties.shown import Shown
@@ -15,7 +15,11 @@ from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.observations.retelling import ENDS, TOLD, Tasks
 from fencepost.properties.source_offsets.observations.table import COLUMNS, TABLE
 
-VIEW = "merged-view"
+MODELS = {
+    "text-merged-view": SeenMergedView,
+    "shipped": SeenMergedView,  # with one topic there is nothing to merge
+    "shipped-own-topic-from-the-start": SeenOwnTopic,
+}
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -25,7 +29,8 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
         raise HistoryError("the config does not say how many partitions the source has, which instances share")
     if int(config.get("rounds", 1)) > 1:
         raise HistoryError("partitions that begin anew are followed by no model")
-    first = {"tasks": int(config.get("tasks", 1)), "separate": int(config.get("separate", False))}
+    separate = config.get("separate", False) if variant == "text-merged-view" else variant != "shipped"
+    first = {"tasks": int(config.get("tasks", 1)), "separate": int(separate)}
     return first | {name: config[name] for name in ("partitions", "records") if config.get(name)}
 
 
@@ -36,9 +41,9 @@ def _retelling(variant: str, given: Mapping[str, int]) -> Retelling:
 
 SHOWN = Shown(
     SOURCE_OFFSETS,
-    models={VIEW: SeenMergedView},
+    models=MODELS,
     columns=COLUMNS,
-    observations={VIEW: TABLE},
+    observations=dict.fromkeys(MODELS, TABLE),
     names={"instance": ENDS},
     given=_given,
     retelling=_retelling,

@@ -1,11 +1,12 @@
-"""Exactly-once source tasks in the catalogue: the merged view of two offsets topics, and what breaks it.
+"""Exactly-once source tasks in the catalogue: the merged view of two offsets topics, as the text has it, and what breaks
+it.  `shipped` has what Kafka does.
 
 What a rule misread leads to, and what a source, a worker or an operator does otherwise, is a variant of its own.
 """
 
 from collections.abc import Mapping
 
-from fencepost.model.releases import ENABLED, OWN_TOPIC, TEXT, Kafka
+from fencepost.model.releases import TEXT
 from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant
 from fencepost.properties.source_offsets.claims.core import Lemmas
 from fencepost.properties.source_offsets.claims.mistakes import (
@@ -13,15 +14,11 @@ from fencepost.properties.source_offsets.claims.mistakes import (
     NullBeforeAnyPromises,
     TopicTakenPromises,
 )
-from fencepost.properties.source_offsets.variants import migrating, reading
-from fencepost.properties.source_offsets.variants.driven import IMPLEMENTATIONS, MISTAKES, SIMULATORS
+from fencepost.properties.source_offsets.variants import migrating, reading, shipped
+from fencepost.properties.source_offsets.variants.driven import IMPLEMENTATIONS, NOW_AND_THEN, SIMULATORS
 from fencepost.properties.source_offsets.variants.reading import DEPTH, wrong
+from fencepost.properties.source_offsets.variants.shipped import BASE, TWO_TOPICS
 
-BASE = dict(
-    instances=2, partitions=1, records=2, sets=2, topics=0, nulls=0, drops=0, aborts=0, failures=1, crashes=0,
-    fencings=0,
-)  # fmt: skip
-TWO_TOPICS = dict(BASE, topics=1, failures=0)
 FEATURES: Mapping[str, Mapping[str, int]] = {
     "a topic of its own": dict(topics=1, records=3, failures=0),
     "a null offset": dict(topics=1, nulls=1, failures=0),
@@ -49,17 +46,12 @@ REASONS: Mapping[str, str] = {
 }
 BEHIND, AHEAD, TWICE = "resume_not_behind", "resume_not_ahead", "nothing_twice"
 
-WORKERS_TOPIC = Kafka(
-    settings=ENABLED | {"offsets.storage.topic of the connector": "none"},
-    lacks="618.P1, which is taken for granted here, is not kept (see there)",
-)
-
 VARIANTS = (
     Variant(
-        "merged-view", Lemmas,
-        "records and offsets in one transaction; the connector's own offsets topic and the worker's are read as one, the "
-        "own one winning for each source partition", bounds={"smoke": BASE}, features=FEATURES, depth=DEPTH,
-        progress_bounds=(BASE, dict(BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS), of=WORKERS_TOPIC,
+        "text-merged-view", Lemmas,
+        "the proposal's text, which no release does: the connector's own offsets topic and the worker's are read as one, "
+        "the own one winning for each source partition", bounds={"smoke": BASE}, features=FEATURES, depth=DEPTH, of=TEXT,
+        progress_bounds=(BASE, dict(BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS),
     ),
     wrong("separate-transactions", Lemmas, "a transaction with records is committed before the one with their offsets",
           "618.27", BASE, BEHIND, TWICE, reading=("618.27", "offsets_not_in_it")),
@@ -74,24 +66,19 @@ VARIANTS = (
     wrong("null-before-any", NullBeforeAnyPromises,
           "the first offset of a partition in the connector's own topic is null: the worker's is erased before that is "
           "committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
-    wrong("nulls-override", Lemmas,
-          "what the connector's own topic does not have hides what the worker's has", "618.31", TWO_TOPICS, TWICE,
-          reading=("618.31", "nulls_override"), of=Kafka(settings=OWN_TOPIC)),
     wrong("worker-wins", Lemmas, "the worker's topic wins over the connector's own", "618.31",
           dict(TWO_TOPICS, failures=1), TWICE, reading=("618.31", "worker_wins")),
-    wrong("written-before-commit", Lemmas,
-          "an offset is copied to the worker's topic when it is sent, before its transaction is committed", "618.31",
-          dict(TWO_TOPICS, failures=1), AHEAD, reading=("618.31", "before_commit"), of=Kafka(settings=OWN_TOPIC)),
     wrong("topic-taken", TopicTakenPromises,
           "a connector goes back to the worker's topic, where copies are missing that were not waited for", "618.31",
           dict(TWO_TOPICS, topics=2), BEHIND, of=TEXT),
+    *shipped.VARIANTS,
     *reading.VARIANTS,
     *migrating.VARIANTS,
 )  # fmt: skip
 
 ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
 """Transactions of simulated tasks end with each poll; null offsets are in histories of late-copies alone.  The earlier
-text copies nothing, and its model has no tasks that could be followed."""
+text copies nothing, and its model has no tasks that could be followed; nor does a connector with one topic copy."""
 
 ENTRIES = (
     ProtocolEntry(
@@ -101,27 +88,29 @@ ENTRIES = (
         REASONS,
         IMPLEMENTATIONS,
         SIMULATORS,
-        on_request=MISTAKES,
+        on_request=NOW_AND_THEN,
         examples={"smoke": 10},
         histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
-        undecided={"merged-view": ELSEWHERE, "migration-sentinel": ELSEWHERE | {"copied_when_committed", "conformance"}},
+        undecided={
+            "text-merged-view": ELSEWHERE,
+            "migration-sentinel": ELSEWHERE | {"copied_when_committed", "conformance"},
+            "shipped": ELSEWHERE | {"copied_when_committed"},
+            "shipped-own-topic-from-the-start": ELSEWHERE,
+        },
         claims=(
-            Claim("618.28", "merged-view", ("nothing_lost_upstream", AHEAD), ("dropped_and_discarded",),
+            Claim("618.28", "text-merged-view", ("nothing_lost_upstream", AHEAD), ("dropped_and_discarded",),
                   "a batch that is dropped whole stores no offset and is discarded upstream, and nothing is lost by that"),
         ),
         scenarios=(
             Scenario("KAFKA-15018", "a tombstone in the connector's own topic alone brings the worker's offset back (B35)",
-                     "tombstone-primary-first", "merged-view"),
+                     "tombstone-primary-first", "text-merged-view"),
             Scenario("two-transactions", "an instance fails between the records' transaction and the offsets' (C24)",
-                     "separate-transactions", "merged-view"),
-            Scenario("nulls-override", "a connector is given its own topic, and begins anew (ConnectorOffsetBackingStore.get)",
-                     "nulls-override", "merged-view"),
-            Scenario("copied-uncommitted", "an offset whose transaction is aborted is in the worker's topic",
-                     "written-before-commit", "merged-view"),
+                     "separate-transactions", "text-merged-view"),
             Scenario("late-copy", "a copy of an instance that was left behind comes after a tombstone", "late-copies",
-                     "merged-view"),
+                     "text-merged-view"),
             Scenario("null-first", "a tombstone that is not committed has erased the only offset", "null-before-any",
-                     "merged-view"),
+                     "text-merged-view"),
+            *shipped.SCENARIOS,
             *reading.SCENARIOS,
             *migrating.SCENARIOS,
         ),

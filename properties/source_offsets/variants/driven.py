@@ -2,19 +2,27 @@
 
 REFERENCE = "fencepost.reference_impl.source_offsets"
 
-RIGHT = ("merged-view", "migration-sentinel")
-MISTAKES = frozenset({
+FROM_THE_START = "shipped-own-topic-from-the-start"
+RIGHT = ("text-merged-view", "migration-sentinel", "shipped", FROM_THE_START)
+REFUTED = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"})
+"""What ships and breaks promises, as it is driven and simulated to see."""
+MISTAKES = REFUTED | {
     "migration-race", "stale-topic", "tombstone-primary-first", "late-copies", "copied", "up-to-the-last-stable",
-    "separate-transactions", "nulls-override", "written-before-commit",
-})  # fmt: skip
-"""Which are driven and simulated to see what they break."""
+    "separate-transactions", "falls-back-alone", "copies-when-committed-alone",
+}  # fmt: skip
+"""These too; and no release does so."""
+NOW_AND_THEN = MISTAKES | {FROM_THE_START}
+"""Those that `fencepost verify` drives and simulates on request."""
 
 CONFIG = {"events": 400, "partitions": 3, "tasks": 3, "records": 12, "quiet_end": True}
 """Of simulated histories: faults for so many events, and then the source is read to its end, if it can be."""
 
 WITH_TOMBSTONES = ("tombstone-primary-first", "late-copies")
-SWITCHED_ON = ("nulls-override", "copied", "migration-race", "migration-sentinel")
-"""Those that show in partitions that are begun anew, and with an offsets topic that the connector has only later."""
+SWITCHED_ON = (
+    "copies-when-committed-alone", "shipped-own-topic-later", "shipped", "copied", "migration-race", "migration-sentinel",
+)  # fmt: skip
+"""Those that show in partitions that are begun anew, and with an offsets topic that the connector has only later, or
+never."""
 
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)

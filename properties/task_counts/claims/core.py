@@ -4,7 +4,8 @@ The idea: between a set and its count none of its tasks polls, so that a round, 
 the number of instances that can commit only fall.
 """
 
-from fencepost.model.language import forall, implies, lemma
+from fencepost.model.language import exists, forall, implies, lemma, witness
+from fencepost.model.task_counts.abstract.as_shipped import Claiming, ClaimsRefused, ClaimsTaken, Lingering
 from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
 from fencepost.model.task_counts.abstract.cores import (
     ABehindCore,
@@ -200,6 +201,91 @@ class BLemmas(CoreLemmas, of=BCore):
 
 class ShippedLemmas(CoreLemmas, of=ShippedCore):
     """A round for every start, and its answer."""
+
+
+class LingeringLemmas(ShippedLemmas, of=Lingering):
+    """Rounds that are over and still answer."""
+
+    @lemma
+    def over_is_counted(s):
+        """The set of a round that is over was counted."""
+        return forall(Worker, lambda w: s.over[w] <= s.counted)
+
+    @witness(of="no_zombie")
+    def met_after_a_newer_set(s):
+        """A task of the newest set is to start, and a leader has a round of an earlier set that is over."""
+        return exists(
+            Worker,
+            Instance,
+            lambda w, k: s.leads[w] & (0 < s.over[w]) & (s.over[w] < s.generation) & (s.of[k] == s.generation)
+            & (s.stage[k] == Stage.ASSIGNED),
+        )  # fmt: skip
+
+
+class ClaimingLemmas(ShippedLemmas, of=Claiming):
+    """Tasks that are claimed, and started again."""
+
+    @lemma
+    def id_of_the_set(s):
+        """An instance whose configuration is of the newest set has an id below its size."""
+        return forall(
+            Instance,
+            lambda k: implies((s.stage[k] != Stage.NONE) & (s.configured[k] == s.generation), s.task[k] < s.size),
+        )
+
+    @lemma
+    def polls_as_configured(s):
+        """What polls has the configuration of the set that it was started from, and no instance one of a later set."""
+        return forall(
+            Instance,
+            lambda k: (s.configured[k] <= s.of[k]) & implies(s.stage[k] == Stage.RUNNING, s.configured[k] == s.of[k]),
+        )
+
+    @lemma
+    def has_its_own_configuration(s):
+        """What was started from the newest set with an older configuration has a task that the set does not have."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                (s.stage[k] != Stage.NONE) & (s.of[k] == s.generation) & (s.configured[k] < s.of[k]),
+                s.size <= s.task[k],
+            ),
+        )
+
+    def are_configured_as_started(s):
+        return forall(Instance, lambda k: s.configured[k] == s.of[k])
+
+    @witness(of="no_zombie")
+    def a_task_that_is_no_more(s):
+        """A worker has a task that the newest set does not have, and one of that set polls."""
+        return exists(
+            Instance,
+            Instance,
+            lambda j, k: s.can_commit(j) & (s.of[j] == s.generation) & (s.stage[k] != Stage.NONE)
+            & (s.of[k] < s.generation) & (s.size <= s.task[k]),
+        )  # fmt: skip
+
+
+class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
+    """Taken by the assignor."""
+
+    @lemma
+    def has_its_own_configuration(s):
+        """A configuration is of the set that its instance was started from."""
+        return s.are_configured_as_started()
+
+
+class ClaimsRefusedLemmas(ClaimingLemmas, of=ClaimsRefused):
+    """Refused by the worker that was left with it."""
+
+
+class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
+    """For mutants that refuse it in one place: where that is the start, there is nothing for the second look."""
+
+    @lemma
+    def configured_as_started(s):
+        """A configuration is of the set that its instance was started from."""
+        return s.are_configured_as_started()
 
 
 class LateCommitsPromises(Promises, of=LateCommits):

@@ -19,7 +19,7 @@ from fencepost.model.language import (
 from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.abstract.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.detailed.asking import B, Shipped
-from fencepost.model.task_counts.detailed.attending import Attended, Unattended
+from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
 from fencepost.model.task_counts.detailed.full import Full
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
@@ -213,6 +213,14 @@ class MPromises(ClusterPromises, of=M):
 
 class UnattendedPromises(ClusterPromises, of=Unattended):
     """The promises of what shipped, where failed tasks are never restarted."""
+
+
+class LateFencePromises(ClusterPromises, of=LateFence):
+    """The promises of what shipped, where a request to fence comes late, and failed tasks are never restarted."""
+
+
+class UnansweredPromises(ClusterPromises, of=Unanswered):
+    """The promises of what shipped, where a leader does not answer, and failed tasks are never restarted."""
 
 
 class AttendedPromises(ClusterPromises, of=Attended):

@@ -10,12 +10,15 @@ class Promises(Properties):
     @promise(rule="618.P1")
     def no_zombie(s):
         """Once a task of one generation polls, no task of an earlier generation can commit."""
-        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.of[k]))
+        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.set_of(k)))
 
     @promise(rule="618.P3")
     def all_covered(s):
         """An instance that can commit is of the newest set, or has a task id that the next round fences."""
-        return forall(Instance, lambda k: implies(s.can_commit(k), (s.of[k] == s.generation) | (s.task[k] < s.count)))
+        return forall(
+            Instance,
+            lambda k: implies(s.can_commit(k), (s.set_of(k) == s.generation) | (s.task[k] < s.count)),
+        )
 
     @step(rule="618.26")
     def latest_leader_writes(old, new):

@@ -7,6 +7,12 @@ producer; so counts are right from the first one, and when the last plain task h
 from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
 from fencepost.model.task_counts.abstract.core import Task, Worker
 from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Round, Strangers, Support, Upgrades
+from fencepost.model.task_counts.parts.upgrades_uncommitted import (
+    Afterwards,
+    CountedOnly,
+    RestartedOnly,
+    UpgradesWithAborts,
+)
 from fencepost.model.task_counts.parts.upgrading_in_steps import Start, UpgradesInSteps
 
 
@@ -184,3 +190,84 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
                 & forall(Worker, Task, lambda v, i: implies(s.is_fenceable(v, i), i < s.left[w])),
             ),
         )  # fmt: skip
+
+
+class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
+    """The promises where writes are aborted, and each worker reads what is committed."""
+
+    @witness(of="covered")
+    def another_count_is_seen(s):
+        """In read_uncommitted the newest set has its count, and what is committed says that it needs one."""
+        return s.promised() & s.is_pending() & ~s.seen_pending
+
+
+class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
+    """What is left of them as Kafka reads the topic, from a later moment on."""
+
+    @lemma
+    def counts_match(s):
+        """Once settled, a count after the newest set is its size."""
+        return (s.settled <= s.counted) & implies(
+            (0 < s.settled) & ~s.is_pending(), s.all_are_on() & (s.count == s.size)
+        )
+
+    @lemma
+    def fenceable_is_covered(s):
+        """Once settled, who can be fenced, is not, and is of a set since then is covered."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(
+                s.is_fenceable(w, i) & (0 < s.settled) & (s.settled <= s.of[w, i]),
+                (i < s.count) & (s.is_pending() | (s.of[w, i] == s.generation)),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def ids_of_the_newest_set(s):
+        """What was started from the newest set has an id below its size."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(s.running[w, i] & (0 < s.of[w, i]) & (s.of[w, i] == s.generation), i < s.size),
+        )  # fmt: skip
+
+    @lemma
+    def renewed_ones_are_of_sets_since(s):
+        """What a worker that was restarted since then runs is of a set since then."""
+        return forall(
+            Worker, Task,
+            lambda w, i: implies(
+                s.renewed[w], (0 < s.settled) & implies(s.running[w, i], s.settled <= s.of[w, i])
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def settled_when_all_are_on(s):
+        """And they stay so."""
+        return implies(0 < s.settled, s.all_are_on())
+
+    @lemma
+    def a_round_that_may_write_is_right(s):
+        """A worker with the feature on that has fenced and may still write does so for the newest set; once settled,
+        no producer of a set since then is left to fence."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                (s.support[w] == Support.ENABLED) & (s.round[w] == Round.FENCED) & (s.owner == w),
+                s.is_pending()
+                & (s.round_for[w] == s.generation)
+                & (s.round_size[w] == s.size)
+                & forall(
+                    Worker,
+                    Task,
+                    lambda v, i: ~(s.is_fenceable(v, i) & (0 < s.settled) & (s.settled <= s.of[v, i])),
+                ),
+            ),
+        )
+
+
+class RestartedOnlyProperties(UpgradesWithAbortsProperties, of=RestartedOnly):
+    """The promises, claimed after the restart alone."""
+
+
+class CountedOnlyProperties(UpgradesWithAbortsProperties, of=CountedOnly):
+    """The promises, claimed after the count alone."""

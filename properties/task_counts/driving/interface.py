@@ -27,14 +27,14 @@ Thread = tuple[int, str, int, int, int]
 """(number, operation, worker, connector, task): -1 where it does not apply."""
 
 OPERATIONS = (
-    "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count", "answer",
-    "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
+    "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count",
+    "end_round", "answer", "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
 )  # fmt: skip
 """What threads wait for: the herder reads one record of the config topic, joins the group, computes the assignment as
 its leader, takes its own; opens the leader's producer, writes in a transaction of it; a round of fencing starts (reads
-to the end, decides), fences one id, reads and compares, writes the count, answers who asked; a task asks for a round,
-reads to see whether it may, opens its producer, reads again, sends records and offsets in a transaction, ends it; a
-thread ends."""
+to the end, decides), fences one id, reads and compares, writes the count, is taken out of those under way (where that
+is a step of its own), answers who asked; a task asks for a round, reads to see whether it may, opens its producer,
+reads again, sends records and offsets in a transaction, ends it; a thread ends."""
 
 AT_WORK = frozenset({"poll", "commit"})
 """A task that runs does nothing else, for ever."""

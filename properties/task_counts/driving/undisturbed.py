@@ -3,9 +3,9 @@
 A round of fencing fails by a fault (an operation that fails, a worker that is away, a leader that changes), by a newer
 set, or by an answer that stays the same however often it is asked for (a permission).  While an older transaction ends
 the coordinator says CONCURRENT_TRANSACTIONS (51), and the admin client of the leader asks again, up to its time-out
-(FenceProducersHandler.handleError; Worker.fenceZombies, 90 s).  A round that is over is taken from those under way,
-whatever came of it (DistributedHerder.ZombieFencing.start), so that who asks next gets a new one.  So where there was
-no fault, no task has to be started again.
+(FenceProducersHandler.handleError; Worker.fenceZombies, 90 s).  A round that is over is soon taken from those under
+way, whatever came of it (DistributedHerder.ZombieFencing.start), and who asks for a newer set gets a new one.  So where
+there was no fault, no task has to be started again.
 
 Nor may a user be hasty: a task of a newer set that asks while the round of an older one is under way joins that one,
 and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).  One that need

@@ -124,6 +124,30 @@ class Scenarios(Verbs, steps={}):
         self.lead_again(connector, story)
         self.run_on(connector, another)
 
+    def round_stays(self, connector: Connector, story: Story) -> None:
+        """A round is over, and is late to be taken out, where that is a step of its own: another set comes meanwhile,
+        while a worker stands still with tasks that run."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink("end_round", connector, 0)
+        if late is None:
+            return
+        self.go_but(late)
+        self.work()
+        at_work = [worker for worker in self.at_work(connector) if worker != late[2]]
+        if not at_work:
+            return
+        worker = at_work[story.number % len(at_work)]
+        self.call("stall", worker)
+        self.configure(connector, story.counts[1], story.worker, other_than=worker)
+        self.go_but(late)
+        self.call("expire", worker)
+        self.go_but(late)
+        self.work()
+        self.back(worker)
+        self.work(worker)
+        self.go()
+
     def late_set(self, connector: Connector, story: Story, another: Story) -> None:
         """A leader is about to write a set, and late for it; another one leads, has fenced for the set before, and is
         about to write the count.  The first one goes on, and then a worker stands still with tasks that run."""

@@ -68,6 +68,8 @@ PLAIN_LEADER = dict(GRAIN, tasks=2, log=5, generations=5)
 
 STALLED = dict(FULL, duplicates=0)
 """What a start that wakes up late does, and no other fault."""
+FAILING = dict(STALLED, instances=1, failures=1)
+"""One start at a time, so that none wakes up late, and one thing that fails."""
 
 NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 

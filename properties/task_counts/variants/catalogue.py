@@ -7,14 +7,18 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import MISTAKE, TEXT
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
     ABehindPromises,
     ALemmas,
     BLemmas,
+    ClaimsRefusedLemmas,
+    ClaimsRefusedMutantLemmas,
+    ClaimsTakenLemmas,
     LateCommitsPromises,
+    LingeringLemmas,
     MLemmas,
     ShippedLemmas,
 )
@@ -72,6 +76,13 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
     return Variant(name, properties, says, **(settings | more))
 
 
+def _mended(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
+    """What Kafka does that the text does not have, with a rule that makes up for it."""
+    features = {name: bounds for name, bounds in FEATURES.items() if name != "four sets"}
+    settings: dict[str, Any] = dict(judged=(rule,), features=features, progress_bounds=FEWER_STEPS, of=TEXT)
+    return _core(name, properties, says, **(settings | more))
+
+
 def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
     """A rule read in another way, within the bounds in which that shows, asked for what it breaks."""
     leaves = Names(lambda: (n for n in properties.properties if n not in breaks))
@@ -82,8 +93,21 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
     )  # fmt: skip
 
 
+def _released(
+    name: str, properties: Any, says: str, rule: str, mutation: str, settings: Mapping[str, str | tuple[str, ...]],
+    **bounds: int,
+) -> Variant:  # fmt: skip
+    """What Kafka has in the place of a rule: what it breaks, and what it keeps all the same."""
+    return Variant(
+        name, properties, says, rule, (rule, mutation), dict.fromkeys(_BOTH, "violated"),
+        {"smoke": dict(CORE, **bounds)}, progress_bounds=FEWER_STEPS, depth=NOT_BOUNDED, asks=_KEPT,
+        of=Kafka(settings={**ENABLED, **settings}),
+    )  # fmt: skip
+
+
 _BOTH = ("no_zombie", "all_covered")
 _OF_EACH = (*_BOTH, "one_of_each")
+_KEPT = ("one_of_each", "counted_in_the_end", "polls_or_stops")
 
 CORES = (
     _core(
@@ -99,8 +123,9 @@ CORES = (
         judged=("618.2", "618.15", "618.16"), progress_bounds=FEWER_STEPS, of=TEXT,
     ),
     _core(
-        "core-shipped", ShippedLemmas, "the core of what shipped: the leader's answer stands for that read", depth=DEPTH,
-        of=SHIPPED,
+        "core-shipped", ShippedLemmas,
+        "the leader's answer stands for that read, as in Kafka; a round is gone as soon as its count is written, and a "
+        "task that the newest set does not have is not started again, as in no release", depth=DEPTH, of=SHIPPED,
     ),
     _misread(
         "core-shortcut-as-worded", ALemmas, "A's words for the shortcut, of a connector that is given no tasks at all", "618.5",
@@ -138,6 +163,36 @@ CORES = (
     ),
 )  # fmt: skip
 
+AS_SHIPPED = (
+    _mended(
+        "core-rounds-by-set", LingeringLemmas,
+        "a round that is over stays in the leader's map until another thread takes it out, and answers for its own set",
+        "618.51",
+    ),
+    _released(
+        "core-shipped-lingering-round", LingeringLemmas,
+        "Kafka: a round that is over stays in the leader's map until another thread takes it out, and answers for "
+        "whatever set is the newest by then", "618.51", "whatever_set_it_was_for", {}, generations=4,
+    ),
+    _mended(
+        "core-claims-taken", ClaimsTakenLemmas,
+        "a worker that was away claims what it had, and the assignor takes from it what the newest set does not have",
+        "618.53",
+    ),
+    _mended(
+        "core-claims-refused", ClaimsRefusedLemmas,
+        "a worker that was away is left with what it had, and does not start what the newest set does not have",
+        "618.52", for_mutants=ClaimsRefusedMutantLemmas,
+    ),
+    _released(
+        "core-shipped-claims", ClaimsRefusedLemmas,
+        "Kafka: a worker that was away claims a task that the newest set does not have, is left with it for one "
+        "rebalance, and starts it again by the newest set with its old configuration", "618.52", "nowhere",
+        {"connect.protocol": ("compatible", "sessioned")},
+    ),
+)  # fmt: skip
+"""What Kafka does that the text does not have, each with what would mend it."""
+
 CLAIMS = (
     Claim(
         "618.5", "core-shipped", _BOTH, ("fenced_by_its_successor",),
@@ -161,10 +216,20 @@ CLAIMS = (
     ),
 )  # fmt: skip
 
+REMOVED_TASK = "task-counts-connect-removed-task"
+"""The recording of a worker that starts a task which the newest set has not."""
+HIDDEN_BY_CONNECT = frozenset({
+    "newest_set_polls", "silent_when_over", "sets_whole", "rounds_fence_the_count", "fences_of_the_round",
+    "counts_of_newest_set", "checked_after_fencing", "not_reclaimed_since", "writes_while_leading", "answers_with_count",
+    "opened_after_answer", "running_checked_again", "checked_again_newest", "conformance",
+})  # fmt: skip
+"""Of recordings: topics, a connector's own calls and requests on the wire show no rounds and no looks at the topic, nor
+what a worker knows of its group."""
+
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
     "Task counts of a source connector: who may run, and who is fenced before.",
-    CORES + FULL_VARIANTS,
+    CORES + AS_SHIPPED + FULL_VARIANTS,
     FULL_REASONS | REASONS,
     examples={"smoke": 12},
     implementations=tuple(
@@ -179,6 +244,8 @@ TASK_COUNTS = ProtocolEntry(
         for mode in ("A", "M", "B", "shipped")
     ),
     histories={"smoke": 12, "ci": 500, "nightly": 20_000},
+    undecided={REMOVED_TASK: HIDDEN_BY_CONNECT},
+    violated={REMOVED_TASK: frozenset({"no_zombie_commits", "producers_covered"})},
     claims=CLAIMS + FULL_CLAIMS,
     scenarios=FULL_SCENARIOS,
     survivors=FULL_SURVIVORS,

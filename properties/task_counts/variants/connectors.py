@@ -108,8 +108,9 @@ CONNECTORS = ProtocolEntry(
             "connectors",
             (*_SAFE, "only_its_own"),
             ("rounds_side_by_side", "fenced_beside_another_round", "claimed_back"),
-            "rounds of connectors that share a leader fence none but their own tasks, and let no zombie through; but a "
-            "write that fails for one takes the producer from all, until the leader's next tick",
+            "rounds of connectors that share a leader fence none but their own tasks, and let no zombie through where a "
+            "round is gone as soon as its count is written (no release: core-shipped-lingering-round); but a write that "
+            "fails for one takes the producer from all, until the leader's next tick",
         ),
         Claim(
             "618.49",

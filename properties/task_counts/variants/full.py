@@ -15,12 +15,15 @@ from fencepost.properties.task_counts.claims.full import (
     CooperativePromises,
     EagerPromises,
     GrainPromises,
+    LateFencePromises,
     MPromises,
     ShippedPromises,
+    UnansweredPromises,
     UnattendedPromises,
 )
 from fencepost.properties.task_counts.variants.bounds import (
     CI,
+    FAILING,
     FEATURES,
     FULL,
     GRAIN,
@@ -73,13 +76,24 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
     )  # fmt: skip
 
 
+def _left_failed(name: str, properties: Any, says: str) -> Variant:
+    """What fails a task, where nobody restarts one."""
+    return Variant(
+        name, properties, says, "618.P4", None, {"polls_in_the_end": "violated"}, {"smoke": FAILING},
+        ("one_task_twice",), (FAILING,), depth=NOT_BOUNDED,
+        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
+    )  # fmt: skip
+
+
 FULL_VARIANTS = (
     _full(
         "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
         progress_bounds=(),
         bounds={"smoke": GRAIN, "ci": dict(YARDSTICK, tasks=1), "nightly": YARDSTICK}, of=ABSTRACTION,
     ),
-    _full("shipped", ShippedPromises, "each start asks for a round, and takes the answer for the check",
+    _full("shipped", ShippedPromises,
+          "each start asks for a round, and takes the answer for the check, as Kafka does; a round is gone as soon as its "
+          "count is written, and no worker claims a task, as in no release",
           features=FEATURES | IN_FULL["shipped"], wider=WIDER, of=SHIPPED),
     _full("B", BPromises, "each start asks for a round, and reads to the end",
           **_ALONE | {"features": FEATURES | IN_FULL["B"], "of": TEXT}),
@@ -120,9 +134,17 @@ FULL_VARIANTS = (
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
         of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
     ),
+    _left_failed(
+        "shipped-late-fence", LateFencePromises,
+        "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
+    ),
+    _left_failed(
+        "shipped-unanswered", UnansweredPromises,
+        "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the task",
+    ),
     Variant(
         "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
-        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,
         asks=(*_BOTH, "one_of_each", "polls_in_the_end"), of=SHIPPED,
     ),
 )  # fmt: skip

@@ -8,11 +8,4 @@ SHIPPED = Kafka(
     "activeZombieFencings), and a worker that was paused past its session starts a task again that the newest set has not",
 )
 """What shipped, but for two steps that the models do not have."""
-
-UPGRADED = Kafka(
-    settings=ENABLED,
-    lacks="a worker that is preparing leads, and reads what was aborted (KafkaConfigBackingStore)",
-)
-"""The same, and when the last worker has finished the second upgrade."""
-
 UPGRADING = Kafka(settings={"exactly.once.source.support": "upgrading"})

@@ -3,16 +3,20 @@ elsewhere."""
 
 from collections.abc import Mapping
 
-from fencepost.model.releases import ENABLED, MISTAKE, Kafka, Of
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.upgrades import (
+    AfterwardsProperties,
     ClaimedEarlyProperties,
+    CountedOnlyProperties,
     MassUpgradeProperties,
+    RestartedOnlyProperties,
     StrangersProperties,
     UpgradesInStepsProperties,
     UpgradesProperties,
+    UpgradesWithAbortsProperties,
 )
-from fencepost.properties.task_counts.variants.releases import SHIPPED, UPGRADED, UPGRADING
+from fencepost.properties.task_counts.variants.releases import SHIPPED, UPGRADING
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 
@@ -32,6 +36,11 @@ _WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() 
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
 BY_OTHERS = Kafka(settings=ENABLED | {"config topic": "written by others too"})
 _IN_VAIN = {"nobody_asks_in_vain": "violated"}
+
+
+def _rolling(then: str) -> Kafka:
+    """Every release, in a cluster that got there by two rolling upgrades and what came then."""
+    return Kafka(settings=ENABLED | {"workers were upgraded": then})
 
 
 def _strange(
@@ -56,6 +65,13 @@ def _hasty(
     )  # fmt: skip
 
 
+def _early(name: str, properties: type[UpgradesWithAbortsProperties], says: str, then: str) -> Variant:
+    """The guarantee as Kafka has it, claimed too early."""
+    return Variant(
+        name, properties, says, "618.35", None, _ZOMBIES, {"smoke": _TWO_SETS}, depth=_UNCHECKED, of=_rolling(then),
+    )  # fmt: skip
+
+
 UPGRADES = ProtocolEntry(
     "exactly-once-upgrade",
     "From when on a cluster that is upgraded keeps zombies from committing, and which workers break it.",
@@ -63,10 +79,11 @@ UPGRADES = ProtocolEntry(
         Variant(
             "two-rolling-upgrades",
             UpgradesProperties,
-            "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker",
+            "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker; "
+            "nothing is read that is not committed, as in no release",
             bounds=_BOUNDS,
             depth=_DEPTH,
-            of=UPGRADED,
+            of=TEXT,
         ),
         Variant(
             "two-rolling-upgrades-in-steps",
@@ -75,7 +92,50 @@ UPGRADES = ProtocolEntry(
             bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
             depth=_NOT_BOUNDED,
             judged=(),
-            of=UPGRADED,
+            of=TEXT,
+        ),
+        Variant(
+            "two-rolling-upgrades-read-committed",
+            UpgradesWithAbortsProperties,
+            "the same, where writes to the config topic are aborted, and every worker reads it in read_committed",
+            bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
+            depth=_NOT_BOUNDED,
+            judged=("618.50",),
+            of=TEXT,
+        ),
+        Variant(
+            "two-rolling-upgrades-as-shipped",
+            UpgradesWithAbortsProperties,
+            "Kafka: leaders that are preparing read what is not committed, go by aborted records, and answer by them",
+            "618.50",
+            ("618.50", "where_it_is_not_on"),
+            _ZOMBIES,
+            {"smoke": _TWO_SETS},
+            depth=_UNCHECKED,
+            asks=("nobody_asks_in_vain",),
+            of=_rolling("two rolling upgrades"),
+        ),
+        Variant(
+            "upgraded-counted-restarted",
+            AfterwardsProperties,
+            "Kafka: the guarantee from later on: a set got its count when all had the feature on, and each worker was "
+            "restarted once more after that",
+            bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
+            depth=_NOT_BOUNDED,
+            judged=(),
+            of=_rolling("two rolling upgrades, then a new set, then a restart of each worker"),
+        ),
+        _early(
+            "upgraded-restarted",
+            RestartedOnlyProperties,
+            "Kafka: the guarantee claimed after each worker was restarted once more, without a new set",
+            "two rolling upgrades, then a restart of each worker",
+        ),
+        _early(
+            "upgraded-counted",
+            CountedOnlyProperties,
+            "Kafka: the guarantee claimed after a set got its count, without another restart",
+            "two rolling upgrades, then a new set",
         ),
         Variant(
             "mass-upgrade",
@@ -179,7 +239,16 @@ UPGRADES = ProtocolEntry(
             "two-rolling-upgrades",
             ("no_zombie", "covered", "nobody_asks_in_vain"),
             ("old_ones_shut_out", "one_is_covered", "asked_before_all_are_enabled"),
-            "the guarantee begins when the last worker has finished the second upgrade, for what polls from then on",
+            "where nothing is read that is not committed, as in no release, the guarantee begins when the last worker "
+            "has finished the second upgrade, for what polls from then on",
+        ),
+        Claim(
+            "618.35",
+            "upgraded-counted-restarted",
+            ("no_zombie", "covered", "nobody_asks_in_vain"),
+            ("old_ones_shut_out", "one_is_covered", "asked_before_all_are_enabled"),
+            "as Kafka reads the topic (3.6 to trunk), it begins when a set has got its count after that, and each worker "
+            "was restarted once more",
         ),
     ),
     scenarios=(

@@ -16,7 +16,7 @@ from fencepost.model.transactions.detailed.full import (
     V1LateEnds,
     VerifiedLateEnds,
 )
-from fencepost.model.transactions.detailed.releases import V2Of400, V2OfTrunk
+from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.transactions.claims.promises import Promises
 
 
@@ -38,8 +38,25 @@ class FullPromises(Promises):
     def alone_and_known_never_fenced(s):
         """A producer that is alone is never told to stop under three conditions: no fail-over came while it repeated an
         InitProducerId that names its epoch (KIP-360), no copy of one that names none came late, and the transactional
-        id was not forgotten."""
-        return forall(Client, lambda c: implies(s.dead[c], s.crowded | s.forgetful | s.copied | s.expired))
+        id was not forgotten.  It fails at the end of a producer id's epochs: see `never_fenced_before_the_end`."""
+        return forall(Client, lambda c: implies(s.dead[c], s.is_excused() | s.forgetful))
+
+    @promise(rule="txn.P8")
+    def never_fenced_before_the_end(s):
+        """The same under a fourth condition: no answer was lost that has the last epoch of a producer id, and that is
+        for an InitProducerId that names the epoch before."""
+        return forall(Client, lambda c: implies(s.dead[c], s.is_excused() | s.forgetful | s.lost_at_the_end))
+
+    @promise(rule="txn.P8")
+    def never_fenced_by_a_fail_over(s):
+        """A producer that is alone is never told to stop because its coordinator failed over while it repeated an
+        InitProducerId that names its epoch: where it is told so, it was for a copy, an id that was forgotten, or the
+        last epoch of a producer id."""
+        return forall(Client, lambda c: implies(s.dead[c], s.is_excused() | s.lost_at_the_end))
+
+    def is_excused(s):
+        """There was another producer or too little time, a copy came late, or the id was forgotten."""
+        return s.crowded | s.copied | s.expired
 
     @promise(rule="txn.P1")
     def fenced_for_good(s):
@@ -71,6 +88,16 @@ class FullPromises(Promises):
         """A producer that is alone repeats a request, and is not told to stop."""
         return ~s.crowded & exists(Client, lambda c: s.asking[c] & s.again[c] & (s.expected(c) == s.remembers))
 
+    @witness(of="never_fenced_before_the_end")
+    def at_the_last_epoch(s):
+        """A producer that is alone has the last epoch of a producer id, and goes on with it."""
+        return ~s.crowded & exists(Client, lambda c: s.ready[c] & (s.holds[c] == s.base + s.last))
+
+    @witness(of="never_fenced_by_a_fail_over")
+    def answered_over_a_fail_over(s):
+        """A producer that is alone repeats a request to another coordinator."""
+        return ~s.crowded & (s.term != 0) & exists(Client, lambda c: s.asking[c] & s.again[c] & (s.answered[c] == 0))
+
     @witness(of="fenced_for_good")
     def refused_to_return(s):
         """A fenced producer has asked for an epoch by naming its old one."""
@@ -92,8 +119,8 @@ STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             "start", "start_again", "come_late", "lose_answer", "take", "ask_for_epoch", "answer_init_again",
-            "refuse_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails", "straggle",
-            "take_out_again",
+            "refuse_init", "fail_init", "fence_first", "time_out", "ask_to_end", "refuse_end", "append_fails",
+            "straggle", "take_out_again",
         ),
         (),
     ),
@@ -131,6 +158,18 @@ class V2Promises(FullPromises, of=V2):
 
 class V2OfTrunkPromises(FullPromises, of=V2OfTrunk):
     """v2 of later than Kafka 4.4."""
+
+
+class V2MendedPromises(FullPromises, of=V2Mended):
+    """v2 where a retry is looked for before the end of the epochs."""
+
+
+class V2Of42Promises(FullPromises, of=V2Of42):
+    """v2 of Kafka 4.0 to 4.2, where the log has one producer id."""
+
+
+class V2UpgradedPromises(FullPromises, of=V2Upgraded):
+    """v2 of Kafka 4.3 after an upgrade."""
 
 
 class V2Of400Promises(FullPromises, of=V2Of400):

@@ -45,7 +45,7 @@ class _Turning:
             case "lose_answer":
                 yield Call("drop", message("init_answer", COORDINATOR, f"client-{of['c']}"))
                 yield Call("advance", TIME_OUT_MS // 2)
-            case "refuse_init":
+            case "refuse_init" | "fail_init":
                 yield self._init(of["c"])
                 yield self._answer("init", of["c"])
             case "time_out":

@@ -10,7 +10,7 @@ from fencepost.model.language import exists, implies
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.model.transactions.detailed.coordinator import Pending
 
-NONE = 0
+NONE, FAILED = 0, -1
 UNKNOWN_PARTITION, NOT_LEADER, TIMED_OUT, NOT_ENOUGH_REPLICAS = 3, 6, 7, 19
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
 OUT_OF_ORDER, OLD_EPOCH, INVALID_STATE, INVALID_MAPPING, CONCURRENT, COORDINATOR_FENCED = 45, 47, 48, 49, 51, 52
@@ -58,9 +58,11 @@ def init_code(s, e):
     """InitProducerId."""
     fenced = (e.named != 0) & (e.named != s.live()) & (e.named != s.remembers) & ~s.unknown
     return (
-        ((e.error == NONE) | (e.error == FENCED) | (e.error == CONCURRENT) | _away(e))
+        ((e.error == NONE) | (e.error == FENCED) | (e.error == FAILED) | (e.error == CONCURRENT) | _away(e))
         & _retriable_with_id(s, e)
-        & implies(e.error == FENCED, quiet(s))
+        & implies((e.error == FENCED) | (e.error == FAILED), quiet(s) & (e.named != 0) & ~s.unknown)
+        & implies(e.error == FAILED, s.fails_naming(e.named) & (s.phase == Phase.IDLE))
+        & implies(e.error == FENCED, ~(s.fails_naming(e.named) & (s.phase == Phase.IDLE)))
         & implies(e.error == FENCED, fenced & ((s.phase == Phase.IDLE) | foreign(s, e.named)))
         & implies(e.error == NONE, s.phase == Phase.IDLE)
         & implies(e.error == NONE, s.epoch == e.number)

@@ -71,7 +71,15 @@ def _named(s, e):
 def _fenced_init(s, e):
     return (e.error == codes.FENCED) & codes.quiet(s) & s.is_sent(e.client) & (s.expected(e.client) != 0) & (
         s.phase == Phase.IDLE
-    ) & (s.expected(e.client) != s.live()) & (s.expected(e.client) != s.remembers)  # fmt: skip
+    ) & (s.expected(e.client) != s.live()) & (s.expected(e.client) != s.remembers) & (
+        ~s.fails_at_the_end(e.client)
+    )  # fmt: skip
+
+
+def _failed_init(s, e):
+    return (e.error == codes.FAILED) & codes.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE) & (
+        s.fails_at_the_end(e.client)
+    )  # fmt: skip
 
 
 def _refused_end(s, e):
@@ -100,7 +108,11 @@ CLIENTS = (
     ),
     Observation(
         "init_taken",
-        (Do("take", _client, when=good), Do("refuse_init", _client, when=_fenced_init)),
+        (
+            Do("take", _client, when=good),
+            Do("refuse_init", _client, when=_fenced_init),
+            Do("fail_init", _client, when=_failed_init),
+        ),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.2",
     ),

@@ -15,7 +15,7 @@ from fencepost.model.transactions.detailed.releases import V2Of400
 from fencepost.properties.history import HistoryError
 from fencepost.properties.showing import Kept, Note, Number, Row, Showing
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, State
-from fencepost.properties.transactions.observations.codes import CONCURRENT, FENCED, INVALID_STATE
+from fencepost.properties.transactions.observations.codes import CONCURRENT, FAILED, FENCED, INVALID_STATE
 
 NODE, ID = 0, 0
 READER = 1000
@@ -88,6 +88,14 @@ def _completed(s, p):
     return when(s.outcome == Outcome.COMMIT, State.CompleteCommit, State.CompleteAbort)
 
 
+def _stopping(code):
+    return [
+        Row("init_handled", **_at, txn_id=ID, request=_request, error=code),
+        Row("init_taken", client="c", request=_request, error=code),
+        Row("client_failed", client="c", error=code),
+    ]
+
+
 COORDINATOR = {
     "initialize": [
         Row("txn_logged", **_log, state=State.Empty, **_pair_of(lambda s, p: p.to)),
@@ -96,11 +104,8 @@ COORDINATOR = {
     "answer_init_again": [
         Row("init_handled", **_at, txn_id=ID, request=_request, **_pair_of(lambda s, p: s.epoch)),
     ],
-    "refuse_init": [
-        Row("init_handled", **_at, txn_id=ID, request=_request, error=FENCED),
-        Row("init_taken", client="c", request=_request, error=FENCED),
-        Row("client_failed", client="c", error=FENCED),
-    ],
+    "refuse_init": _stopping(FENCED),
+    "fail_init": _stopping(FAILED),
     "fence_first": [
         Row("init_handled", **_at, txn_id=ID, request=_request, error=CONCURRENT),
         _asks(_again),

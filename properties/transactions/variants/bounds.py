@@ -29,7 +29,10 @@ FEATURES: Mapping[str, Mapping[str, int]] = {
     "retries": dict(clients=1, epochs=5, reinits=1, losses=1, failed_appends=1),
     "late copies": dict(clients=1, copies=1),
     "a fenced producer asks again": dict(reinits=1),
-    "the last epoch": dict(clients=1, epochs=8, last=1, failed_appends=1),
+    "the last epoch": dict(clients=1, epochs=8, last=1, failed_appends=1, fail_overs=1, losses=1),
+    "a retry at the last epoch": dict(
+        clients=1, transactions=1, epochs=8, last=1, failed_appends=1, fail_overs=1, losses=1, reinits=1, copies=1
+    ),
     "fail-over": dict(clients=1, fail_overs=1, failed_appends=1, losses=1),
     "fail-over in a retry": _RETRY,
     "two answers at once": dict(clients=1, stragglers=1),
@@ -42,7 +45,9 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
 """v1 bumps the epoch for an owner only, so that it takes two to come to the last one."""
 LATE = dict(FULL, clients=1, epochs=2, last=3)
 """What a late request of one transaction does to the next: as little as shows it, for a bounded check to get there."""
-LAST_EPOCH = dict(FULL, **FEATURES["the last epoch"])
+LAST_EPOCH = dict(FULL, clients=1, epochs=8, last=1, failed_appends=1)
+ROTATION = dict(FULL, clients=1, epochs=8, last=1, fail_overs=1, losses=1)
+"""A fail-over while the producer id changes."""
 OVERLAPPING = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=1, fences=0)
 LATE_MARKER = dict(clients=1, transactions=2, partitions=2, epochs=1, fail_overs=0, fences=0)
 """A late marker, or a stale answer, tears one transaction of v1 apart: an epoch serves both, and no fence is needed."""

@@ -11,6 +11,7 @@ from fencepost.model.releases import (
     ANY_NETWORK,
     MISTAKE,
     PROMPT,
+    TEXT,
     TRANSACTIONAL,
     UNVERIFIED,
     V1,
@@ -47,9 +48,12 @@ from fencepost.properties.transactions.claims.full import (
     PromptV1Promises,
     PromptVerifiedPromises,
     V1Promises,
+    V2MendedPromises,
+    V2Of42Promises,
     V2Of400Promises,
     V2OfTrunkPromises,
     V2Promises,
+    V2UpgradedPromises,
     VerifiedPromises,
 )
 from fencepost.properties.transactions.claims.timed_out import TimedOutV2Lemmas
@@ -72,6 +76,7 @@ from fencepost.properties.transactions.variants.bounds import (
     OVERLAPPING_PROGRESS,
     PROGRESS,
     REASONS,
+    ROTATION,
     SHALLOW,
     TIMED_OUT,
     TIMED_OUT_PROGRESS,
@@ -94,20 +99,30 @@ _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")
 _HANGS = ("nothing_hangs", "nothing_open_after_a_fence")
 _ESCAPES = (*_HANGS, "no_zombie_write", "nothing_committed_unasked", "as_told")
 _LONE = ("alone_never_fenced",)
-_FENCED = (*_LONE, "alone_and_known_never_fenced")
+_OVER = ("never_fenced_by_a_fail_over",)
+_KNOWN = ("alone_and_known_never_fenced",)
+_FENCED = (*_LONE, *_OVER, *_KNOWN, "never_fenced_before_the_end")
 _LIVENESS = ("ends_in_the_end", "decided_in_the_end", "answered_in_the_end", "initialized_in_the_end")
 _SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_end")
 _WAITING = ("prepared", "undecided", "waiting", "waiting_for_an_epoch")
 _RARE = (
     "next_producer_id", "refused_to_return", "two_partitions", "two_owners", "fenced_while_open", "both_ends",
     "open_after_a_fence", "somebody_fenced", "third_epoch", "told_aborted", "told_before_the_marker",
-    "open_while_prepared", "answered_the_second_time", *_WAITING,
+    "open_while_prepared", "answered_the_second_time", "at_the_last_epoch", "answered_over_a_fail_over", *_WAITING,
 )  # fmt: skip
 
 
 _TWICE_KEPT = ("one_fate", "epochs_go_up")
 """Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
 core's, where one mistake does."""
+
+_ENDS = ("ends_in_the_end",)
+_UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
+_NOT_OF_A_RETRY = (
+    *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
+    "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked", "one_owner",
+    "epochs_go_up",
+)  # fmt: skip
 
 NEVER_AT_REST = frozenset({"none_hanging"})
 """Of simulated histories: each is cut after so many events, so that something may still be to happen."""
@@ -241,25 +256,32 @@ TRANSACTIONS = ProtocolEntry(
                 "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
             }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings=CHANGING),
         ),
-        _full("v2", V2Promises, "the full coordinator, every end of a transaction bumps the epoch",
-              expected=_violated(*_LONE), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"), progress_bounds=PROGRESS,
-              leaves_out=_TWICE_KEPT, of=Kafka("4.2", "4.4.0", V2)),
+        _full("v2", V2Promises, "the full coordinator of Kafka 4.3 and 4.4, every end of a transaction bumps the epoch",
+              expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"),
+              progress_bounds=PROGRESS, leaves_out=_TWICE_KEPT,
+              of=(Kafka("4.3", "4.4.0", V2), Kafka("4.2", "4.2", V2, "a fail-over loses the next producer id (KAFKA-20310)"))),
         _full(
             "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
-            "", judged=("txn.25",), of=Kafka("trunk", settings=V2), bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=(*_LIVENESS, *_WAITING, *_RARE,
-            "one_fate", "no_epoch_past_the_last", "fenced_for_good", "no_zombie_write", "nothing_committed_unasked",
-            "one_owner", "epochs_go_up"),
+            "late copies", "a retry at the last epoch", judged=("txn.25",), expected=_violated(*_LONE, *_KNOWN),
+            bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=Kafka("trunk", settings=V2),
+        ),
+        _full(
+            "v2-mended", V2MendedPromises, "and a retry at the last epoch is looked for before the end of the epochs",
+            "late copies", "a retry at the last epoch", expected=_violated(*_LONE),
+            bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=TEXT,
         ),
         _full(
             "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
             "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
-            expected=_violated(*_LONE), judged=("txn.18",), progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT,
-            of=Kafka(settings=UNVERIFIED | PROMPT),
+            "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.18",),
+            progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT, of=Kafka(settings=UNVERIFIED | PROMPT),
         ),
         _full(
             "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
-            "fail-over in a retry", expected=_violated(*_LONE), progress_bounds=VERIFIED_PROGRESS,
-            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT), of=PROMPT_VERIFIED,
+            "fail-over in a retry", "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN),
+            progress_bounds=VERIFIED_PROGRESS,
+            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
+            of=PROMPT_VERIFIED,
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
@@ -287,9 +309,26 @@ TRANSACTIONS = ProtocolEntry(
             (HANGING,), depth=NOT_BOUNDED, of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
-                 "txn.25", _LONE, FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
+                 "txn.25", (*_LONE, *_OVER), FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
+        _misread("v2-rotation-lost", V2Of42Promises,
+                 "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
+                 "txn.25", ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end"), ROTATION,
+                 Kafka("4.0.0", "4.2", V2)),
         _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
                  "txn.2", _LONE, dict(FULL, clients=1, copies=1), Kafka("4.0.0", settings=V2)),
+        Variant(
+            "v2-upgraded", V2UpgradedPromises, "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
+            "of its own epoch, behind which a record that comes late hangs", "txn.23", None, _violated(*_UPGRADED),
+            {"smoke": ROTATION}, Names(lambda: (n for n in V2UpgradedPromises.properties if n not in (*_UPGRADED, *_ENDS))),
+            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
+            of=Kafka("4.3", "4.4.0", V2 | {"transaction log": "of 4.2 or before"}),
+        ),
+        Variant(
+            "v2-upgraded-strict", V2UpgradedPromises, "the same with partitions that refuse that marker: what is stuck stays "
+            "so", "txn.23", ("txn.23", "no_last_epoch"), _violated(*_ENDS), {"smoke": ROTATION},
+            Names(lambda: (n for n in V2UpgradedPromises.properties if n not in _ENDS)), (ROTATION,), proof=False,
+            depth=NOT_BOUNDED, of=MISTAKE,
+        ),
         _full(
             "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
             expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
@@ -388,6 +427,8 @@ TRANSACTIONS = ProtocolEntry(
         _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
         _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
                   "v2-trunk"),
+        _scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and hands out the last epoch",
+                  "v2-rotation-lost", "v2"),
         _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
         _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
                   "core-versions"),

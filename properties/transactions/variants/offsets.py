@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.transactions.claims.parts.group_memory import GroupMemoryProperties
 from fencepost.properties.transactions.claims.parts.offsets import (
     MarkerDroppedProperties,
     OffsetsDeletedProperties,
@@ -18,6 +19,8 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, log=6),
     "nightly": dict(_SMALL, records=4, log=6),
 }
+_MEMORY = dict(writes=3, fail_overs=1, failed_appends=1)
+_WRITTEN = "memory_is_what_was_written"
 _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
 
 
@@ -98,8 +101,33 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             depth=NOT_BOUNDED,
             of=Kafka("4.3", settings=TRANSACTIONAL),
         ),
+        Variant(
+            "group-memory",
+            GroupMemoryProperties,
+            "all that a group's coordinator has in memory, its open batch, and its log",
+            bounds={"smoke": _MEMORY, "nightly": dict(_MEMORY, writes=4, failed_appends=2)},
+            judged=("txn.27",),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka("4.4.0"),
+        ),
+        Variant(
+            "group-memory-empty-flush",
+            GroupMemoryProperties,
+            "before a large record an empty batch is given up, and with it what the operation has done to memory: its "
+            "record is in the log, and memory lacks it (KAFKA-20845, from 4.1.1 and 4.2.0 on)",
+            "txn.27",
+            ("txn.27", "empty_one_fails"),
+            {_WRITTEN: "violated"},
+            {"smoke": dict(_MEMORY, writes=1)},
+            Names(lambda: (n for n in GroupMemoryProperties.properties if n != _WRITTEN)),
+            proof=False,
+            depth=NOT_BOUNDED,
+            of=Kafka("4.1", "4.3"),
+        ),
     ),
     {
+        "writes": "one that is given up, one that is written, and one that is under way",
+        "failed_appends": "one batch that can't be written",
         "records": "two that compete, and one that replaces either, or takes it away",
         "producers": "two transactions that end in another order than they committed in",
         "log": "two commits, two markers, and one place more for what comes after them",
@@ -113,6 +141,12 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "offsets-fetched-early",
             "transactional-offsets",
             script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20845",
+            "an empty batch that is given up takes back what is written right after",
+            "group-memory-empty-flush",
+            "group-memory",
         ),
     ),
 )

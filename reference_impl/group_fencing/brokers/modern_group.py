@@ -148,6 +148,8 @@ class ModernGroup:
         if holder is not None:
             del self.members[holder.member]
             self.deadlines.pop(holder.member, None)
+            if holder.member != request.member:
+                self.tell_removed(holder)
             self.members[request.member] = holder._replace(member=request.member, epoch=0, previous_epoch=0)
             self.target[request.member] = self.target.pop(holder.member, frozenset())
             self.store()
@@ -156,10 +158,14 @@ class ModernGroup:
             self.bump()
 
     def leave(self, member: Member, epoch: int) -> None:
-        """A static member keeps its partitions for who comes in its place; any other is gone."""
+        """A static member keeps its partitions for who comes in its place, but for those that it was to give up; any
+        other is gone."""
         if epoch == STATIC_LEFT:
             away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
             self.members[member.member] = away
+            self.env.tell(Kind.EPOCH_GIVEN, member=member.member, generation=STATIC_LEFT)
+            for partition in sorted(member.revoking):
+                self.tell_partition(member.member, partition, STATIC_LEFT, 0)
             self.store()
         else:
             self.remove(member)
@@ -169,8 +175,12 @@ class ModernGroup:
         del self.members[member.member]
         self.deadlines.pop(member.member, None)
         self.target.pop(member.member, None)
-        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
+        self.tell_removed(member)
         self.bump()
+
+    def tell_removed(self, member: Member) -> None:
+        """The member is none any more; where another one takes its place, the group keeps its epoch."""
+        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
 
     def bump(self) -> None:
         """The group has changed: a new epoch, and a new target, unless it is too early for one."""

@@ -68,9 +68,7 @@ _BROKEN = (
     Broken("reads_first", "618.18", PROMISE, Parts(instance=reading.ReadsFirst, store=reading.ReadOnce)),
     # 618.31: two topics as one
     Broken("global_preferred", "618.31", PROMISE, Parts(store=reading.GlobalPreferred), OWN),
-    Broken("nulls_override", "618.31", PROMISE, Parts(store=reading.NullsOverride), SWITCHED),
     Broken("all_or_nothing", "618.31", PROMISE, Parts(store=reading.AllOrNothing), SWITCHED),
-    Broken("copied_before_commit", "618.31", PROMISE, Parts(store=storing.CopiedBeforeCommit), OWN),
     Broken("never_copied", "618.31", NOTHING, Parts(store=storing.NeverCopied), OWN, AS_WELL_AS_CAN_BE),
     Broken("tombstone_primary_first", "618.31", PROMISE, Parts(store=storing.TombstonePrimaryFirst), TOMBSTONES),
     Broken("tombstones_not_copied", "618.31", PROMISE, Parts(store=storing.TombstonesNotCopied), TOMBSTONES),
@@ -94,8 +92,8 @@ _BROKEN = (
 )
 
 HARMLESS = {
-    "filtered_noted": ("merged-view", "618.28", "noted"),
-    "never_copied": ("merged-view", "618.31", "never_copied"),
+    "filtered_noted": ("text-merged-view", "618.28", "noted"),
+    "never_copied": ("text-merged-view", "618.31", "never_copied"),
 }
 """Of what breaks nothing: the model with the same mistake, which keeps every promise."""
 

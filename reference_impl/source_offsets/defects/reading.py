@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from fencepost.reference_impl.source_offsets.kafka import GLOBAL, PARTITION_OF, SEPARATE, Brokers, Entry
 from fencepost.reference_impl.source_offsets.stores.offset_store import NOTHING, Found, OffsetStore
+from fencepost.reference_impl.source_offsets.stores.released import NullsHide
 from fencepost.reference_impl.source_offsets.stores.topic_reader import TopicReader
 from fencepost.reference_impl.source_offsets.tasks.instance import Instance
 from fencepost.reference_impl.source_offsets.tasks.process import Process
@@ -68,15 +69,6 @@ class GlobalPreferred(OffsetStore):
         return Found(GLOBAL, found) if found else super().view(partition)
 
 
-class NullsOverride(OffsetStore):
-    """As released: the own topic's answer has a null for every source partition that it does not have, and that is laid
-    over what the worker's topic has."""
-
-    def view(self, partition: int) -> Found:
-        found = self.readers[self.primary].offsets.get(partition, 0)
-        return Found(self.primary, found) if found else NOTHING
-
-
 class AllOrNothing(OffsetStore):
     """The worker's topic is asked only while the own one has nothing at all: precedence by topic, not by partition."""
 
@@ -87,7 +79,7 @@ class AllOrNothing(OffsetStore):
         return super().view(partition)
 
 
-class CopiedByTasks(NullsOverride):
+class CopiedByTasks(NullsHide):
     """The rejected alternative (618.39): whoever finds the own topic empty copies all that the worker's one has, and
     relies on the own one alone. Two tasks may be at it at once, and have different transactional ids."""
 

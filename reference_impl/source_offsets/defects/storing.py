@@ -11,17 +11,6 @@ from fencepost.reference_impl.task_counts.tasks.threads import OperationError, S
 from fencepost.reference_impl.transactions.clients.producer import State
 
 
-class CopiedBeforeCommit(OffsetStore):
-    """As released: copies are made when the broker has the entries, whatever becomes of their transaction."""
-
-    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
-        yield from super().set(offsets, send)
-        self.copy(offsets)
-
-    def committed(self, offsets: Mapping[int, int]) -> None:
-        """They were made before."""
-
-
 class NeverCopied(OffsetStore):
     """Nothing goes to the worker's topic: copies are made as well as can be, and nobody relies on one."""
 

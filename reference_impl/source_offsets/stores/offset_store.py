@@ -6,8 +6,8 @@ itself. What is written goes to the own topic, in the task's transaction; when t
 worker's topic, by the worker's producer, beside any transaction. A null offset goes to the worker's topic first, and
 only if it is there to the own one: else the old offset in the worker's topic would show again (KAFKA-15018).
 
-The released code makes the copies when the broker has acknowledged the entry, that is before the transaction is
-committed, and its view has nothing of the worker's topic where the own one is asked: both are defects here.
+That is the text. The released code makes the copies when the broker has acknowledged the entry, that is before the
+transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `released`.
 (ConnectorOffsetBackingStore, KafkaOffsetBackingStore)
 """
 

@@ -8,6 +8,8 @@ the generator's config key `broken`. `breaks` says what its defect can show:
 - PROGRESS: some task does not run, though faults have stopped and users restart what failed, or fails where there was
   no fault (618.P4);
 - NOTHING: a control, harmless as long as everything else is right.
+
+`as_released` is Kafka as it is shipped (3.3.2 to 4.4.0): both mistakes that it has, which the correct one has mended.
 """
 
 from collections.abc import Mapping
@@ -16,7 +18,16 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.task_counts.defects import covering, refusing, rounds, settling, task, topic, workers
+from fencepost.reference_impl.task_counts.defects import (
+    covering,
+    refusing,
+    removed,
+    rounds,
+    settling,
+    task,
+    topic,
+    workers,
+)
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.system import System, build
 
@@ -60,6 +71,7 @@ _BROKEN = (
         "no_count_when_nothing_to_fence", "618.42", PROMISE, Parts(rounds=rounds.NoCountWhenNothingToFence), SHIPPED
     ),
     Broken("joins_any_round", "618.9", PROMISE, Parts(rounds=rounds.JoinsAnyRound), TWO_CONNECTORS),
+    Broken("answers_for_any_set", "618.4", PROMISE, Parts(rounds=rounds.AnswersForAnySet), SHIPPED),
     Broken("fences_as_worker", "618.47", NOTHING, Parts(rounds=rounds.FencesAsWorker), why=INTERFACE),
     # starts of tasks
     Broken("does_not_ask", "618.15", PROMISE, Parts(task=task.DoesNotAsk), SHIPPED),
@@ -71,6 +83,17 @@ _BROKEN = (
     Broken("mismatch_ignored", "618.19", PROMISE, Parts(task=task.MismatchIgnored)),
     Broken("plain_task_producer", "618.18", PROMISE, Parts(task=task.PlainTaskProducer)),
     Broken("fenced_task_goes_on", "618.18", PROMISE, Parts(task=task.FencedTaskGoesOn)),
+    Broken(
+        "starts_removed_tasks", "618.52", PROMISE,
+        Parts(herder=removed.AsReleased, task=removed.OfItsConfiguration, state=removed.RemembersSets), SHIPPED,
+    ),
+    Broken(
+        "as_released", "618.53", PROMISE,
+        Parts(
+            rounds=rounds.AnswersForAnySet, herder=removed.AsReleased, task=removed.OfItsConfiguration,
+            state=removed.RemembersSets,
+        ), SHIPPED,
+    ),
     # herders
     Broken("no_preemptive_stop", "618.22", NOTHING, Parts(herder=task.NoPreemptiveStop), why=FENCED_ANYWAY),
     Broken(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from fencepost.reference_impl.task_counts.herder.requests import Reply
 from fencepost.reference_impl.task_counts.herder.rounds import Round, Rounds
 from fencepost.reference_impl.task_counts.herder.session_keys import OK
 from fencepost.reference_impl.task_counts.permissions import TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -75,7 +76,16 @@ class UnauthorizedPassedOver(Rounds):
 class FailedRoundGoesOn(Rounds):
     """A round that has failed still counts as the one under way: who asks later waits for its end (618.4)."""
 
-    def finish(self, round: Round, status: int, cause: str = "") -> None:
-        super().finish(round, status, cause)
-        if status != OK:
-            self.active[round.connector] = round
+    def may_join(self, round: Round) -> bool:
+        return self.has_failed(round) or super().may_join(round)
+
+    def join(self, round: Round, reply: Reply) -> None:
+        round.replies.append(reply)
+
+    def remove(self, round: Round) -> None:
+        if not self.has_failed(round):
+            super().remove(round)
+
+    def has_failed(self, round: Round) -> bool:
+        """Whether it is over, and nothing came of it."""
+        return round.over and round.status != OK

@@ -89,6 +89,23 @@ class EveryCreationErrorTolerated(SourceTask):
             self.herder.warnings.append(f"task {self.id}: the offsets topic could not be created")
 
 
+class CreatesAllTheSame(SourceTask):
+    """A separate offsets topic is created, though topics are not to be."""
+
+    def find(self) -> None:
+        super().create()
+
+
+class MissingTopicTolerated(SourceTask):
+    """The start goes on without its offsets topic, where topics are not created."""
+
+    def find(self) -> None:
+        try:
+            super().find()
+        except TaskFailed:
+            self.herder.warnings.append(f"task {self.id}: there is no offsets topic")
+
+
 class PollsBeforeTheCheck(SourceTask):
     """The first poll does not wait for the second check; its commit does."""
 
@@ -196,6 +213,8 @@ _BROKEN = (
     Broken("offsets_topic_taken_for_granted", "618.17", NOTHING, Parts(task=OffsetsTopicTakenForGranted)),
     Broken("every_creation_error_tolerated", "618.17", NOTHING, Parts(task=EveryCreationErrorTolerated)),
     Broken("sizes_of_the_connector", "618.48", NOTHING, Parts(task=SizesOfTheConnector)),
+    Broken("creates_all_the_same", "618.54", NOTHING, Parts(task=CreatesAllTheSame)),
+    Broken("missing_topic_tolerated", "618.54", NOTHING, Parts(task=MissingTopicTolerated)),
     Broken("polls_before_the_check", "618.20", NOTHING, Parts(task=PollsBeforeTheCheck)),
     Broken("mismatch_the_other_way", "618.20", NOTHING, Parts(task=MismatchTheOtherWay)),
     Broken("offsets_outside_the_transaction", "618.20", NOTHING, Parts(task=OffsetsOutsideTheTransaction)),

@@ -48,6 +48,7 @@ class RecordBeforeFencing(Rounds):
     def fence_and_hand_over(self, round: Round) -> Script:
         self.herder.submit(partial(self.check_and_conclude, round))
         yield from self.fence(round)
+        yield from self.take_out(round)
 
     def in_assignment(self) -> Script:
         """Write the records, and hand the assignment out; the fencing follows in a thread of its own."""
@@ -161,6 +162,17 @@ class JoinsAnyRound(Rounds):
     def __init__(self, herder: "Herder") -> None:
         super().__init__(herder)
         self.active = AnyRound()
+
+
+class AnswersForAnySet(Rounds):
+    """As released: who asks between the end of a round and its removal gets its answer, be it for another set (618.4).
+
+    (DistributedHerder.doFenceZombieSourceTasks looks `activeZombieFencings` up by connector alone; the callback that
+    removes the entry is the admin client's thread's. On the classes of 3.9.1, 4.0.0, 4.3.1 and 4.4.0.)
+    """
+
+    def may_join(self, round: Round) -> bool:
+        return True
 
 
 class FencesAsWorker(Rounds):

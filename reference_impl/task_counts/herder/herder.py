@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.task_counts.events import Kind
-from fencepost.reference_impl.task_counts.herder.assignors import ASSIGNORS, Owned, TaskId
+from fencepost.reference_impl.task_counts.herder.assignors import ASSIGNORS, Assignment, Members, Owned, TaskId
 from fencepost.reference_impl.task_counts.herder.connector import Connector
 from fencepost.reference_impl.task_counts.herder.group import Group, Handed
 from fencepost.reference_impl.task_counts.herder.requests import Request
@@ -39,7 +39,7 @@ class Herder:
         self.env = env
         self.node = node
         self.support = support
-        self.view = View(env, node, self.enabled, self.heard)
+        self.view = View(env, node, self.reads_committed, self.heard)
         self.privilege = env.parts.privilege(env, node, uses_transactions(env.revision, support))
         self.rounds = env.parts.rounds(self)
         self.writes = env.parts.writes(self)
@@ -65,6 +65,12 @@ class Herder:
     def enabled(self) -> bool:
         """Whether source tasks run with exactly-once support."""
         return self.support == "enabled"
+
+    @property
+    def reads_committed(self) -> bool:
+        """Whether it passes over what was aborted in the config topic: not while it is `preparing`, though it may lead
+        and writes in transactions then (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
+        return self.enabled
 
     @property
     def serves(self) -> bool:
@@ -204,10 +210,14 @@ class Herder:
 
     def start_task(self, name: str, task: int) -> None:
         """A thread for a task of the newest set; none if that set has no such task."""
-        if self.view.state.task_properties(name, task) is not None:
+        if self.may_start(name, task):
             started = self.env.parts.task(self, name, task)
             self.tasks[name, task] = started
             self.env.threads.start(self.node, started.run())
+
+    def may_start(self, name: str, task: int) -> bool:
+        """Whether the newest set has such a task (618.52); what an older one had is configured all the same."""
+        return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
         """Stop these, side by side; those that take too long are left to themselves (618.23)."""
@@ -358,8 +368,14 @@ class Herder:
         state = self.view.state
         tasks = [(name, task) for name in state.names() for task in range(state.tasks(name))]
         members = {worker: member.owned for worker, member in self.group.members.items()}
-        result = ASSIGNORS[self.env.config.protocol](members, state.names(), tasks)
+        result = self.distribute(members, state.names(), tasks, generation)
         self.group.assign(self.node, generation, result, self.view.position)
+
+    def distribute(
+        self, members: Members, connectors: Iterable[str], tasks: Iterable[TaskId], generation: int
+    ) -> dict[int, Assignment]:
+        """Connectors and tasks of the newest sets over the members: what else one of them has is revoked (618.53)."""
+        return ASSIGNORS[self.env.config.protocol](members, connectors, tasks)
 
     # A rebalance: after the sync
 

@@ -3,7 +3,8 @@
 The decision and the write are the herder thread's, the fencing is a thread of the round's own, so that rounds of
 different connectors run side by side (618.9). Between the look at the topic's end that follows the fencing and the
 write, the herder thread does nothing else: it cannot lose and regain the write privilege there (618.43).
-(DistributedHerder.doFenceZombieSourceTasks)
+A round that is over is taken out by its own thread, later: who asks in between meets it, and has to be told of its own
+set. (DistributedHerder.doFenceZombieSourceTasks, ZombieFencing: there the thread is the admin client's)
 """
 
 from collections.abc import Iterable
@@ -38,8 +39,9 @@ class Round:
     replies: list[Reply] = field(default_factory=list)
     fenced: bool = False  # every id is
     cancelled: bool = False  # a newer set has been read: it fences on, and writes nothing
-    over: bool = False
+    over: bool = False  # with `status`, and the trace of a failure
     status: int = 0
+    trace: str = ""
 
 
 class Rounds:
@@ -70,6 +72,12 @@ class Rounds:
         """Whether a newer set has been committed than the round is for (618.43)."""
         return self.herder.view.state.generation(round.connector) != round.generation
 
+    def may_join(self, round: Round) -> bool:
+        """Whether who asks now, for the newest set, gets the answer of this round: not that of one that is over and was
+        for another set (618.4). As released, Kafka answers with that all the same."""
+        newest = self.herder.view.state.commits.get(round.connector)
+        return not round.over or round.set == newest
+
     def all_fenced(self, errors: list[int]) -> bool:
         """Whether the record may be written: only after every fencing succeeded (618.7)."""
         return not any(errors)
@@ -92,8 +100,8 @@ class Rounds:
                 round.replies.append(reply)
                 self.start(round)
                 yield from self.conclude(round)
-            elif connector in self.active:
-                self.active[connector].replies.append(reply)
+            elif connector in self.active and self.may_join(self.active[connector]):
+                self.join(self.active[connector], reply)
             else:
                 round.replies.append(reply)
                 self.start(round)
@@ -102,6 +110,13 @@ class Rounds:
         except OperationError as error:
             reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, str(error)))
         request.finish()
+
+    def join(self, round: Round, reply: Reply) -> None:
+        """Wait for the end of a round; one that is over answers at once."""
+        if round.over:
+            reply.settle(round.status, round.trace)
+        else:
+            round.replies.append(reply)
 
     def has_producers_to_fence(self, connector: str) -> bool:
         """Whether there is a count record, and more than the single-task shortcut to do about it."""
@@ -122,10 +137,26 @@ class Rounds:
         self.emit(Kind.ROUND_STARTED, round, count=len(list(self.ids(round))) if fences else 0)
 
     def fence_and_hand_over(self, round: Round) -> Script:
-        """The round's own thread: fence, then let the herder check and write."""
+        """The round's own thread: fence, let the herder check and write, and take the round out when it is over."""
         yield from self.fence(round)
         if round.fenced:
             self.herder.submit(partial(self.check_and_conclude, round))
+        yield from self.take_out(round)
+
+    def take_out(self, round: Round) -> Script:
+        """Some time after a round is over, for whatever reason, it is none of those under way."""
+        yield Wait(lambda: round.over)
+        while True:
+            try:
+                yield self.herder.operation("end_round", partial(self.remove, round), round.connector)
+            except OperationError:
+                continue  # nothing outside of the worker takes part, so that nothing is given up
+            return
+
+    def remove(self, round: Round) -> None:
+        """Unless another one has taken its place."""
+        if self.active.get(round.connector) is round:
+            del self.active[round.connector]
 
     def fence(self, round: Round) -> Script:
         """Fence every id. The first failure fails the round: nothing is written."""
@@ -205,10 +236,9 @@ class Rounds:
         """End the round: all that wait for it get this answer."""
         round.over = True
         round.status = status
-        if self.active.get(round.connector) is round:
-            del self.active[round.connector]
+        round.trace = trace(status, round.connector, cause) if cause else ""
         for reply in round.replies:
-            reply.settle(status, trace(status, round.connector, cause) if cause else "")
+            reply.settle(status, round.trace)
 
     # Rounds within an assignment (A)
 

@@ -17,6 +17,9 @@ from fencepost.reference_impl.task_counts.herder.assignors import TaskId
 from fencepost.reference_impl.task_counts.herder.endpoint import CONFLICT
 from fencepost.reference_impl.task_counts.herder.session_keys import OK
 from fencepost.reference_impl.task_counts.permissions import (
+    UNKNOWN_TOPIC_OR_PARTITION,
+    missing_topics,
+    of_description,
     of_offsets_topic,
     of_task,
     task_transactional_id,
@@ -46,14 +49,15 @@ def never() -> bool:
 
 
 class SourceTask:
-    """One start of one task: an instance. `set` and `generation` are those it starts from."""
+    """One start of one task: an instance. `set` and `generation` are those it starts from; its events name the set that
+    its configuration is of, which is the same one."""
 
     def __init__(self, herder: "Herder", name: str, task: int) -> None:
         self.herder = herder
         self.env = herder.env
         self.id: TaskId = (name, task)
         self.instance = herder.env.next_instance()
-        self.set = NONE
+        self.set = self.configured_by = NONE
         self.generation = NONE
         self.producer: TransactionalProducer | None = None
         self.stopping = False
@@ -66,7 +70,7 @@ class SourceTask:
     def start_from_newest_set(self) -> None:
         """The newest set that the worker knows now is the one that this instance starts from (gen0, 618.19)."""
         state = self.herder.view.state
-        self.set = state.set_place(self.id[0])
+        self.set = self.configured_by = state.set_place(self.id[0])
         self.generation = state.generation(self.id[0])
 
     def must_stop(self) -> bool:
@@ -173,9 +177,11 @@ class SourceTask:
 
     def create_offsets_topic(self) -> Script:
         """If a separate offsets topic is used, create it; what the worker tolerates for its own topics is ignored, any
-        other error fails the task (618.17)."""
-        if self.env.config.offsets_topic:
+        other error fails the task (618.17). Where workers create no topics it has to be there (618.54)."""
+        if self.env.config.offsets_topic and self.env.config.creates_internal_topics:
             yield from self.attempt("create_topic", self.create)
+        elif self.env.config.offsets_topic:
+            yield from self.attempt("describe_topic", self.find)
         return None
 
     def create(self) -> None:
@@ -184,6 +190,16 @@ class SourceTask:
         error = brokers.acls.error(of_offsets_topic(topic)) or brokers.create_topic(topic, *self.topic_sizes())
         if not tolerates_creation_error(error):
             raise TaskFailed(f"ConnectException: offsets topic {topic} cannot be created: error {error}", error)
+
+    def find(self) -> None:
+        """Look for what is not created, as the connector's admin: nothing is tolerated.
+        (KafkaTopicBasedBackingStore.topicInitializer, TopicAdmin.describeTopics)"""
+        brokers, topic = self.env.brokers, self.env.config.offsets_topic
+        error = brokers.acls.error(of_description(topic))
+        if error:
+            raise TaskFailed(f"ConnectException: not authorized to describe topic {topic}: error {error}", error)
+        if topic not in brokers.topics:
+            raise TaskFailed(missing_topics([topic]), UNKNOWN_TOPIC_OR_PARTITION)
 
     def topic_sizes(self) -> tuple[int, int]:
         """Partitions and replication factor of a separate offsets topic: the worker's, whatever the connector says
@@ -331,5 +347,5 @@ class SourceTask:
         )
         self.env.emit(
             kind, node=self.herder.node, connector=self.env.numbers[name], task=task, instance=self.instance,
-            set=self.set, producer_id=producer_id, epoch=epoch, status=status, error=error,
+            set=self.configured_by, producer_id=producer_id, epoch=epoch, status=status, error=error,
         )  # fmt: skip

@@ -11,6 +11,7 @@ The order is fixed by the numbers of the threads, so that the same calls give th
 """
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -124,6 +125,13 @@ class Threads:
             error = OperationError(operation.name)
         self.run(thread, result, error)
         self.settle()
+
+    def act_alone(self, number: int) -> None:
+        """The operation of a thread happens, or fails, and the thread does not hear of it: its process is to go."""
+        operation = self.threads[number].at
+        assert isinstance(operation, Operation), "it waits for its operation"
+        with suppress(Refused):
+            operation.act()
 
     def settle(self) -> None:
         """Let everybody go on who need not wait any more, lowest number first, until nobody can."""

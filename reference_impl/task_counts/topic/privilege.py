@@ -22,7 +22,8 @@ ILLEGAL_STATE = -1  # IllegalStateException: no code of Kafka's
 
 
 class WritePrivilege:
-    """Of one life of one worker. `fenced`: a write was refused, or its outcome is unknown: claim again."""
+    """Of one life of one worker. `fenced`: a write was refused, or its outcome is unknown: claim again. `commits`: its
+    process lives to the end of a write."""
 
     def __init__(self, env: "Environment", node: int, transactional: bool) -> None:
         self.env = env
@@ -30,6 +31,7 @@ class WritePrivilege:
         self.transactional = transactional
         self.producer: TransactionalProducer | None = None
         self.fenced = False
+        self.commits = True  # else a write ends before its commit
 
     @property
     def must_claim(self) -> bool:
@@ -76,6 +78,8 @@ class WritePrivilege:
             producer.begin()
             for record in records:
                 producer.send(topic.partition, record)
+            if not self.commits:
+                raise OperationError("write", reason="the process is gone")
             producer.commit()
         except KafkaError as error:
             self.lose()

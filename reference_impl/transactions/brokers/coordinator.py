@@ -179,6 +179,7 @@ class Coordinator(Node):
             return
         metadata = self.find_or_create(request)
         error = self.init_must_wait(metadata) or self.init_fenced(metadata, request)
+        error = error or self.init_fails(metadata.now, request)
         if error:
             self.answer_init(message, error)
         elif metadata.now.state == TransactionState.ONGOING:
@@ -227,6 +228,14 @@ class Coordinator(Node):
         rotated = request.producer_id == now.previous_producer_id and self.is_exhausted(request.producer_epoch)
         return ErrorCode.NONE if rotated else ErrorCode.PRODUCER_FENCED
 
+    def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:
+        """-1 where the epochs are used up and another one is named, be it of a retry or of a fenced producer: the next
+        epoch is looked for first (TransactionMetadata.prepareIncrementProducerEpoch, 3.9 to 4.4.0; measured on 4.3.1).
+        """
+        another = request.producer_id != -1 and request.producer_epoch != now.producer_epoch
+        fails = another and now.state in IDLE and self.is_exhausted(now.producer_epoch)
+        return ErrorCode.UNKNOWN_SERVER_ERROR if fails else ErrorCode.NONE
+
     def renew(self, message: Message, metadata: TransactionMetadata, request: InitProducerIdRequest) -> None:
         """From an idle state: the next pair, recorded and handed out."""
         pair = self.next_pair(metadata.now, request)
@@ -251,11 +260,7 @@ class Coordinator(Node):
         self.transitions.write(metadata, target, partial(self.renewed, message, target))
 
     def next_pair(self, now: Transit, request: InitProducerIdRequest) -> tuple[int, int, int] | None:
-        """(producer id, epoch, last epoch) that follow, or None for a fenced producer (txn.1, txn.2, txn.4).
-
-        A retry on the last epoch is looked at before that epoch is bumped: it gets its answer, and not Kafka's
-        internal error.
-        """
+        """(producer id, epoch, last epoch) that follow, or None for a fenced producer (txn.1, txn.2, txn.4)."""
         expected = request.producer_id != -1 and now.producer_epoch != -1
         if expected and self.is_init_retry(now, request):
             return now.producer_id, now.producer_epoch, now.last_producer_epoch

@@ -1,7 +1,7 @@
 """A partition's leader: takes batches and markers, and asks the coordinator before a transaction's first (txn.15).
 
 The log decides what may be written (`log.py`); here is what happens around it: the question, the wait for its answer,
-and the answers to clients. (ReplicaManager.scala, AddPartitionsToTxnManager.scala)
+and the answers to clients. (ReplicaManager.scala, AddPartitionsToTxnManager.java)
 """
 
 from typing import NamedTuple

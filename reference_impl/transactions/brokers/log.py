@@ -3,7 +3,7 @@
 `append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. `batches`
 has the records of all batches, each with its batch's header, so that an offset is a position in it; with one replica
 the high watermark is the log's end. All but the verification entries can be rebuilt from the batches alone.
-(ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.scala)
+(ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.java)
 """
 
 from bisect import bisect_left
@@ -167,9 +167,12 @@ class PartitionLog:
         """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
 
         With no transaction open it does no harm and is answered with success; with one open it belongs to the one
-        before, and must not end this one.
+        before, and must not end this one. But for the epoch that is never handed out: since 4.3 what a producer has
+        open under that, by a mistake of an earlier release, is ended (KAFKA-20090, ProducerAppendInfo.java).
         """
-        return request.producer_epoch > entry.epoch or request.producer_id not in self.open
+        if request.producer_epoch > entry.epoch or request.producer_id not in self.open:
+            return True
+        return self.env.config.is_recent and request.producer_epoch == self.env.config.max_epoch
 
     def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
         """A marker of a coordinator that has been replaced since (txn.11)."""

@@ -1,7 +1,7 @@
 """The offsets partition of a consumer group: commits in a transaction are pending until its marker comes (txn.21).
 
 Its writer is the group coordinator, not a client: batches have no sequence numbers, so a commit sent twice is written
-twice, which commits the same offset. (GroupMetadataManager.scala)
+twice, which commits the same offset. (OffsetMetadataManager.java)
 """
 
 from fencepost.reference_impl.transactions.brokers.log import PartitionLog

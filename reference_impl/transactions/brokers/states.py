@@ -1,7 +1,7 @@
 """The coordinator's state of one transactional id, and how it changes: in two steps, around a durable record.
 
 Step one, `TransactionMetadata.prepare`, checks that the change is allowed, notes it as pending and changes nothing
-else. Step two, `complete`, copies the target in, after its record has become durable. (TransactionMetadata.scala)
+else. Step two, `complete`, copies the target in, after its record has become durable. (TransactionMetadata.java)
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """The transaction log: the compacted topic from which every coordinator rebuilds what it knows (txn.19).
 
 Records are durable or unfinished. Unfinished ones finish in the order in which they were appended, one by one, each
-with or without success; a coordinator that goes away leaves them behind. (TransactionLog.scala)
+with or without success; a coordinator that goes away leaves them behind. (TransactionLog.java)
 """
 
 from collections import deque

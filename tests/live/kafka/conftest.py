@@ -1,22 +1,18 @@
-"""Live clusters for tests, each started when first asked for, and shared by all tests of this folder.
-
-Where Kafka cannot be had they skip with the reason, and fail under FENCEPOST_REQUIRE_KAFKA=1.
-"""
+"""Live clusters for tests, each started when first asked for, and shared by all tests of this folder."""
 
 from __future__ import annotations
 
 import fcntl
 import functools
-import hashlib
-import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from cluster import ClusterError, KafkaCluster, archive_classes, fetch_kafka, kafka_version, reason_to_skip
+from cluster import KafkaCluster, archive_classes, fetch_kafka, kafka_version
 from fencepost.proofs.scope import live
 from fencepost.proofs.testing import AgreementReport
+from fetched import cache, or_skip
 from kafka_jars import POM
 from server_properties import SHORT_SESSIONS
 
@@ -125,21 +121,8 @@ def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCl
 
 
 def _jars(release: str, factory: pytest.TempPathFactory) -> Path:
-    reason = reason_to_skip()
-    if reason is None:
-        try:
-            return _fetch(_cache(factory.getbasetemp(), release), factory.mktemp("archive"), release)
-        except ClusterError as error:
-            reason = str(error)
-    if os.environ.get("FENCEPOST_REQUIRE_KAFKA") == "1":
-        pytest.fail(f"FENCEPOST_REQUIRE_KAFKA=1, but {reason}")
-    pytest.skip(reason)
-
-
-def _cache(base: Path, release: str) -> Path:
-    """One folder for each release and state of the pom, next to the numbered folders of pytest's sessions."""
-    root = next((each for each in (base, *base.parents) if each.name.startswith("pytest-of-")), base)
-    return root / f"fencepost-kafka-{kafka_version(release)}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
+    folder = cache(factory.getbasetemp(), f"kafka-{kafka_version(release)}", [POM])
+    return or_skip(lambda: _fetch(folder, factory.mktemp("archive"), release))
 
 
 def _fetch(folder: Path, scratch: Path, release: str) -> Path:

@@ -87,7 +87,7 @@ def test_nothing_is_lost_or_doubled_when_coordinators_die(three_nodes: KafkaClus
 
 @pytest.mark.parametrize("first", [COMMIT, ABORT], ids=["commit", "abort"])
 def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster, first: bool) -> None:
-    """A defect of Kafka 4.3.1 (KAFKA-20734), against txn.10: what has no leader is taken for deleted, and completed.
+    """A defect of Kafka (KAFKA-20734), against txn.10: what has no leader is taken for deleted, and completed.
 
     When its partition comes back the record lies in an open transaction, which the producer's next one joins, and
     whose end decides both: a commit that was acknowledged is aborted (txn.P4), and what its owner aborted is read as
@@ -116,7 +116,7 @@ def test_a_partition_without_leader_loses_its_marker(three_nodes: KafkaCluster, 
 @pytest.mark.nightly
 def test_in_4_0_the_marker_waits_for_the_partition(jars_of: Callable[[str], Path], tmp_path: Path) -> None:
     """txn.10 as Kafka 4.0 keeps it: a partition without a leader is parked, and gets its marker when it is back."""
-    with KafkaCluster(jars_of("4.0"), tmp_path) as cluster:
+    with KafkaCluster(jars_of("4.0.0"), tmp_path) as cluster:
         ask, lonely = _lonely(cluster, "parked")
         assert ask.patiently(ask.init) == ("A", 0)
         assert ask.patiently(ask.produce, "A", 0, 0) == 0

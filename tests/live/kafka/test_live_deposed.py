@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from asking import ABORT, COMMIT, SOON, TRANSACTION, Asker
-from gated import RELEASES, GatedCluster
+from gated import GatedCluster
 from kio.schema.errors import ErrorCode as E
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(240)]
@@ -52,18 +51,15 @@ class Stage:
         return int(ask.send("find_coordinator", 3, key=self.name, key_type=TRANSACTION).node_id)
 
 
-@RELEASES
 @pytest.mark.parametrize("level", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_it_vouches_for_what_was_aborted(
-    jars_of: Callable[[str], Path], tmp_path: Path, release: str, level: int
-) -> None:
-    """A defect of Kafka 4.0.0 and 4.3.1, against txn.15: verification does not defend v1 while two coordinate.
+def test_it_vouches_for_what_was_aborted(jars: Path, tmp_path: Path, level: int) -> None:
+    """A defect of Kafka, against txn.15: verification does not defend v1 while two coordinate.
 
     A record that comes after the ABORT marker of its transaction is asked about, the deposed coordinator says yes, and
     it opens a transaction that no coordinator knows: the last stable offset stays (txn.P10), until the producer's next
     transaction joins it, whose commit commits the record that was aborted (txn.P3).
     """
-    with GatedCluster(jars_of(release), tmp_path, level) as gated:
+    with GatedCluster(jars, tmp_path, level) as gated:
         at = Stage(gated, "v1")
         assert at.old.init() == ("A", 0)
         assert at.old.add("A", 0, 0) == E.none
@@ -86,16 +82,13 @@ def test_it_vouches_for_what_was_aborted(
         assert at.led.read() == ["A/0/1", "A/0/2"]
 
 
-@RELEASES
-def test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out(
-    jars_of: Callable[[str], Path], tmp_path: Path, release: str
-) -> None:
+def test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out(jars: Path, tmp_path: Path) -> None:
     """The marker's epoch refuses the late record without a question; but the next transaction's first is refused too.
 
     The deposed coordinator does not know the epoch that its successor gave out, so that a producer alone is told
     INVALID_PRODUCER_EPOCH for the right one (txn.P8), as long as the leader asks there.
     """
-    with GatedCluster(jars_of(release), tmp_path, 2) as gated:
+    with GatedCluster(jars, tmp_path, 2) as gated:
         at = Stage(gated, "v2")
         assert at.old.init() == ("A", 0)
         assert at.led.produce("A", 0, 0) == 0

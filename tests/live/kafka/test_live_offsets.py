@@ -18,7 +18,7 @@ COORDINATOR, LONELY = 1, 3
 
 @pytest.mark.parametrize("first", [COMMIT, ABORT], ids=["commit", "abort"])
 def test_pending_offsets_lose_their_marker(jars: Path, tmp_path: Path, first: bool) -> None:
-    """A defect of Kafka 4.3.1 (KAFKA-20734), against txn.10 and txn.21: what has no leader is taken for deleted.
+    """A defect of Kafka (KAFKA-20734), against txn.10 and txn.21: what has no leader is taken for deleted.
 
     The offset stays pending (88) although its transaction is complete (txn.P10), until the producer's next transaction
     with an offset on the same partition of `__consumer_offsets`, here of another group: its abort drops an offset whose
@@ -45,7 +45,7 @@ def test_pending_offsets_lose_their_marker(jars: Path, tmp_path: Path, first: bo
 @pytest.mark.nightly
 def test_in_4_0_the_marker_waits_for_the_offsets(jars_of: Callable[[str], Path], tmp_path: Path) -> None:
     """txn.10 as Kafka 4.0 keeps it: the offset is committed as soon as its partition is back."""
-    with GatedCluster(jars_of("4.0"), tmp_path, 2) as gated:
+    with GatedCluster(jars_of("4.0.0"), tmp_path, 2) as gated:
         ask, other = _two_groups(gated)
         assert ask.patiently(ask.init) == ("A", 0)
         assert ask.patiently(ask.commit_offset, "A", 0, 10) == E.none

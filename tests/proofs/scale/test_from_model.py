@@ -307,7 +307,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     [
         (("id-blocks/by-broker-id", "--from", "model"), "does not say what the steps of Uncoordinated show"),
         (("group-fencing/late-copies", "--from", "model"), "which copy of a commit arrives"),
-        (("source-offsets/merged-view", "--from", "model"), "no histories are made of its model"),
+        (("source-offsets/text-merged-view", "--from", "model"), "no histories are made of its model"),
         (("id-blocks/bridge", "--from", "model", "--bound", "controllers=2"), "one controller at a time"),
         (("transactions/v2", "--from", "model", "--bound", "epochs=12"), "last=12 or more"),
         (("id-blocks/kraft", "--from", "model", "--config", "events=4"), "--config and --simulator are of the"),

@@ -41,7 +41,7 @@ def test_some_histories_conform(which: str) -> None:
     ("which", "history"),
     [
         ("source-commits/proposed-exactly-once", 1449),  # a transaction whose only record the producer refuses
-        ("source-offsets/merged-view", 1556),  # a fenced instance reads to an end behind which the next one has written
+        ("source-offsets/text-merged-view", 1556),  # a fenced instance reads to an end behind which more is written
     ],
 )
 def test_what_was_misjudged(which: str, history: int) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from command_line import fencepost, read_json
 from fencepost.model.rules import RULES
-from fencepost.proofs.scope.findings import CORNERS, FINDINGS, Finding, page
+from fencepost.proofs.scope.findings import CORNERS, FINDINGS, Finding
+from fencepost.proofs.scope.findings_page import known_bugs, page
 from fencepost.properties.catalogue import find
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +33,7 @@ def test_a_finding_names_known_rules_and_a_program_that_exists(each: Finding) ->
         assert f'"{case.rstrip("]")}", on=' in written
 
 
-@pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", [*FINDINGS, *known_bugs()], ids=lambda each: each.name)
 def test_the_variants_of_a_finding_break_its_promises(each: Finding) -> None:
     """Each is in the catalogue, and is expected to violate one of the promises that the finding breaks."""
     for name in each.variants:
@@ -60,5 +61,8 @@ def test_a_status_that_says_nothing_is_refused() -> None:
 def test_the_command_prints_and_writes_them(tmp_path: Path) -> None:
     ran = fencepost("findings", "--json", tmp_path / "f.json")
     assert ran.code == 0
-    assert [each["name"] for each in read_json(tmp_path / "f.json")] == [each.name for each in FINDINGS]
+    assert [each["name"] for each in read_json(tmp_path / "f.json")] == [e.name for e in (*FINDINGS, *known_bugs())]
+    assert len(ran.out.splitlines()) == len(FINDINGS) + 2
     assert all(each.name in ran.out for each in FINDINGS)
+    told = fencepost("findings", "--verbose").out
+    assert all(each.program in " ".join(told.split()) for each in (*FINDINGS, *known_bugs()))

@@ -286,7 +286,8 @@ def test_a_line_for_the_engines_that_met_the_same() -> None:
     bounded = run_bounded(ENTRY, LETTERS, BOUNDS, 5, made)
     out = len(DANGERS) - 3
     assert scope_lines([*explored, *bounded]) == [
-        "explore, bounded against late-copy, several-partitions; excused: duplicate; "
+        "explore, bounded against late-copy, several-partitions; "
+        "excused: duplicate (where copies come from one sender); "
         f"out: {out}, see `fencepost dangers letters/letters`"
     ]
 

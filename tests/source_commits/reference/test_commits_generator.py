@@ -39,7 +39,7 @@ def test_rows_have_the_documented_shape(events):
 
 def test_every_kind_of_event_is_generated():
     """Together the modes produce every kind."""
-    modes = ("proposed", "proposed-exactly-once", "shipped")
+    modes = ("proposed", "proposed-exactly-once", "shipped-mended")
     configs = [{"mode": mode, "tolerance": tolerance} for mode in modes for tolerance in ("none", "all")]
     kinds = {KIND_NAMES[row[2]] for seed in range(15) for config in configs for row in simulate(seed, config)}
     rough = {"linger": 0.3, "stop": 0.2, "delay_us": 200_000}

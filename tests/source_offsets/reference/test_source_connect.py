@@ -37,8 +37,8 @@ def found(histories, properties, vocabulary, config):
 def test_both_histories_keep_their_promises(source):
     """Workers stall, crash and are rebalanced; of older sets no task commits, and of the source nothing is lost or
     doubled."""
-    clusters, sources = zip(*(run(seed, **source) for seed in range(6)), strict=True)
-    of_tasks = found(sources, HISTORY, SOURCE_OFFSETS, {"mode": "merged-view", **SOURCE, **source})
+    clusters, sources = zip(*(run(seed, **source) for seed in range(8)), strict=True)
+    of_tasks = found(sources, HISTORY, SOURCE_OFFSETS, {"mode": "text-merged-view", **SOURCE, **source})
     assert {name: of_tasks[name].violations for name in ORDER} == dict.fromkeys(ORDER, 0)
     assert of_tasks["nothing_twice"].judged > 200
     for name in ("offsets_with_records", "end_is_the_end", "read_to_the_end", "copied_when_committed"):

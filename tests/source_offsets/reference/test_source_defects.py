@@ -51,9 +51,9 @@ def test_a_control_breaks_nothing(name):
 
 
 def test_tombstones_break_nothing_but_by_late_copies():
-    """The released view, in which nulls override, does not look at the worker's topic, and so neither at a copy that
-    comes late: with it tombstones are safe. In the view of the text they are not."""
-    assert judged(60, broken="nulls_override", rounds=2, separate=True)[0] == {}
+    """The released view, in which nulls hide the worker's topic, does not look at a copy there that comes late: with it
+    tombstones are safe. In the view of the text they are not."""
+    assert judged(60, mode="shipped-own-topic-from-the-start", rounds=2)[0].keys() == {"copied_when_committed"}
     late = judged(100, mode="late-copies")[0]
     assert {"nothing_skipped", "resume_not_ahead"} <= late.keys()
     assert not late.keys() & {"tombstones_beside_first", "offsets_with_records", "copied_when_committed"}

@@ -18,7 +18,7 @@ def test_the_example_in_the_documentation_runs():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"mode": "later"}, "must be one of merged-view, migration-sentinel, migration-race"),
+        ({"mode": "later"}, "must be one of text-merged-view, migration-sentinel, migration-race"),
         ({"boundary": "record"}, "must be one of poll, interval, connector"),
         ({"topics": 3}, r"config has unknown keys \['topics'\]"),
     ],

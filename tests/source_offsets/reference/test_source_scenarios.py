@@ -29,8 +29,9 @@ def test_a_scenario_shows_its_symptom_only_when_broken(name):
     ("name", "broken", "correct"),
     [
         ("KAFKA-15018", (0, 1), (1, 1)),  # the worker's topic shows again; the tombstone was not committed
-        ("7.9", (-1, 0), (0, 1)),  # nulls override; the worker's topic is read beside
+        ("7.9", (-1, 0), (0, 1)),  # nulls hide the worker's; the worker's topic is read beside
         ("7.8", (0, 1), (-1, 0)),  # what was aborted; nothing
+        ("7.8-taken", (0, 1), (-1, 0)),  # the same, where the own topic is read no more
         ("618.36-aborted", (0, 2), (1, 1)),  # what was aborted; what was committed
     ],
 )

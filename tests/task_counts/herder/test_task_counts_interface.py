@@ -8,6 +8,7 @@ from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.permissions import (
     CONNECTOR_ADMIN,
     CREATE,
+    DESCRIBE,
     TOPIC,
     TRANSACTIONAL_ID,
     WORKER_PRODUCER,
@@ -18,6 +19,8 @@ from fencepost.reference_impl.task_counts.script import Script
 from fencepost.reference_impl.task_counts.system import System, reference
 
 MODES = ("A", "M", "B", "shipped")
+BY_HAND = {"mode": "shipped", "workers": 1, "support": "enabled", "creates_internal_topics": False}
+"""internal.topics.automatic.creation.enable=false"""
 
 
 def cluster(mode: str, **config: object) -> Script:
@@ -208,6 +211,44 @@ def test_an_offsets_topic_that_cannot_be_created_fails_the_task(mode: str) -> No
     state, trace = script.system.status(0, 0)
     assert (state, trace) == ("FAILED", "ConnectException: offsets topic mine cannot be created: error 44")
     assert bool(script.kinds("producer_opened")) == (mode == "shipped")
+
+
+@pytest.mark.rule("618.54")
+def test_an_offsets_topic_that_is_not_created_has_to_be_there() -> None:
+    """618.54: with automatic creation off, a missing one fails the task, and so does one that its admin may not
+    describe, though for creation that is tolerated; nothing is created."""
+    system = reference({**BY_HAND, "offsets_topic": "mine"})
+    brokers = system.env.brokers
+    brokers.internal.update({"connect-configs", "connect-offsets", "connect-status"})
+    system.restart_worker(0)
+    script = Script(system=system, workers=1)
+    script.configure(0, tasks=1)
+    state, trace = script.system.status(0, 0)
+    assert state == "FAILED" and trace.startswith("ConnectException: missing mine")
+    assert brokers.topics == {}
+    brokers.topics["mine"] = (1, 1)
+    denied = Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, "mine")
+    brokers.acls.deny(denied)
+    script.restart_task(0, 0)
+    assert "not authorized to describe topic mine: error 29" in script.system.status(0, 0)[1]
+    brokers.acls.allow(denied)
+    script.restart_task(0, 0)
+    assert script.system.status(0, 0) == ("RUNNING", "")
+    assert brokers.topics == {"mine": (1, 1)}
+
+
+def test_workers_do_not_start_without_their_topics() -> None:
+    """618.54: a worker of such a cluster ends, until somebody has created all three."""
+    system = reference(BY_HAND)
+    topics = system.env.brokers.internal
+    assert [e.kind for e in system.drain_events()] == ["worker_started", "worker_stopped"]
+    topics.add("connect-configs")
+    system.restart_worker(0)
+    assert "missing connect-offsets, connect-status" in system.env.workers[0].failure
+    assert (system.threads(), topics) == ([], {"connect-configs"})
+    topics.update({"connect-offsets", "connect-status"})
+    system.restart_worker(0)
+    assert [thread[1] for thread in system.threads()] == ["join"]
 
 
 @pytest.mark.parametrize("mode", MODES)

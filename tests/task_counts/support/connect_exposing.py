@@ -17,6 +17,8 @@ from fencepost.reference_impl.task_counts.script import Script
 EXPOSED = {  # name of a broken implementation -> script
     "followers_write": partial(scenario, "follower-writes-a-set"),
     "compaction_keeps_first": partial(scenario, "compaction-order"),
+    "answers_for_any_set": partial(scenario, "lingering-round"),
+    "starts_removed_tasks": partial(scenario, "removed-task"),
 }
 
 

@@ -15,6 +15,7 @@ from connect_exposing import (
     two_tasks_then_one,
 )
 from fencepost.reference_impl.task_counts.permissions import of_fencing
+from fencepost.reference_impl.task_counts.scenarios import SCENARIOS
 
 __all__ = ["EXPOSED"]
 
@@ -22,6 +23,7 @@ exposes("fences_what_members_own")(two_tasks_then_one)
 exposes("failed_record_is_success")(the_record_is_not_written)
 exposes("deletion_tombstones_the_count")(deleted_and_created)
 exposes("own_id_of_every_leader")(a_former_leader_counts)
+exposes("as_released")(SCENARIOS["removed-task"].play)
 
 
 @exposes("fences_each_id_once")

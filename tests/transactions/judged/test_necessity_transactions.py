@@ -22,9 +22,9 @@ KILLED = [
     ("core-v1-verified", "txn.15", "append: guard 2 dropped", "nothing_hangs", 9),
     ("core-v1-verified", "txn.15", "any_question", "nothing_hangs", 15),
     ("core-v2", "txn.23", "not_older", "nothing_committed_unasked", 17),
-    ("v2", "txn.5", "refuse_end: guard 1 dropped", "alone_and_known_never_fenced", 14),
-    ("v2", "txn.4", "stays", "no_epoch_past_the_last", 23),
-    ("v2", "txn.4", "one_late", "no_epoch_past_the_last", 17),
+    ("v2", "txn.5", "refuse_end: guard 1 dropped", "never_fenced_before_the_end", 14),
+    ("v2", "txn.4", "stays", "no_epoch_past_the_last", 19),
+    ("v2", "txn.4", "one_late", "no_epoch_past_the_last", 13),
     ("v2", "txn.2", "ask_for_epoch: guard 1 dropped", "fenced_for_good", 10),
     ("core-v2", "txn.8", "answer_again: guard 1 dropped", "one_owner", 9),
     ("core-v2", "txn.16", "any_epoch", "nothing_hangs", 12),
@@ -33,7 +33,7 @@ KILLED = [
     ("v1-prompt", "txn.18", "append_fails: fence_failed not updated", "no_epoch_past_the_last", 14),
     ("core-v2", "txn.22", "fence_producers: guard 1 looser", "nothing_open_after_a_fence", 7),
     ("core-versions", "txn.24", "by_none", "nothing_lost", 17),
-    ("v2-trunk", "txn.25", "not_in_the_log", "alone_never_fenced", 10),
+    ("v2-trunk", "txn.25", "not_in_the_log", "never_fenced_before_the_end", 10),
 ]
 """(variant, rule, mutation, the promise that fails first, fewest steps)."""
 

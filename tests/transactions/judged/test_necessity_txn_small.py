@@ -16,7 +16,7 @@ PARTITIONS = "transaction-partitions"
 ABORTED_READ, MISSED, UNREAD = "only_what_was_committed", "all_that_was_committed", "read_in_the_end"
 TWICE, NOT_WRITTEN, STRAYED = "written_once", "told_is_written", "in_its_transaction"
 UNSETTLED, MEMORY, EARLY = "settled_in_the_end", "memory_is_what_the_log_says", "not_before_it_is_decided"
-RECORDED = "all_of_it_is_in_the_log"
+RECORDED, WRITTEN = "all_of_it_is_in_the_log", "memory_is_what_was_written"
 
 NECESSARY = [
     (READER, "txn.17", "abort: last not updated", ABORTED_READ, 9),
@@ -61,10 +61,15 @@ NECESSARY = [
     (LOG, "txn.19", "remove_tombstone: guard 2 dropped", MEMORY, 9),
     (LOG, "txn.19", "the_first", MEMORY, 8),
     (LOG, "txn.19", "without_prepares", MEMORY, 12),
-    ("metadata", "txn.25", "no_last_epoch", RECORDED, 6),
-    ("metadata", "txn.25", "no_other_ids", RECORDED, 5),
-    ("metadata", "txn.25", "no_partitions", RECORDED, 5),
+    ("group-memory", "txn.27", "all_of_it", WRITTEN, 4),
+    ("group-memory", "txn.27", "empty_one_fails", WRITTEN, 2),
+    ("group-memory", "txn.27", "left_there", WRITTEN, 2),
+    ("metadata", "txn.25", "finish: guard 1 dropped", RECORDED, 3),
+    ("metadata", "txn.25", "no_last_epoch", RECORDED, 8),
+    ("metadata", "txn.25", "no_other_ids", RECORDED, 6),
+    ("metadata", "txn.25", "no_partitions", RECORDED, 7),
     ("metadata", "txn.25", "no_timeout", RECORDED, 3),
+    ("metadata", "txn.25", "older_reader", RECORDED, 8),
 ]
 """Without it a promise fails: (variant, rule, mutation, promise, fewest steps)."""
 
@@ -125,9 +130,10 @@ SHOWN = [
     ("offsets-fetched-early", "txn.21", EARLY, 2),
     ("offsets-by-completion", "txn.21", MEMORY, 3),
     ("offsets-left-pending", "txn.21", MEMORY, 3),
-    ("metadata-4.3", "txn.25", RECORDED, 6),
-    ("metadata-4.2", "txn.25", RECORDED, 5),
-    ("metadata-4.3-timed-out", "txn.25", "retries_are_answered", 8),
+    ("metadata-4.3", "txn.25", RECORDED, 8),
+    ("metadata-4.2", "txn.25", RECORDED, 6),
+    ("metadata-4.3-timed-out", "txn.25", "retries_are_answered", 10),
+    ("group-memory-empty-flush", "txn.27", WRITTEN, 2),
     ("offsets-marker-dropped", "txn.26", "as_the_coordinator_decided", 4),
     ("memory-ahead-of-log", "txn.8", MEMORY, 2),
     ("tombstones-removed-early", "txn.19", MEMORY, 10),

@@ -159,28 +159,48 @@ RUNS = {
     ),
     "KAFKA-20357-in-doubt": (
         "retries_are_answered_before_the_end",
-        ["start", "initialize", "take", "start_again", "lag", "initialize", "fail_over", "refuse_init"],
+        [
+            "start",
+            "initialize",
+            "write",
+            "finish",
+            "take",
+            "start_again",
+            "initialize",
+            "write",
+            "fail_over",
+            "refuse_init",
+        ],
     ),
     "KAFKA-20310": (
         "no_reserved_epoch",
         [
             "start",
             "initialize",
+            "write",
+            "finish",
             "lose_answer",
             "initialize",
+            "write",
+            "finish",
             "take",
             "start_again",
             "initialize",
+            "write",
+            "finish",
             "take",
-            "add",
-            "time_out",
+            "abort",
+            "end",
+            "write",
             "fail_over",
             "complete",
-            "abort",
+            "write",
+            "finish",
             "end_again",
             "take",
         ],
     ),
+    "KAFKA-20845": ("memory_is_what_was_written", ["change", "add_large"]),
     "KAFKA-9346": ("not_before_it_is_decided", ["commit_in_transaction", "fetch"]),
 }
 """The promise that the bug breaks, and how, but for the order of what is independent."""
@@ -191,7 +211,7 @@ def test_the_known_bugs() -> None:
     assert set(SCENARIOS) == set(RUNS)
 
 
-UNSCRIPTED = {"KAFKA-20357-in-doubt"}
+UNSCRIPTED = {"KAFKA-20357-in-doubt", "KAFKA-20845"}
 """What the model alone tells."""
 
 

@@ -99,6 +99,16 @@ def test_a_copy_of_an_aborted_batch(release, told, mode):
     assert bench.produce(producer_id, epoch, sequence=0) == told
 
 
+@pytest.mark.parametrize(("release", "epoch", "ended"), [("4.0", 3, False), ("4.3", 3, True), ("4.3", 2, False)])
+def test_a_marker_of_the_epoch_that_is_never_handed_out(release, epoch, ended):
+    """txn.23: a marker of v2 ends what is open under its own epoch where that is the reserved one (KAFKA-20090)."""
+    bench = Bench(V1, release=release, max_epoch=3)
+    assert bench.produce(7, epoch, 0)[0] == 0
+    told = bench.marker(7, epoch, committed=False, version=2)
+    assert told == (ErrorCode.NONE if ended else ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert (bench.log().last_stable_offset() == 0) != ended
+
+
 @pytest.mark.parametrize(("release", "mode", "known"), [
     ("4.3", VERIFIED, False), ("trunk", V1, False), ("trunk", VERIFIED, True), ("trunk", V2, True),
 ])  # fmt: skip

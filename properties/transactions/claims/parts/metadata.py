@@ -1,8 +1,8 @@
 """What a coordinator's successor must find in the log (txn.P9), and what a producer that is alone notices where it does
 not (txn.P8)."""
 
-from fencepost.model.language import Properties, exists, forall, implies, promise, witness
-from fencepost.model.transactions.parts.metadata import Metadata, Partition, Phase
+from fencepost.model.language import Properties, exists, forall, implies, promise, when, witness
+from fencepost.model.transactions.parts.metadata import Metadata, Partition, Phase, Stage
 from fencepost.model.transactions.parts.metadata_timed_out import MetadataTimedOut
 
 
@@ -12,8 +12,12 @@ class MetadataInTheLog(Properties, of=Metadata):
     @promise(rule="txn.P9")
     def all_of_it_is_in_the_log(s):
         """Phase, producer id and epoch, the epoch before, the ids before and after, partitions and time-out are at any
-        moment what a coordinator that takes over would read."""
-        return s.says_the_same()
+        moment what a coordinator that takes over would read; while a record is written and not durable yet, it would
+        read what that transition comes to."""
+        return s.is_in_the_log()
+
+    def is_in_the_log(s):
+        return when(s.stage == Stage.WRITTEN, s.pending_says_the_same(), s.says_the_same())
 
     def says_the_same(s):
         return (
@@ -25,6 +29,18 @@ class MetadataInTheLog(Properties, of=Metadata):
             & (s.next_id == s.log_next_id)
             & (s.timeout == s.log_timeout)
             & forall(Partition, lambda p: s.parts[p] == s.log_parts[p])
+        )
+
+    def pending_says_the_same(s):
+        return (
+            (s.to_phase == s.log_phase)
+            & (s.to_id == s.log_id)
+            & (s.to_epoch == s.log_epoch)
+            & (s.to_last_epoch == s.log_last_epoch)
+            & (s.to_previous_id == s.log_previous_id)
+            & (s.to_next_id == s.log_next_id)
+            & (s.to_timeout == s.log_timeout)
+            & forall(Partition, lambda p: s.to_parts[p] == s.log_parts[p])
         )
 
     @witness(of="all_of_it_is_in_the_log")
@@ -77,9 +93,9 @@ class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
 
     @promise(rule="txn.P9")
     def all_that_is_certain_is_in_the_log(s):
-        """Memory and log say the same, unless the last append timed out: then a coordinator that takes over may know of
-        one transition more."""
-        return implies(~s.in_doubt, s.says_the_same())
+        """The same, unless the last append timed out: then a coordinator that takes over may know of one transition
+        more than memory does."""
+        return implies(~s.in_doubt, s.is_in_the_log())
 
     @witness(of="all_that_is_certain_is_in_the_log")
     def prepared_in_doubt(s):

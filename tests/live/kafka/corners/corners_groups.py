@@ -305,7 +305,7 @@ def fetch_classic(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "group-version-6", on="4.4, v2", rules="447.22",
+    "group-version-6", on="v2", rules="447.22",
     says="""TxnOffsetCommit 6 has a topic by its id; an id that is none is 100. An epoch that is not taken is 113, and
         of a group that is not known any epoch is 69. Before version 6 both are 22.""",
     answered="All of it; 25 and, in a classic group, 22 are what they were.",
@@ -332,7 +332,7 @@ def version_6(ask: Asker, _: Bench) -> Steps:
 
 
 @corner(
-    "group-version-6-classic", on="4.4, v2", rules="447.22",
+    "group-version-6-classic", on="v2", rules="447.22",
     says="""In a classic group version 6 answers as version 5 does; a group that is not known is made by a commit
         without a generation.""",
     answered="All of it.",
@@ -347,15 +347,6 @@ def version_6_classic(ask: Asker, _: Bench) -> Steps:
     yield commit(ask, "A", 0, 10, **{**names, "generation": generation + 1}), E.illegal_generation
     yield commit(ask, "A", 0, 10, **{**names, "member": "nobody"}), E.unknown_member_id
     yield commit(ask, "A", 0, 10, topic=topic), E.none
-
-
-@corner(
-    "group-rejoined-in-4.4", on="4.4, v2", rules="447.16 447.21 447.P1",
-    says="A member that has joined again commits for others, as `group-rejoined` has it.",
-    answered="The same.",
-)  # fmt: skip
-def rejoined_after(ask: Asker, _: Bench) -> Steps:
-    yield from _rejoined(ask)
 
 
 def _pattern_left(ask: Asker, zombie: Asker, owner: Member) -> Steps:
@@ -390,15 +381,6 @@ def _pattern_changed(ask: Asker) -> Steps:
     follows="An epoch does not say that what was owned in it is owned still, if what was subscribed to has changed.",
 )  # fmt: skip
 def pattern_changed(ask: Asker, _: Bench) -> Steps:
-    yield from _pattern_changed(ask)
-
-
-@corner(
-    "group-pattern-changed-in-4.4", on="4.4, v2", rules="447.21 447.P1 447.P2",
-    says="The same in 4.4.",
-    answered="The same.",
-)  # fmt: skip
-def pattern_changed_after(ask: Asker, _: Bench) -> Steps:
     yield from _pattern_changed(ask)
 
 
@@ -525,15 +507,6 @@ def _epoch_again(ask: Asker) -> Steps:
     follows="Neither does an epoch say that a member was one all the time.",
 )  # fmt: skip
 def epoch_again(ask: Asker, _: Bench) -> Steps:
-    yield from _epoch_again(ask)
-
-
-@corner(
-    "group-epoch-again-in-4.4", on="4.4, v2", rules="447.21 447.P1 447.P2",
-    says="The same in 4.4.",
-    answered="The same.",
-)  # fmt: skip
-def epoch_again_after(ask: Asker, _: Bench) -> Steps:
     yield from _epoch_again(ask)
 
 

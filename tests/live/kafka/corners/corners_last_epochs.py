@@ -44,8 +44,8 @@ def rotates(ask: Asker, at: Bench) -> Steps:
     says="""With 32766 stored, a retry that names 32765 (its answer was lost), and any older epoch, meets an
         internal error: the epoch is bumped before the retry is looked at [INFER].""",
     answered="UNKNOWN_SERVER_ERROR (-1) for 32765 and for 32764. Only 32766, or no pair, leads on.",
-    follows="""The reference answers the retry, and 90 to older ones: deliberately (`next_pair`). A lone producer
-        that loses this one answer is told -1, which is fatal.""",
+    follows="""A lone producer that loses this one answer is told -1, which is fatal. So is the reference's; that a
+        mend is enough, the model shows (transactions/v2-mended).""",
 )  # fmt: skip
 def last_retry(ask: Asker, at: Bench) -> Steps:
     at_epoch(ask, at, LAST - 2)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 from cluster import kafka_version
 from corner import CORNERS, CORRECTED, SETTINGS, Corner
 from corners_all import FILES
+from fencepost.proofs.scope import reproduced
+from fencepost.proofs.scope.findings import CORNERS as PROGRAM
 
 FIRST, LAST = "<!-- corners -->", "<!-- end of corners -->"
 
@@ -28,6 +31,7 @@ def corners_text() -> str:
     for file in FILES:
         parts.append(f"### {_heading(file.__doc__ or '')}")
         parts += [_entry(each) for each in CORNERS.values() if each.program.__module__ == file.__name__]
+    parts += ["### Other releases", *_releases()]
     return "\n\n".join(parts)
 
 
@@ -38,6 +42,30 @@ def replaced(page: str) -> str:
     if not (first and last):
         raise ValueError(f"the page has no {FIRST} … {LAST}: put both lines where the list is to go")
     return f"{before}{FIRST}\n\n{corners_text()}\n\n{LAST}{after}"
+
+
+def _releases() -> Iterator[str]:
+    """What `reproduce.py` wrote down: how many corners each release answers as is written here, and the others."""
+    rows = [row for row in reproduced.rows() if row.program.startswith(PROGRAM)]
+    for release in sorted({row.release for row in rows}, reverse=True):
+        by = {
+            outcome: {row.program.partition("[")[2].rstrip("]"): row.says for row in rows
+                      if (row.release, row.outcome) == (release, outcome)}
+            for outcome in ("seen", "not seen", "not run")
+        }  # fmt: skip
+        head = (
+            f"Kafka {release} answers {len(by['seen'])} of {len(by['seen']) + len(by['not seen'])} as is written here"
+        )
+        cannot = f"; {len(by['not run'])} cannot be asked of it." if by["not run"] else "."
+        others = [
+            _item("- ", f"**{name}**: {_other_answer(name, says)}") for name, says in sorted(by["not seen"].items())
+        ]
+        yield "\n".join([textwrap.fill(head + cannot, 120, break_on_hyphens=False), *others])
+
+
+def _other_answer(name: str, says: str) -> str:
+    """The first step that was answered otherwise."""
+    return says.splitlines()[0].removeprefix(f"{name}, ").replace("|", "/")
 
 
 def _heading(docstring: str) -> str:

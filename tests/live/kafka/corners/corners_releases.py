@@ -26,8 +26,8 @@ def fence(ask: Asker, _: Bench) -> Steps:
 
 @corner(
     "marker-in-4.0", on="4.0, v2", rules="txn.23 txn.P3 txn.P5",
-    says="""Before KIP-1228 a marker only has to be not older than what is open: a late copy of one transaction's marker
-        decides the producer's next, whose epoch it carries.""",
+    says="""Before KIP-1228 a marker only has to be not older than what is open: a late copy of a marker, as
+        brokers send it among themselves, decides the producer's next transaction, whose epoch it carries.""",
     answered="It does: the record of an open transaction is read as committed, and its abort changes nothing.",
 )  # fmt: skip
 def late_marker(ask: Asker, _: Bench) -> Steps:
@@ -37,7 +37,8 @@ def late_marker(ask: Asker, _: Bench) -> Steps:
     yield ask.settled(), ("CompleteCommit", 1)
     yield ask.produce("A", 1, 0), 2
     yield ask.read(), ["A/0/0"]
-    yield ask.marker("A", 1, COMMIT), E.none
+    of_v2 = 2 if ask.newest(WRITE_TXN_MARKERS) > 1 else None
+    yield ask.marker("A", 1, COMMIT, transaction_version=of_v2), E.none
     yield ask.read(), ["A/0/0", "A/1/0"]
     yield ask.end("A", 1, ABORT), ("A", 2)
     yield ask.settled(), ("CompleteAbort", 2)

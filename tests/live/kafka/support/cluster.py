@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
-from kafka_jars import ARCHIVE, LOGGING, ClusterError, fetch_kafka, java, kafka_version, reason_to_skip
+from kafka_jars import ARCHIVE, LOGGING, ClusterError, features_of, fetch_kafka, java, kafka_version, reason_to_skip
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_quorum.v1.request import DescribeQuorumRequest, PartitionData, TopicData
 from kio.schema.types import TopicName
@@ -272,7 +272,11 @@ class KafkaCluster:
         return list(self.nodes)[: self.controllers or self.size]
 
     def _format(self) -> None:
-        features = [part for name, level in self.features.items() for part in ("--feature", f"{name}={level}")]
+        features = [
+            part
+            for name, level in features_of(self.jars, self.features).items()
+            for part in ("--feature", f"{name}={level}")
+        ]
         formatting = {}
         for node in self.nodes.values():
             arguments = ("format", "-t", CLUSTER_ID, "-c", str(self._configure(node)), *features)

@@ -11,16 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import pytest
 from cluster import ClusterError, KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection
 from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
 from gate import BROKER_HEARTBEAT, FETCH, Gate
 
 SIZE, CONTROLLER = 3, 1
-RELEASES = pytest.mark.parametrize(
-    "release", [pytest.param("", id="newest"), pytest.param("4.0", id="4.0", marks=pytest.mark.nightly)]
-)
 QUORUM = {"controller.quorum.fetch.timeout.ms": 120_000}  # who hears nothing of the controller asks for no election
 
 

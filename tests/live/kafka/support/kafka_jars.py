@@ -6,10 +6,13 @@ import fcntl
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 POM = Path(__file__).with_name("pom.xml")
-RELEASES = {"4.0": "4.0.0", "4.4": "4.4.0"}  # that some findings are about, besides the pom's
+RELEASES = ("4.3.1", "4.2.2", "4.1.2", "4.0.2", "4.0.0", "3.9.2")
+"""Those that findings are looked for on, besides the pom's."""
+TRANSACTION_VERSION, FIRST_WITH_FEATURE = "transaction.version", 4
 ARCHIVE = "kafka.jsa"  # beside the jars: the classes that a node loads, in the form that a JVM maps into memory
 
 LOGGING = """\
@@ -33,13 +36,38 @@ def reason_to_skip() -> str | None:
     return f"{' and '.join(missing)} not found on PATH: Apache Kafka cannot be fetched and run" if missing else None
 
 
+_under_test = ""
+
+
+def use(release: str) -> None:
+    """From now on every cluster is of this release, also those whose test asks for another; "": as the tests say."""
+    global _under_test  # noqa: PLW0603
+    _under_test = release
+
+
 def kafka_version(release: str = "") -> str:
-    """The version of a release of `RELEASES`; by default the one that the pom names."""
-    return RELEASES[release] if release else POM.read_text().partition("<kafka.version>")[2].partition("<")[0]
+    """The release that a cluster is of where a test asks for one, by default for the pom's."""
+    return _under_test or release or POM.read_text().partition("<kafka.version>")[2].partition("<")[0]
+
+
+def features_of(jars: Path, features: Mapping[str, int]) -> dict[str, int]:
+    """Those that a cluster of these jars is formatted with. ClusterError for a transaction.version that they do not
+    have: before 4.0 there is none, and brokers are what 1 is later, or 0 where verification is off."""
+    version = next(jars.glob("kafka-clients-*.jar")).stem.rpartition("-")[2]
+    if int(version.partition(".")[0]) >= FIRST_WITH_FEATURE:
+        return dict(features)
+    if features.get(TRANSACTION_VERSION, 0) > 1:
+        raise ClusterError(f"Kafka {version} has no {TRANSACTION_VERSION} {features[TRANSACTION_VERSION]}")
+    return {name: level for name, level in features.items() if name != TRANSACTION_VERSION}
 
 
 def fetch_kafka(folder: Path, timeout_s: float = 300, release: str = "") -> Path:
-    """Copy Kafka's jars into `folder` unless they are there; from the local Maven cache if it has them all.
+    """As `fetch_jars`: what a node needs."""
+    return fetch_jars(folder, POM, kafka_version(release), timeout_s)
+
+
+def fetch_jars(folder: Path, pom: Path, release: str, timeout_s: float = 300) -> Path:
+    """Copy what a pom names into `folder` unless it is there; from the local Maven cache if that has it all.
 
     Of several processes that ask for the same folder one copies, and the others wait for it.
     """
@@ -47,7 +75,7 @@ def fetch_kafka(folder: Path, timeout_s: float = 300, release: str = "") -> Path
     with folder.with_name(folder.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
-            _copy(folder, timeout_s, kafka_version(release))
+            _copy(folder, pom, timeout_s, release)
             (folder / "complete").touch()
     return folder
 
@@ -64,9 +92,9 @@ def java(
     return ["java", *tuning, f"-Dlog4j2.configurationFile={logging}", "-cp", f"{jars}{os.sep}*", main, *arguments]
 
 
-def _copy(folder: Path, timeout_s: float, version: str) -> None:
+def _copy(folder: Path, pom: Path, timeout_s: float, version: str) -> None:
     goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}", f"-Dkafka.version={version}"]
-    copy = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(POM), *goal]
+    copy = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(pom), *goal]
     for command in ([*copy, "-o"], copy):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)

@@ -324,6 +324,11 @@ class Asker:
         """Of the group (0) or the transactional id (1); the first one who asks makes the broker create its topic."""
         return self.send("find_coordinator", 3, key=self.name, key_type=kind).error_code
 
+    def newest(self, key: int) -> int:
+        """The newest version of a request that the broker takes: brokers speak it among themselves."""
+        answer = self.send("api_versions", 3, client_software_name="fencepost", client_software_version="1")
+        return next(int(each.max_version) for each in answer.api_keys if int(each.api_key) == key)
+
     def send(self, api: str, version: int | None, **fields: Any) -> Any:
         """One request, one answer."""
         return self.connection.call(build(api, self.versions[api] if version is None else version, **fields))

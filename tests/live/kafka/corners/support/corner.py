@@ -62,8 +62,7 @@ SETTINGS = {
     ),
     "v1, verified": Setting(1, "v1", {}),
     "v1": Setting(0, "v1", {"transaction.partition.verification.enable": False}),
-    "4.0, v2": Setting(2, "v2", {}, release="4.0"),
-    "4.4, v2": Setting(2, "v2", {}, release="4.4"),
+    "4.0, v2": Setting(2, "v2", {}, release="4.0.0"),
 }
 
 

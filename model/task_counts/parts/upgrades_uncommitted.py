@@ -1,0 +1,133 @@
+"""Clusters on their way to exactly-once sources, where writes to the config topic are aborted.
+
+A leader's write that fails, or that another leader's claim cuts off, leaves an aborted record in the topic.  A reader
+in read_committed does not see it.  The text has all workers read so; KafkaConfigBackingStore.java sets isolation.level
+only where the feature is on (setupAndCreateKafkaBasedLog: exactlyOnceSourceEnabled), so that a leader that is
+`preparing` goes by aborted sets and counts, and answers by them.
+
+Left out: what workers without the feature run by an aborted set, since those tasks have ended when the guarantee
+begins.
+"""
+
+from fencepost.model.language import Bool, Set, action, either, exists, forall, require, rule, when
+from fencepost.model.language import each as each_of
+from fencepost.model.task_counts.abstract.core import Count, Task, Worker
+from fencepost.model.task_counts.parts.upgrades import Generation, Round, Support, Upgrades
+
+
+class UpgradesWithAborts(Upgrades):
+    """Two rolling upgrades, and the topic as it is read in read_uncommitted beside what is committed."""
+
+    seen_size: Count  # the tasks of the newest set, committed or not
+    seen_count: Count  # what the latest count says, committed or not
+    seen_pending: Bool  # and whether the set is the later of the two
+
+    def reads_all(s, w):
+        """Does this worker read what is not committed?"""
+        return either("618.50", False, where_it_is_not_on=s.support[w] != Support.ENABLED)
+
+    def finds_pending(s, w):
+        """A set stands after the latest count, as this leader has read the topic."""
+        return when(s.reads_all(w), s.seen_pending, s.is_pending())
+
+    def publish(s, n):
+        Upgrades.publish(s, n)
+        s.seen_size = n
+        s.seen_pending = True
+
+    @action
+    def set_aborted(s, w: Worker, n: Count):
+        """A leader's set is written, and aborted as the producer is opened anew, by this worker or another one."""
+        require(s.may_write(w) & s.is_transactional(w) & (s.round[w] == Round.NONE) & (0 < n))
+        s.seen_size = n
+        s.seen_pending = True
+
+    @action
+    def count_aborted(s, w: Worker):
+        """The same with the count of a round."""
+        require((s.round[w] == Round.FENCED) & s.may_write(w) & s.is_transactional(w))
+        s.seen_count = s.round_size[w]
+        s.seen_pending = False
+        s.ends_round(w)
+
+    @action
+    def ask(s, v: Worker, w: Worker):
+        """A round of what its leader has read."""
+        require((s.support[v] == Support.ENABLED) & s.leads[w] & s.serves(w))
+        require(s.finds_pending(w) & (s.round[w] == Round.NONE))
+        count = when(s.reads_all(w), s.seen_count, s.count)
+        s.round[w] = Round.FENCED
+        s.round_for[w] = s.generation
+        s.round_size[w] = when(s.reads_all(w), s.seen_size, s.size)
+        with rule("618.12"):
+            s.live = each_of(lambda i: when(i < count, None, s.live[i]))
+
+    @action
+    def write_count(s, w: Worker):
+        """It is committed."""
+        written = s.round_size[w]
+        Upgrades.write_count(s, w)
+        s.seen_count = written
+        s.seen_pending = False
+
+    @action
+    def start(s, w: Worker, i: Task):
+        """A leader answers that nothing is pending, as far as it has read."""
+        require((s.support[w] == Support.ENABLED) & s.may_start(w, i) & (s.generation > 0))
+        answered = exists(Worker, lambda v: s.leads[v] & s.serves(v) & ~s.finds_pending(v))
+        require(answered, rule="618.15")
+        s.live[i] = w
+        s.plain[w, i] = False
+        s.polls(w, i)
+
+
+class Afterwards(UpgradesWithAborts):
+    """As Kafka reads it, with the guarantee from later on: a count was written when all workers had the feature on, and
+    each of them was restarted once more after that."""
+
+    settled: Generation  # the set of the first count that was written when all had it on; 0: there is none
+    renewed: Set[Worker]  # restarted since
+
+    def reads_all(s, w):
+        return s.support[w] != Support.ENABLED
+
+    def all_are_on(s):
+        return forall(Worker, lambda w: s.support[w] == Support.ENABLED)
+
+    def promised(s):
+        return s.all_are_on() & (0 < s.settled) & forall(Worker, lambda w: s.renewed[w])
+
+    def is_renewal(s):
+        """Does a restart count?"""
+        return 0 < s.settled
+
+    @action(danger="client-crash")
+    def restart(s, w: Worker, support: Support):
+        """Perhaps once more."""
+        renewed = s.renewed[w] | s.is_renewal()
+        Upgrades.restart(s, w, support)
+        s.renewed[w] = renewed
+
+    @action
+    def write_count(s, w: Worker):
+        """Perhaps the first since all have it on."""
+        settled = when((s.settled == 0) & s.all_are_on(), s.generation, s.settled)
+        UpgradesWithAborts.write_count(s, w)
+        s.settled = settled
+
+
+class RestartedOnly(Afterwards):
+    """The guarantee claimed when each worker was restarted once more, without a new set and its count."""
+
+    def promised(s):
+        return s.all_are_on() & forall(Worker, lambda w: s.renewed[w])
+
+    def is_renewal(s):
+        return s.all_are_on()
+
+
+class CountedOnly(Afterwards):
+    """The guarantee claimed when a count was written, without another restart."""
+
+    def promised(s):
+        return s.all_are_on() & (0 < s.settled)

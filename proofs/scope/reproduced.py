@@ -1,0 +1,85 @@
+"""Reproduced: when, and at which commit, the program of each finding was last run on which release, and what it saw.
+
+``verdicts/reproduced.json`` has a row a program and release.  The tests of live systems write it when they are given
+``--reproduce FILE``, and in the nightly profile; nothing else does.  A finding may only say that it was seen, or looked
+for in vain, where such a row says the same; and a row that is too old fails the nightly.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from fencepost.proofs.scope.findings import Finding
+
+FILE = Path(__file__).parents[1] / "verdicts" / "reproduced.json"
+OLDEST_DAYS = 7
+Outcome = Literal["seen", "not seen", "not run"]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """``outcome``: the program passed, so that what it describes was there; it met another answer; or it could not be
+    run there, which says nothing.  ``says``: how that differed, or why.  ``commit``: of this repository, with a + where
+    files differed from it; ``seed``: of the night, where the program draws at random."""
+
+    program: str
+    release: str
+    outcome: Outcome
+    says: str
+    commit: str
+    date: str
+    seed: str
+
+    @property
+    def day(self) -> date:
+        return date.fromisoformat(self.date)
+
+
+def rows(file: Path = FILE) -> list[Reproduced]:
+    """All that is written down; none where the file is not there, as in a wheel."""
+    if not file.is_file():
+        return []
+    return [Reproduced(**told) for told in json.loads(file.read_text(encoding="utf-8"))]
+
+
+def add(file: Path, fresh: Iterable[Reproduced]) -> None:
+    """Put rows in the place of those of the same program and release.  Of several processes one writes at a time."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.with_name(file.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known = {(row.program, row.release): row for row in (*rows(file), *fresh)}
+        lines = (json.dumps(asdict(known[key]), ensure_ascii=False) for key in sorted(known))
+        file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
+    """By release, what its program saw there last."""
+    return {row.release: row for row in rows(file) if row.program == finding.program}
+
+
+def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
+    """Where a finding says another thing than its rows."""
+    found = []
+    for each in findings:
+        told = last(each, file)
+        for outcome, releases in (("seen", each.seen), ("not seen", each.not_seen)):
+            written = {release for release, row in told.items() if row.outcome == outcome}
+            for release in sorted(set(releases) - written):
+                row = told.get(release)
+                found.append(
+                    f"{each.name}: {outcome} on {release}, and last {row.outcome if row else 'not tried'} there"
+                )
+            found += [f"{each.name}: {outcome} on {r}, which it does not say" for r in sorted(written - set(releases))]
+    return found
+
+
+def too_old(today: date, file: Path = FILE) -> list[str]:
+    """What has not been reproduced for longer than `OLDEST_DAYS`."""
+    return [
+        f"{row.program} on {row.release}: last run on {row.date}"
+        for row in rows(file) if (today - row.day).days > OLDEST_DAYS
+    ]  # fmt: skip

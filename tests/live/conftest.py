@@ -1,0 +1,84 @@
+"""Which release of Kafka live tests run on, and what is written down of the programs of findings and of the corners."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import kafka_jars
+import pytest
+from fencepost.proofs.scope import reproduced
+from fencepost.proofs.scope.findings import CORNERS, FINDINGS
+from fencepost.proofs.scope.reproduced import Outcome, Reproduced
+
+SEEN: dict[str, tuple[Outcome, str]] = {}
+LONGEST = 200  # characters of what is written down of a difference
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    says = "run every cluster, and Kafka's own classes, of this release; by default as the pom and the tests say"
+    parser.addoption("--kafka", metavar="RELEASE", default="", help=says)
+    says = "write to this file what the programs of findings saw (proofs/verdicts/reproduced.json)"
+    parser.addoption("--reproduce", metavar="FILE", default=None, help=says)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    kafka_jars.use(config.getoption("kafka", ""))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[None]:  # the report comes out as it went in
+    """What a program saw: it says of a defect that it is there, and passes if it is."""
+    report = yield
+    if _is_program(item.nodeid) and (call.when == "call" or call.excinfo is not None):
+        error = None if call.excinfo is None else call.excinfo.value
+        says = "" if error is None else " ".join(str(error).split())[:LONGEST]
+        seen: Outcome = "seen" if error is None else "not run"
+        if call.when == "call" and isinstance(error, AssertionError | TimeoutError):
+            seen = "not seen"
+        SEEN[item.nodeid] = (seen, says)
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Also where the session was interrupted."""
+    nightly = reproduced.FILE if os.environ.get("FENCEPOST_PROFILE") == "nightly" else None
+    file = session.config.getoption("reproduce", None) or nightly
+    if file is None or not SEEN:
+        return
+    today, seed = datetime.now(UTC).date().isoformat(), os.environ.get("FENCEPOST_SEED", "0")
+    commit = _commit(session.config.rootpath)
+    rows = (
+        Reproduced(program, kafka_jars.kafka_version(_release_of(program)), outcome, says, commit, today, seed)
+        for program, (outcome, says) in SEEN.items()
+    )
+    reproduced.add(Path(file), rows)
+
+
+def _is_program(test: str) -> bool:
+    """Of a finding; or a corner, which says of its release what it answers."""
+    return test.startswith(f"{CORNERS}[") or any(each.program == test for each in FINDINGS)
+
+
+def _release_of(program: str) -> str:
+    """The release that a program asks for by itself: a corner of an older one."""
+    if not program.startswith(CORNERS):
+        return ""
+    from corner import CORNERS as KNOWN
+    from corner import SETTINGS
+
+    return SETTINGS[KNOWN[program.partition("[")[2].rstrip("]")].on].release
+
+
+def _commit(root: Path) -> str:
+    told = [
+        subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, check=False).stdout.strip()
+        for command in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+    ]
+    changed = [line for line in told[1].splitlines() if not line.endswith("proofs/verdicts/reproduced.json")]
+    return (told[0] or "unknown") + ("+" if changed else "")

@@ -1,0 +1,39 @@
+import java.util.Map;
+import org.apache.kafka.connect.runtime.distributed.ForwardingThread;
+import org.apache.kafka.connect.runtime.distributed.RemovedTask;
+import org.apache.kafka.connect.runtime.distributed.RoundThatIsOver;
+import org.apache.kafka.connect.storage.ConfigTopicReaders;
+import org.apache.kafka.connect.storage.CopiesBeforeTheCommit;
+import org.apache.kafka.connect.storage.OffsetsOfBothTopics;
+
+/** Runs each of the programs and prints what it saw: a line `program key=value` for every answer, `program failed=…`
+ *  where it could not be run. One JVM, since starting it costs more than the programs do. */
+public class Look {
+    interface Program {
+        void look(Seen seen) throws Exception;
+    }
+
+    /** What programs write their answers to. */
+    public interface Seen {
+        void is(String key, Object value);
+    }
+
+    public static void main(String[] arguments) {
+        Map<String, Program> programs = Map.of(
+            "RoundThatIsOver", seen -> RoundThatIsOver.look(seen::is),
+            "RemovedTask", seen -> RemovedTask.look(seen::is),
+            "ForwardingThread", seen -> ForwardingThread.look(seen::is),
+            "ConfigTopicReaders", seen -> ConfigTopicReaders.look(seen::is),
+            "OffsetsOfBothTopics", seen -> OffsetsOfBothTopics.look(seen::is),
+            "CopiesBeforeTheCommit", seen -> CopiesBeforeTheCommit.look(seen::is));
+        programs.forEach((name, program) -> {
+            try {
+                program.look((key, value) -> System.out.println(name + " " + key + "=" + value));
+            } catch (Throwable error) {
+                System.out.println(name + " failed=" + error);
+                error.printStackTrace();
+            }
+        });
+        System.exit(0); // herders leave threads behind
+    }
+}

@@ -1,0 +1,51 @@
+"""Runs the programs in `../java` on Kafka Connect's own classes, and reads what they saw.
+
+They are of Kafka's packages, since what they look at is not public. Compiled once for each release, against its jars.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from kafka_jars import ClusterError
+
+POM = Path(__file__).with_name("pom.xml")
+SOURCES = tuple(sorted(Path(__file__).parents[1].joinpath("java").rglob("*.java")))
+TIMEOUT_S = 120
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
+
+Seen = Mapping[str, Mapping[str, str]]
+"""By program: what it answered, by name."""
+
+
+def compiled(folder: Path, jars: Path) -> Path:
+    """The folder, with the programs compiled against the jars."""
+    if not folder.exists():
+        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
+        options = ["-nowarn", "-Xlint:none", "-proc:none", "-cp", f"{jars}{os.sep}*", "-d", str(fresh)]
+        command = ["javac", *(f"-J{each}" for each in QUICK), *options, *map(str, SOURCES)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        if done.returncode:
+            raise ClusterError(f"the programs cannot be compiled against {jars}: {done.stderr[:2000]}")
+        with suppress(OSError):  # another process was quicker
+            fresh.rename(folder)
+    return folder
+
+
+def look(classes: Path, jars: Path) -> Seen:
+    """All of them, in one JVM."""
+    path = f"{classes}{os.pathsep}{jars}{os.sep}*"
+    done = subprocess.run(
+        ["java", *QUICK, "-cp", path, "Look"], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+    )
+    seen: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for line in done.stdout.splitlines():
+        program, _, told = line.partition(" ")
+        key, _, value = told.partition("=")
+        seen[program][key] = value
+    return seen
