@@ -4,7 +4,7 @@ A variant of a protocol says of which releases it is (`Kafka`), with the setting
 none (`NoRelease`): what a text says, a mistake, an abstraction.  Nothing else about releases is typed: what a release
 keeps is computed from the verdicts on its variants.
 
-A setting is what an operator, or whoever writes a client, chooses: a configuration of a broker, worker or client, a
+A setting is what an operator or the author of an application chooses: a configuration of a broker, worker or client, a
 feature of the cluster, or how the application and its network behave.  Some promises are made only where a protocol is
 switched on (`Setting.switched_on`): a column of a release then speaks of the release with that protocol switched on.
 """
@@ -175,7 +175,7 @@ class Kafka:
     """Releases from ``since`` to ``until``, both included; ``settings``: where they are so, by name in `SETTINGS`, each
     with the value or values that it may have.  A setting that is not named may have any value.
 
-    ``lacks``: what the release does and this variant does not, so that what holds of the variant is not said of the
+    ``lacks``: what the release does and this variant does not, so that what holds of the variant does not count for the
     release; what breaks, breaks there too."""
 
     since: str = NAMES[0]

@@ -67,7 +67,7 @@ def releases(
         found.done = bar.advance
         cells.extend(made.cell(p, r) for p in wanted for r in NAMES if release in (None, r))
         others.extend(c for c in made.changed(wanted if whole else ()) if release in (None, c.release))
-    console.print(found.said, markup=False)
+    console.print(found.words, markup=False)
     _print(made, cells, others, release, promise, verbose)
     if json_file is not None:
         write_json(json_file, [cell.as_dict() for cell in (*cells, *others)])
@@ -101,7 +101,7 @@ class _Remembering:
         return self.found[key]
 
     @property
-    def said(self) -> str:
+    def words(self) -> str:
         also = f", {self.new} computed now" if self.new else ""
         return f"{len(self.found) - self.new} verdicts kept from earlier runs on the same models{also}"
 
@@ -127,9 +127,9 @@ def _print(
     if others:
         console.print("with settings that are not the default", markup=False)
     for setting, group in groupby(others, setting_in_words):
-        told = [
+        words = [
             f"{wanted} {word}" + (f" in {where}" if release is None else "")
             for wanted, mine in groupby(group, lambda cell: cell.promise)
             for where, word in spans(list(mine))
         ]
-        console.print(f"    {setting}: {', '.join(told)}", markup=False)
+        console.print(f"    {setting}: {', '.join(words)}", markup=False)

@@ -2,8 +2,8 @@
 
 A variant counts for a cell if it is of that release with these settings (`Variant.of`).  A run that breaks one of the
 promise's properties there breaks the promise, whatever it takes that the settings allow.  Otherwise each property has
-the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant is not
-said of a release that does more (`Kafka.lacks`).
+the strongest verdict of these variants, and the cell the weakest of its properties.  What holds of a variant does not
+count for a release that does more (`Kafka.lacks`).
 """
 
 import re
@@ -47,7 +47,7 @@ class Break:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Held:
     """Of a property (protocol/property) the strongest verdict, and the variant that it is of.  ``lacks``: what the
     release does and that variant does not, where no other variant judges the property."""
 
@@ -69,7 +69,7 @@ class Cell:
     steps: int | None
     evidence: Evidence | None
     breaks: tuple[Break, ...]
-    kept: tuple[Kept, ...]
+    held: tuple[Held, ...]
     unasked: tuple[str, ...]
     why: str
 
@@ -148,14 +148,14 @@ class Releases:
         settings = {**self.usual(promise, release), **changed}
         mine = [(each, kafka) for each in self.asked[promise] if (kafka := each.of(release, settings))]
         breaks = [self._break(each, release) for each, _ in mine if each.breaks]
-        kept: dict[str, list[Kept]] = {}
+        held: dict[str, list[Held]] = {}
         for each, kafka in mine:
             if not each.breaks:
                 verdict = self._found[each.entry.name].of(each.variant, each.item)
                 if verdict == "violated":  # not as expected, and so it is a break all the same
                     breaks.append(self._break(each, release))
-                kept.setdefault(each.what, []).append(Kept(each.what, verdict, each.name, kafka.lacks))
-        best = tuple(min(found, key=_rank) for found in kept.values())
+                held.setdefault(each.what, []).append(Held(each.what, verdict, each.name, kafka.lacks))
+        best = tuple(min(found, key=_rank) for found in held.values())
         there = {each.what for each, _ in mine}
         unasked = tuple(dict.fromkeys(e.what for e in self.asked[promise] if e.what not in there))
         breaks.sort(key=lambda one: (one.steps or 0, EVIDENCE.index(one.evidence)))
@@ -165,7 +165,7 @@ class Releases:
             min((one.evidence for one in breaks), key=EVIDENCE.index, default=None), tuple(breaks), best, unasked, why,
         )  # fmt: skip
 
-    def _word(self, promise: str, breaks: Sequence[Break], best: Sequence[Kept]) -> tuple[Word, str]:
+    def _word(self, promise: str, breaks: Sequence[Break], best: Sequence[Held]) -> tuple[Word, str]:
         if breaks:
             return "broken", ""
         if not best:
@@ -173,12 +173,12 @@ class Releases:
         lacking = [one for one in best if one.lacks]
         if lacking:
             alone = ", ".join(dict.fromkeys(one.variant for one in lacking))
-            besides = "; ".join(dict.fromkeys(one.lacks for one in lacking))
+            further = "; ".join(dict.fromkeys(one.lacks for one in lacking))
             what = ", ".join(in_words(one.property) for one in lacking[:FEW])
-            return "not judged", f"of {alone} alone it is judged ({what}), and Kafka does besides: {besides}"
+            return "not judged", f"{what} are judged in {alone} alone, and Kafka also does this: {further}"
         weakest = max(best, key=_rank)
         if weakest.verdict not in STRENGTH:
-            return "not judged", f"{in_words(weakest.property)} leans on what is not shown, in {weakest.variant}"
+            return "not judged", f"{in_words(weakest.property)} leans on what is not inductive in {weakest.variant}"
         return ("proved", "") if weakest.verdict == "proved" else ("holds-bounded", "")
 
     def _elsewhere(self, promise: str) -> str:
@@ -193,9 +193,9 @@ class Releases:
         here = [f for f in mine if any(column_of(exact) == release for exact in f.seen)]
         evidence = min((f.means for f in here), key=EVIDENCE.index, default="model")
         seen = tuple(dict.fromkeys(f"{f.means} on {exact}" for f in mine for exact in f.seen))
-        told = [s.name for s in each.entry.scenarios if s.broken == each.variant.name]
-        told += [each.variant.says, *(f.status for f in mine)]
-        bugs = tuple(dict.fromkeys(number for text in told for number in BUG.findall(text)))
+        texts = [s.name for s in each.entry.scenarios if s.broken == each.variant.name]
+        texts += [each.variant.says, *(f.status for f in mine)]
+        bugs = tuple(dict.fromkeys(number for text in texts for number in BUG.findall(text)))
         return Break(
             each.name, each.item.name, found.steps(each.variant, each.item),
             tuple(found.dangers_of_run(each.variant, each.item)), bugs, seen, evidence,
@@ -234,9 +234,9 @@ class Releases:
                     yield self.cell(promise, release, dict(key))
 
 
-def _rank(kept: Kept) -> tuple[bool, int]:
-    """The strongest is least: what a release does besides outweighs any verdict."""
-    return (bool(kept.lacks), STRENGTH.index(kept.verdict) if kept.verdict in STRENGTH else len(STRENGTH))
+def _rank(held: Held) -> tuple[bool, int]:
+    """The strongest is least: what a variant lacks outweighs any verdict of it."""
+    return (bool(held.lacks), STRENGTH.index(held.verdict) if held.verdict in STRENGTH else len(STRENGTH))
 
 
 def in_words(property: str) -> str:

@@ -48,20 +48,20 @@ def long(cell: Cell, most: int | None = FEW) -> str:
     if cell.verdict == "not judged":
         return f"not judged: {cell.why}"
     word = "proved" if cell.verdict == "proved" else "holds within bounds"
-    kept = _some([f"{in_words(one.property)} ({one.verdict}, {one.variant})" for one in cell.kept], most)
+    held = _some([f"{in_words(one.property)} ({one.verdict}, {one.variant})" for one in cell.held], most)
     left = f"; not asked there: {_some(list(map(in_words, cell.unasked)), most)}" if cell.unasked else ""
-    return f"{word}: {kept}{left}"
+    return f"{word}: {held}{left}"
 
 
 def _broken(cell: Cell, most: int | None) -> str:
     by_variant: dict[str, list[Break]] = {}
     for one in cell.breaks:
         by_variant.setdefault(one.variant, []).append(one)
-    told = _some([_run(runs) for runs in by_variant.values()], most)
+    runs = _some([_run(mine) for mine in by_variant.values()], most)
     broken = {f"{one.variant.partition('/')[0]}/{one.property}" for one in cell.breaks}
-    kept = [one for one in cell.kept if one.property not in broken and one.verdict in STRENGTH and not one.lacks]
-    rest = f"; kept: {_some([in_words(one.property) for one in kept], most)}" if kept else ""
-    return f"broken in {cell.steps} steps: {told}{rest}"
+    held = [one for one in cell.held if one.property not in broken and one.verdict in STRENGTH and not one.lacks]
+    rest = f"; these hold: {_some([in_words(one.property) for one in held], most)}" if held else ""
+    return f"broken in {cell.steps} steps: {runs}{rest}"
 
 
 def _run(runs: Sequence[Break]) -> str:
@@ -82,10 +82,10 @@ def _some(words: Sequence[str], most: int | None) -> str:
     return f"{', '.join(words[:most])} and {len(words) - most} more"
 
 
-def _told(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    """The releases of which the same is to be said, and that."""
-    for said, group in groupby(cells, lambda cell: long(cell, None)):
-        yield _between([cell.release for cell in group]), said
+def _alike(cells: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    """Releases whose cells are alike, in words, and the cell in full."""
+    for text, group in groupby(cells, lambda cell: long(cell, None)):
+        yield _between([cell.release for cell in group]), text
 
 
 def page(releases: Releases, models: Callable[[], str]) -> str:
@@ -107,7 +107,7 @@ bug-fix releases, unless one of them has a column; trunk is {TRUNK}.
 A variant counts for a cell if it is of that release with these settings. *n live*: a run of some variant breaks the
 promise, the shortest in n steps, and such a break was seen on live brokers of that release (*classes*: on Kafka's own
 classes, *client*: of a client, *model*: in a model of that release, and not seen on it). A run may need a fault that is
-rare; which, is said below. *proved*: each property of the promise is proved, without bounds, of some variant; *holds*:
+rare: see below. *proved*: each property of the promise is proved, without bounds, of some variant; *holds*:
 or in every state within bounds. *: other properties of the promise are asked of other releases or settings alone.
 –: not judged, and below why. No verdict goes beyond the dangers that its variant stands against: see the protocols' own
 tables.
@@ -115,8 +115,8 @@ tables.
 {head}{rows}
 ## Settings that are not the default
 
-Each set of them that some variant needs, for the promises that such a variant is asked for. What is not said of a
-setting is as by default, or was not asked. Empty: the release does not have it, or has it by default.
+Each set of them that some variant needs, for the promises that such a variant is asked for. Other promises are as by
+default, or were not asked. Empty: the release does not have it, or has it by default.
 
 {_table_of_others(releases, other)}
 ## Settings
@@ -140,8 +140,8 @@ Findings that break a promise and that no variant has; no cell above rests on th
 def _table_of_others(releases: Releases, cells: Sequence[Cell]) -> str:
     lines = [f"| setting | promise | {' | '.join(NAMES)} |\n|---|---|{'---|' * len(NAMES)}\n"]
     for (setting, promise), group in groupby(cells, lambda cell: (setting_in_words(cell), cell.promise)):
-        told = {cell.release: short(cell) for cell in group}
-        lines.append(f"| {setting} | {promise} | {' | '.join(told.get(r, '') for r in NAMES)} |\n")
+        words = {cell.release: short(cell) for cell in group}
+        lines.append(f"| {setting} | {promise} | {' | '.join(words.get(r, '') for r in NAMES)} |\n")
     return "".join(lines)
 
 
@@ -155,7 +155,7 @@ def _settings() -> str:
 
 
 def _section(promise: str, cells: Sequence[Cell]) -> str:
-    lines = "".join(f"- **{names}**: {said}\n" for names, said in _told(cells))
+    lines = "".join(f"- **{names}**: {text}\n" for names, text in _alike(cells))
     return f"### {promise}\n\n{RULES[promise].says}\n\n{lines}\n"
 
 
@@ -169,7 +169,7 @@ def _unmodelled(releases: Releases) -> str:
 
 
 def _of_variants(releases: Releases) -> str:
-    lines = ["| variant | is of | what the release does besides |\n|---|---|---|\n"]
+    lines = ["| variant | is of | what the release also does |\n|---|---|---|\n"]
     counts: dict[str, int] = {}
     for entry in releases.entries:
         for variant in entry.variants:

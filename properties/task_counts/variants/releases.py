@@ -1,4 +1,4 @@
-"""Of which releases of Kafka the variants of task counts are, and what those releases do besides."""
+"""Of which releases of Kafka the variants of task counts are, and what the variants lack."""
 
 from fencepost.model.releases import ENABLED, Kafka
 

@@ -82,7 +82,17 @@ def test_a_run_that_breaks_it_outweighs_every_proof() -> None:
     assert "broken in 7 steps: id-blocks/kraft-answer-first (no id twice in 7; not seen yet)" in long(broken)
 
 
-def test_the_shortest_run_is_told() -> None:
+def test_verdicts_are_those_of_the_engines() -> None:
+    """Computed here: a proof, a shortest run of 7 steps, and the danger without which there is none."""
+    entry = catalogue(zookeeper=Kafka("3.6", "3.9"), kraft_answer_first=Kafka("4.0.0"))
+    of = Releases([entry], findings=())
+    assert of.cell("730.P2", "3.9").verdict == "proved"
+    broken = of.cell("730.P2", "4.2")
+    assert (broken.verdict, broken.steps) == ("broken", 7)
+    assert "coordinator-fail-over" in broken.breaks[0].dangers
+
+
+def test_the_shortest_run_counts() -> None:
     entry = catalogue(kraft_answer_first=Kafka(), bridge_from_last_id=Kafka())
     assert cell(entry, "4.2", {"kraft-answer-first": 7, "bridge-from-last-id": 5}).steps == 5
 
@@ -100,7 +110,7 @@ def test_a_property_has_its_strongest_verdict_and_the_cell_the_weakest() -> None
 def test_a_proof_that_leans_on_what_is_not_shown_is_none() -> None:
     told = cell(catalogue(kraft=Kafka()), "4.2", {"kraft": "not proved"})
     assert told.verdict == "not judged"
-    assert "leans on what is not shown" in told.why
+    assert "leans on what is not inductive" in told.why
 
 
 def test_what_holds_is_violated_unexpectedly() -> None:
@@ -109,12 +119,12 @@ def test_what_holds_is_violated_unexpectedly() -> None:
     assert told.verdict == "broken"
 
 
-def test_what_a_release_does_besides_is_not_judged() -> None:
+def test_what_a_variant_lacks_is_not_judged() -> None:
     """What holds of the variant is not said of the release, unless another variant has it; what breaks is."""
     lacking = Kafka(lacks="answers twice")
     told = cell(catalogue(kraft=lacking), "4.2", {"kraft": "proved"})
     assert (told.verdict, short(told)) == ("not judged", "–")
-    assert "Kafka does besides: answers twice" in long(told)
+    assert "and Kafka also does this: answers twice" in long(told)
     both = catalogue(kraft=lacking, zookeeper=Kafka())
     assert cell(both, "4.2", {"kraft": "proved", "zookeeper": "proved"}).verdict == "proved"
     assert cell(catalogue(kraft_answer_first=lacking), "4.2", {"kraft-answer-first": 7}).verdict == "broken"
@@ -127,7 +137,7 @@ def test_without_a_variant_of_it_a_release_is_not_judged() -> None:
     assert (told.verdict, told.why) == ("not judged", "no variant is of it; it is asked of Kafka 4.2 to trunk")
 
 
-def test_properties_that_are_asked_elsewhere_alone_are_told() -> None:
+def test_properties_that_are_asked_elsewhere_alone() -> None:
     """`persisted once` is asked of KRaft and not of ZooKeeper."""
     entry = catalogue(zookeeper=Kafka("3.6", "3.9"), kraft=Kafka("4.0.0"))
     of = Releases([entry], remembered({"kraft": "proved", "zookeeper": "proved"}))
