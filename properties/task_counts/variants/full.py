@@ -195,6 +195,22 @@ FULL_SCENARIOS = (
     _scenario("H12-check", "a late round writes its own count after a newer set", "core-late-round", "core-shipped"),
     _scenario("H12-leader", "a former leader writes its count after a newer set", "core-plain-leader", "core-shipped"),
     _scenario(
+        "lingering-round", "a round of fencing that is over answers a task of a newer set, before its thread takes it away",
+        "core-shipped-lingering-round", "core-rounds-by-set",
+    ),
+    _scenario(
+        "removed-task", "a worker that was paused past its session starts a task that the newest set does not have, behind "
+        "its fence; no release has this mended", "core-shipped-claims", "core-claims-refused",
+    ),
+    _scenario(
+        "late-fence", "a fence of a former leader that was given up for lost shuts out a task of the newest set",
+        "shipped-late-fence", "shipped-attended",
+    ),
+    _scenario(
+        "paused-leader", "a task waits for a round of a leader that stands still, until its request fails, and it with it",
+        "shipped-unanswered", "shipped-attended",
+    ),
+    _scenario(
         "B36", "a worker that fell out of the group still has a task that another one was given (KAFKA-9184)",
         "shipped-two-holders", "shipped",
     ),

@@ -274,6 +274,13 @@ UPGRADES = ProtocolEntry(
             script="fencepost.reference_impl.task_counts.scenarios:scenario",
         ),
         Scenario(
+            "618.35",
+            "a leader that is preparing goes by a count whose transaction was aborted, and which the others never read",
+            "two-rolling-upgrades-as-shipped",
+            "two-rolling-upgrades-read-committed",
+            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+        ),
+        Scenario(
             "rolling-upgrade-in-one",
             "a leader of the old version, deposed and unaware, writes a set between a round and its count",
             "one-rolling-upgrade",
