@@ -55,7 +55,7 @@ def _refuted(
     """What ships, and does not keep these promises."""
     return Variant(
         name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds}, depth=DEPTH,
-        judged=(), proof=False, of=_release(topic), **more,
+        judged=(), proof=False, progress_bounds=(dict(bounds, failures=0),), of=_release(topic), **more,
     )  # fmt: skip
 
 
@@ -76,7 +76,8 @@ VARIANTS = (
              "worker's topic has, and all is read again", GIVEN, *REPEATED, topic="later"),
     _refuted("shipped-own-topic-taken", OwnTopicTakenPromises,
              "Kafka with a connector that had its own offsets topic and has it no more: the worker's topic has an offset "
-             "whose transaction was aborted, and records are lost", TAKEN, *REPEATED, AHEAD, UPSTREAM, topic="for a while"),
+             "whose transaction was aborted, and records are lost", TAKEN, *REPEATED, AHEAD, UPSTREAM, "everything_copied",
+             topic="for a while"),
     wrong("falls-back-alone", FallsBackPromises,
           "half a mend: the worker's topic is looked at where the own one has no offset, and has offsets that were not "
           "committed: records are lost", "618.31", GIVEN, AHEAD, UPSTREAM, of=MISTAKE),
