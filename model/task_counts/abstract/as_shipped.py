@@ -131,3 +131,10 @@ class ClaimsRefused(Claiming):
     def is_to_run(s, k, seen):
         has = either("618.52", s.task[k] < s.size, at_the_start=True, nowhere=True)
         return Claiming.is_to_run(s, k, seen) & has
+
+
+class Released(Lingering, Claiming):
+    """Kafka with its default of connect.protocol: both, and nothing that makes up for either."""
+
+    def is_met(s, w):
+        return 0 < s.over[w]

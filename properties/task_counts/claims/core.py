@@ -5,7 +5,13 @@ the number of instances that can commit only fall.
 """
 
 from fencepost.model.language import exists, forall, implies, lemma, witness
-from fencepost.model.task_counts.abstract.as_shipped import Claiming, ClaimsRefused, ClaimsTaken, Lingering
+from fencepost.model.task_counts.abstract.as_shipped import (
+    Claiming,
+    ClaimsRefused,
+    ClaimsTaken,
+    Lingering,
+    Released,
+)
 from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
 from fencepost.model.task_counts.abstract.cores import (
     ABehindCore,
@@ -286,6 +292,10 @@ class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
     def configured_as_started(s):
         """A configuration is of the set that its instance was started from."""
         return s.are_configured_as_started()
+
+
+class ReleasedPromises(Promises, Serving, of=Released):
+    """What Kafka keeps."""
 
 
 class LateCommitsPromises(Promises, of=LateCommits):

@@ -7,7 +7,7 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka
+from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
@@ -20,6 +20,7 @@ from fencepost.properties.task_counts.claims.core import (
     LateCommitsPromises,
     LingeringLemmas,
     MLemmas,
+    ReleasedPromises,
     ShippedLemmas,
 )
 from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
@@ -94,17 +95,17 @@ def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *b
 
 
 def _released(
-    name: str, properties: Any, says: str, rule: str, mutation: str, settings: Mapping[str, str | tuple[str, ...]],
-    **bounds: int,
+    name: str, properties: Any, says: str, rule: str, mutation: str, of: Of, **bounds: int,
 ) -> Variant:  # fmt: skip
     """What Kafka has in the place of a rule: what it breaks, and what it keeps all the same."""
     return Variant(
-        name, properties, says, rule, (rule, mutation), dict.fromkeys(_BOTH, "violated"),
-        {"smoke": dict(CORE, **bounds)}, progress_bounds=FEWER_STEPS, depth=NOT_BOUNDED, asks=_KEPT,
-        of=Kafka(settings={**ENABLED, **settings}),
+        name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(_BOTH, "violated"),
+        {"smoke": dict(CORE, **bounds)}, progress_bounds=FEWER_STEPS, depth=NOT_BOUNDED, asks=_KEPT, of=of,
     )  # fmt: skip
 
 
+_EAGER = {**ENABLED, "connect.protocol": "eager"}
+_INCREMENTAL = {**ENABLED, "connect.protocol": ("compatible", "sessioned")}
 _BOTH = ("no_zombie", "all_covered")
 _OF_EACH = (*_BOTH, "one_of_each")
 _KEPT = ("one_of_each", "counted_in_the_end", "polls_or_stops")
@@ -172,7 +173,9 @@ AS_SHIPPED = (
     _released(
         "core-shipped-lingering-round", LingeringLemmas,
         "Kafka: a round that is over stays in the leader's map until another thread takes it out, and answers for "
-        "whatever set is the newest by then", "618.51", "whatever_set_it_was_for", {}, generations=4,
+        "whatever set is the newest by then", "618.51", "whatever_set_it_was_for",
+        (Kafka(settings=_EAGER), Kafka(settings=_INCREMENTAL, lacks="tasks are claimed: see core-released")),
+        generations=4,
     ),
     _mended(
         "core-claims-taken", ClaimsTakenLemmas,
@@ -188,7 +191,12 @@ AS_SHIPPED = (
         "core-shipped-claims", ClaimsRefusedLemmas,
         "Kafka: a worker that was away claims a task that the newest set does not have, is left with it for one "
         "rebalance, and starts it again by the newest set with its old configuration", "618.52", "nowhere",
-        {"connect.protocol": ("compatible", "sessioned")},
+        Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
+    ),
+    _released(
+        "core-released", ReleasedPromises,
+        "Kafka: rounds that are over answer for whatever set is the newest, and workers claim what that does not have",
+        "618.51", "", Kafka(settings=_INCREMENTAL),
     ),
 )  # fmt: skip
 """What Kafka does that the text does not have, each with what would mend it."""
