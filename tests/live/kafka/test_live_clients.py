@@ -197,7 +197,7 @@ def test_a_fenced_producer_aborts_the_transaction_of_its_successor(
             assert owner.add(0) == 0
         assert owner.produce(0, 1) == 0
         assert zombie.bump() == PRODUCER_FENCED
-        # In version 2 the fence has raised the epoch by one (in 4.0.0 by two): a commit under the old one looks like one
+        # In version 2 the fence has raised the epoch by one, in 4.0.0 by two: a commit under the old one looks like one
         # asked again.
         asked_again = mode == "v2" and kafka_version() != "4.0.0"
         assert owner.end(commit=True) == (INVALID_TXN_STATE if asked_again else PRODUCER_FENCED)
