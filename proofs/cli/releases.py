@@ -57,7 +57,9 @@ def releases(
     others: list[Cell] = []
 
     def so_far() -> None:
-        """The cells that were computed when an interrupt came."""
+        """The cells, and the verdicts, that were computed when an interrupt came."""
+        if kept is not None:
+            write_facts(kept, known, whole=False)
         if json_file is not None:
             write_json(json_file, cut_short([cell.as_dict() for cell in (*cells, *others)]))
 

@@ -235,11 +235,12 @@ def everything_kept() -> Kept:
     return kept
 
 
-def write_facts(file: Path, kept: Kept) -> None:
-    """The words on variants that were asked for in this run, and that no protocol's own file has."""
+def write_facts(file: Path, kept: Kept, whole: bool = True) -> None:
+    """The words on variants that were asked for in this run, and that no protocol's own file has.  ``whole``: as in
+    `Kept.write`."""
     theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
-    own = {key: row for key, row in kept.used.items() if key not in theirs}
-    Kept(used=own).write(file)
+    own = [{key: row for key, row in rows.items() if key not in theirs} for rows in (kept.rows, kept.used)]
+    Kept(*own).write(file, whole)
 
 
 def table_of(protocol: str) -> Path:

@@ -158,7 +158,7 @@ def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NA
     spans = (("4.0.0", "4.1", "a late marker decides the next transaction (before KIP-1228)"), ("4.2", "4.2", ""),
              ("4.3", "trunk", "the marker of a partition without a leader is dropped (KAFKA-20734)"))  # fmt: skip
     cut = [(max(since, a, key=NAMES.index), min(until, b, key=NAMES.index), lacks) for a, b, lacks in spans]
-    return tuple(Kafka(a, b, V2 | settings, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
+    return tuple(Kafka(a, b, {**V2, **settings}, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
 
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
