@@ -94,21 +94,21 @@ class Sources(Protocol):
 
     @action
     def mark(s, k: Instance, p: Partition, commit: Bool):
-        """A marker makes records count, or not."""
-        require(s.wrote[k, p])
-        s.show(k, p, commit)
+        """A marker makes records count, or not, if there are any."""
+        counts = commit & s.wrote[k, p]
+        s.show(k, p, counts)
         s.wrote[k, p] = False
-        s.coming[p] = s.coming[p] & ~commit
-        s.base[k, p] = when(commit, s.next[k, p], s.base[k, p])
+        s.coming[p] = s.coming[p] & ~counts
+        s.base[k, p] = when(counts, s.next[k, p], s.base[k, p])
 
-    def show(s, k, p, commit):
+    def show(s, k, p, counts):
         """From now on a reader is given them, after all that came before, or never."""
         start, first = s.end[p], s.base[k, p]
         many = s.next[k, p] - first
-        s.end[p] = when(commit, start + many, start)
+        s.end[p] = when(counts, start + many, start)
         s.record = each(
             lambda q, i: when(
-                commit & (q == p) & (start < i) & (i <= start + many), first + (i - start), s.record[q, i]
+                counts & (q == p) & (start < i) & (i <= start + many), first + (i - start), s.record[q, i]
             )
         )
 
