@@ -56,3 +56,5 @@ OF_PRODUCERS = (
     *not_of_this("Connect takes no part", "rebalance", "leader-in-a-call", "worker-without-support", "empty-set",
                  "one-task", "several-tasks", "several-connectors", "deletion", "re-creation", "id-collision"),
 )  # fmt: skip
+
+OVER_CORE = ()

@@ -106,6 +106,12 @@ class Tasks:
         s.txn.accept_offsets(k)
 
     @action
+    def retake(s, k: Instance):
+        """It has asked for an abort of a transaction that took too long, and the answer has the newest epoch."""
+        require(~s.is_starting(k) & ~s.polls(k) & s.txn.known[k])
+        s.txn.initialise(k, s.txn.name[k])
+
+    @action
     def abort(s, k: Instance):
         """The instance has asked for an abort when it ended, and the coordinator takes that."""
         require(~s.polls(k))

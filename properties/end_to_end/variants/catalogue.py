@@ -10,6 +10,7 @@ from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
 from fencepost.properties.end_to_end.claims.mistakes import ReadsUncommittedPromises, WithoutOffsetsPromises
+from fencepost.properties.end_to_end.claims.over_core import OverCoreProperties
 from fencepost.properties.end_to_end.claims.producers import MarkersCome
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
 
@@ -33,6 +34,10 @@ DETAILED = dict(
     members=1, epochs=2, inputs=1, records=1, rebalances=1, crashes=0, fencings=0, watched=0,
 )  # fmt: skip
 ONE_GENERATION = dict(epochs=1, rebalances=0)
+OVER_CORE = {
+    **TWO_RECORDS, "instances": 1, "inputs": 1, "records": 1, "partitions": 2, "transactions": 1, "producer_epochs": 2,
+    "fail_overs": 0, "offsets": 1, "core.fail_overs": 0,
+}  # fmt: skip
 PRODUCERS = dict(producers=2, logs=2, names=2)
 CONNECT = dict(workers=2, tasks=1, instances=2, generations=2, elections=2, failures=0)
 KRAFT = dict(
@@ -111,6 +116,10 @@ VARIANTS = (
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
           "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between"),
+    _kept("abstract-over-core-v2", OverCoreProperties,
+          "the same, where the transactions of one task are the core of v2 itself", OVER_CORE,
+          "whole.each_once", "whole.none_left_out", "whole.resumes_where_it_ended", "core.one_owner", "core.nothing_hangs",
+          "records_come", "ends_are_taken", "time_is_up", "markers_come"),
     _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
           "does_as_admission", "all_covered", "an_earlier_task_left"),
     _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
