@@ -87,6 +87,11 @@ class OverCore(Protocol):
     def is_prepared(s, t):
         return (s.core.phase == Phase.PREPARED) & s.core.begun[t] & (s.core.number[t] == s.core.ended)
 
+    def is_newest(s, t):
+        """A transaction of the newest epoch, or the one that ended last, if no instance has initialised since."""
+        ended = (s.core.number[t] == s.core.ended) & (s.core.outcome != Outcome.NONE)
+        return s.is_present(t) | (s.core.begun[t] & ended)
+
     def polls(s, t):
         """The owner of a transaction does."""
         return s.whole.connect.polls[s.core.owner[t]]
@@ -169,7 +174,7 @@ class OverCore(Protocol):
     @action
     def ask_abort(s, t: Txn):
         """An instance that has ended has asked for an abort."""
-        require(~s.polls(t))
+        require(~s.whole.connect.opened[s.core.owner[t]])
         s.core.abort(t)
 
     @action(fair="weak")

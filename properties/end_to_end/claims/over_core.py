@@ -7,7 +7,19 @@ promises, and they are inherited here.
 
 from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore, ProducerEpoch
 from fencepost.model.group_fencing.core import Partition
-from fencepost.model.language import Part, Properties, exists, forall, implies, lemma, refinement, unhindered, when
+from fencepost.model.language import (
+    Part,
+    Properties,
+    exists,
+    forall,
+    implies,
+    lemma,
+    refinement,
+    step,
+    unhindered,
+    when,
+    witness,
+)
 from fencepost.model.task_counts.abstract.core import Instance
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
@@ -130,23 +142,16 @@ class OverCoreProperties(Properties, of=OverCore):
     # What instances have asked for
 
     @lemma
-    def begins_when_it_polls(s):
-        """An instance that has opened its producer, and does not poll yet, has no transaction open."""
-        return forall(
-            Instance,
-            lambda k: implies(s.whole.connect.opened[k] & ~s.whole.connect.polls[k], ~s.whole.txn.open[k]),
-        )  # fmt: skip
-
-    @lemma
     def asked_as_there(s):
-        """Of the present transaction: its commit is asked for by an instance that counts as running, its abort by one
-        that has ended."""
+        """Of the newest transaction: an instance that has opened its producer since polls; a commit is asked for by one
+        that counts as running, an abort by one that has ended."""
         return forall(
             Txn,
             lambda t: implies(
-                s.is_present(t),
-                implies(s.core.choice[t] == Outcome.COMMIT, s.whole.asked[s.core.owner[t]])
-                & implies(s.core.choice[t] == Outcome.ABORT, ~s.polls(t)),
+                s.is_newest(t),
+                implies(s.whole.connect.opened[s.core.owner[t]], s.polls(t))
+                & implies(s.is_present(t) & (s.core.choice[t] == Outcome.COMMIT), s.whole.asked[s.core.owner[t]])
+                & implies(s.core.choice[t] == Outcome.ABORT, ~s.whole.connect.opened[s.core.owner[t]]),
             ),
         )  # fmt: skip
 
@@ -194,6 +199,36 @@ class OverCoreProperties(Properties, of=OverCore):
         return forall(
             Txn,
             lambda t: implies(s.core.choice[t] == Outcome.COMMIT, exists(Partition, lambda p: s.core.sent[t, p])),
+        )  # fmt: skip
+
+    @lemma
+    def idle_is_settled(s):
+        """Where InitProducerId of the watched id may be answered, the whole lets it be."""
+        return implies(s.core.phase == Phase.IDLE, s.whole.txn.all_settled(s.watched)) & forall(
+            Instance,
+            lambda k: implies((s.core.phase == Phase.IDLE) & s.mine[k], s.whole.txn.is_settled(k)),
+        )
+
+    # What readers are given is what counts there
+
+    @step(rule="618.P2")
+    def counts_as_there(old, new):
+        """Where a log decides what is open, the marker in the whole says the same: it counts, or it does not."""
+        return forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                old.core.fate[t, p] == Fate.OPEN,
+                implies(new.core.fate[t, p] == Fate.COMMITTED, old.whole.is_committing(old.core.owner[t]))
+                & implies(new.core.fate[t, p] == Fate.ABORTED, ~old.whole.is_committing(old.core.owner[t])),
+            ),
+        )  # fmt: skip
+
+    @witness(of="counts_as_there")
+    def committed_in_one_log(s):
+        """The records of a transaction count already, and its offsets wait for their marker."""
+        return exists(
+            Txn, Partition,
+            lambda t, p: (s.core.fate[t, p] == Fate.COMMITTED) & (s.core.fate[t, s.offsets] == Fate.OPEN),
         )  # fmt: skip
 
     @refinement(of=CoreOfInstances, actions=STEPS)
