@@ -14,7 +14,6 @@ started for another task is another instance.
 """
 
 from fencepost.model.end_to_end.abstract import EndToEnd
-from fencepost.model.end_to_end.outside import OVER_CORE
 from fencepost.model.group_fencing.core import Offset, Partition
 from fencepost.model.id_blocks.brokers import Id
 from fencepost.model.language import (
@@ -72,8 +71,6 @@ class OverCore(Protocol):
         ],
         sorts=SORTS,
     )  # fmt: skip
-
-    outside = OVER_CORE
 
     watched: Constant[Task]
     offsets: Constant[Partition]  # the log of offsets, which is no source partition's
