@@ -176,8 +176,8 @@ class OverCore(Protocol):
 
     @action(fair="weak")
     def end_unheard(s, k: Instance):
-        """EndTxn of an instance can not be taken any more, or it was of another task."""
-        require(~exists(Txn, lambda t: s.is_present(t) & (s.core.owner[t] == k) & (s.core.choice[t] == Outcome.COMMIT)))
+        """EndTxn of an instance can not be taken any more; of another task it may be lost before."""
+        require(~s.mine[k] | ~s.whole.txn.is_current(k))
         s.whole.end_unheard(k)
 
     @action

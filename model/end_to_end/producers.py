@@ -1,9 +1,8 @@
 """The transactions of producers with transactional ids, as tasks and readers see them: the interface, for many at once.
 
-Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), of which the
-core of v2 is proved to do nothing else (transactions/core-v2-fated, core-v2-overlapping-fated and
-core-v2-timed-out-fated).  That this is the same for many producers is proved beside it, for each of them and each log
-(`properties/end_to_end/claims/producers.py`).
+Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), and proves
+it (`properties/end_to_end/claims/producers.py`).  That the core of v2 takes the place of any one transactional id here
+is proved of the whole (`over_core.py`).
 
 What it adds is which producers have one transactional id: an initialisation of the id, or Admin.fenceProducers, is over
 when the transaction that the id has is settled, and shuts out all of them but the one that asked.

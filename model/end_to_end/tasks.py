@@ -21,7 +21,15 @@ class Tasks:
 
     txn: Part[Producers] = part(
         joint=[
-            "initialise", "fence", "begin", "accept", "accept_offsets", "commit", "abort", "mark", "mark_offsets",
+            "initialise",
+            "fence",
+            "begin",
+            "accept",
+            "accept_offsets",
+            "commit",
+            "abort",
+            "mark",
+            "mark_offsets",
         ],
         sorts={Producer: Instance, Log: Partition, Name: Task},
     )

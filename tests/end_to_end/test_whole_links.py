@@ -1,29 +1,30 @@
-"""What the whole is composed of is linked to what ships by proofs: each link refuses an impostor."""
+"""What the whole is made of is linked to cores by proofs: each link refuses an impostor.
+
+Source offsets have no link: the whole's are a model of their own."""
 
 from dataclasses import replace
 
 import pytest
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.over_core import OverCore
-from fencepost.model.group_fencing.classic import Shipped
-from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language import Constant, action, each, require, when
 from fencepost.model.language.derived.inheritance import departure
 from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.model.language.derived.refinements import Refinement
+from fencepost.model.language.derived.unhindered import _followed
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.composing import composed
-from fencepost.model.task_counts.abstract.cores import ShippedCore
 from fencepost.model.transactions.abstract.core import Client, Epoch, Fate, Partition
 from fencepost.model.transactions.abstract.cores import V2Core
-from fencepost.proofs.engines.induction import Question, consequences, invariant, prove
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.induction import Question, invariant
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT
-from fencepost.properties.catalogue import find
-from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
+from fencepost.properties.catalogue import bounds_of, find
+from fencepost.properties.end_to_end.claims.over_core import OverCoreProperties
 
 _, VARIANT = find("end-to-end/abstract-over-core-v2")
 ALWAYS = invariant(VARIANT.asked)
-FOLLOWED = {n: term for n, term in consequences(VARIANT.asked).items()}
 
 
 class ShutsNobodyOut(V2Core):
@@ -81,3 +82,50 @@ def test_an_impostor_in_the_place_of_the_core_is_refused(impostor, step, name):
     assert example(VARIANT.spec, step, name) is None
     found = example(over(impostor), step, name)
     assert found is not None and found.event is not None and found.event.action == step
+
+
+def test_what_is_proved_of_the_whole_is_inherited():
+    """Each step of the whole over the core is one of the abstract whole's and one of the core's, or leaves them alone:
+    by construction, as terms.  So the promises are the abstract whole's."""
+    assert departure(VARIANT.spec, "whole", EndToEnd.spec) is None
+    assert departure(VARIANT.spec, "core", V2Core.spec) is None
+
+
+FOLLOWED = sorted(
+    {"core.append", "core.end", "core.answer_again", "core.take_over", "core.fence_producers", "core.complete",
+     "core.mark", "core.mark_late"}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("step", FOLLOWED)
+def test_the_whole_is_in_the_way_of_no_step_of_the_core(step):
+    """Whenever the core may take the step, some action of the whole takes it; without any one of these none might."""
+    item = OverCoreProperties.properties["does_as_v2"]
+    assert isinstance(item, Refinement)
+    whole = settle(OverCore.spec)
+
+    def follows(without: str) -> bool:
+        hints = {a: () if a == without else steps for a, steps in item.hints.items()}
+        question = Question.state(VARIANT.spec, ALWAYS.values(), RLIMIT // 10)
+        claim = _followed(whole, replace(item, hints=hints), item.core.actions[step])
+        return question.proves(claim, ALWAYS.values()).verdict == "holds"
+
+    taking = [a for a, steps in item.hints.items() if step in steps]
+    assert taking and follows("") and not any(map(follows, taking))
+
+
+LINKS = [
+    ("connect-admits", "618.19", "unchecked", "does_as_admission"),
+    ("kraft-hands-out", "730.8", "allocate: next not updated", "does_as_handed"),
+    ("group-delivers", "447.9", "fetch: guard 1 dropped", "does_as_delivered"),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "mistake", "refinement"), LINKS, ids=[link[0] for link in LINKS])
+def test_an_impostor_in_the_place_of_another_core_is_refused(name, rule, mistake, refinement):
+    """A core that gets a rule wrong does what its interface does not say, in a run from the start."""
+    _, variant = find(f"end-to-end/{name}")
+    spec = mutation(variant.properties.protocol.spec, rule, mistake).apply()
+    asked = {refinement: variant.asked[refinement]}
+    made = explore(spec, asked, bounds_of(variant, "smoke"), stop_when_violated=True)
+    assert made.verdicts == {refinement: "violated"}

@@ -82,9 +82,9 @@ class ProducersProperties(Properties, of=Producers):
     @lemma
     def waiting_is_decided(s):
         """Where a marker is to come, the transaction is decided."""
-        return forall(
-            Producer, lambda k: implies(s.awaits_offsets[k], s.is_decided(k))
-        ) & forall(Producer, Log, lambda k, q: implies(s.awaits[k, q], s.is_decided(k)))
+        return forall(Producer, lambda k: implies(s.awaits_offsets[k], s.is_decided(k))) & forall(
+            Producer, Log, lambda k, q: implies(s.awaits[k, q], s.is_decided(k))
+        )
 
     @lemma
     def all_that_is_there_waits(s):
