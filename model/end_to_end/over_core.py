@@ -2,14 +2,14 @@
 
 The core takes the place of what `Producers` says of that id: each step of its coordinator, of the leaders of logs and
 of the network is taken together with the step that it is to the whole, if it is one.  The task is any one, `watched`;
-the transactions of the others are their interface, and that makes no difference if nothing of the core is in the whole's
-way, and the whole in the way of nothing that the core does by itself (properties/end_to_end/claims/over_core.py).  The
-tasks' transactions are exchanged for the core one after the other.
+the transactions of the others are their interface, and that makes no difference if nothing of the core is in the
+whole's way, and the whole in the way of nothing that the core does by itself
+(properties/end_to_end/claims/over_core.py).  The tasks' transactions are exchanged for the core one after the other.
 
 What an instance does with its producer is Connect's: it initialises once, with InitProducerId that names no epoch;
-begins transactions while it polls; sends records, and offsets when these are acknowledged; asks for a commit, and for an
-abort when it ends.  A record stands for all that a transaction has in a log: when the first one has come, others of the
-present transaction come as the whole says.  An instance of the watched task is of no other one ever: one that is
+begins transactions while it polls; sends records, and offsets when these are acknowledged; asks for a commit, and for
+an abort when it ends.  A record stands for all that a transaction has in a log: when the first one has come, others of
+the present transaction come as the whole says.  An instance of the watched task is of no other one ever: one that is
 started for another task is another instance.
 """
 

@@ -6,9 +6,9 @@ the producer id that it names, as brokers know nothing else of a transaction.  E
 records go to, which the tasks write to that read it; a log of offsets is shared by all.
 
 Who may write, and when a marker comes, is not for this part to say.  So it promises nothing by itself, and what its
-readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  It is a model of one offsets topic, and
-of tasks that commit what they have: of two topics, a connector's boundaries and aborts, null offsets and records that are
-dropped it says nothing, and nothing that is proved of source-offsets is carried over to it.
+readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  It is a model of one offsets topic,
+and of tasks that commit what they have: of two topics, a connector's boundaries and aborts, null offsets and records
+that are dropped it says nothing, and nothing that is proved of source-offsets is carried over to it.
 """
 
 from fencepost.model.group_fencing.core import Offset, Partition

@@ -26,7 +26,7 @@ class ProducersProperties(Properties, of=Producers):
     """Of each producer, and between those of one transactional id."""
 
     @promise(rule="txn.P7")
-    def one_newest(s):
+    def one_newest_by_the_interface(s):
         """Of the producers of a transactional id one at most has the newest epoch."""
         return forall(
             Producer, Producer,
@@ -37,7 +37,7 @@ class ProducersProperties(Properties, of=Producers):
         return s.known[j] & s.known[k] & (s.name[j] == s.name[k])
 
     @promise(rule="txn.P1")
-    def nothing_of_the_fenced(s):
+    def nothing_of_the_fenced_by_the_interface(s):
         """Where a producer has the newest epoch, no other one of the id has anything in a log that may come to
         count."""
         return forall(
@@ -50,12 +50,12 @@ class ProducersProperties(Properties, of=Producers):
             lambda j, k, q: implies(s.alike(j, k) & ~s.fenced[k] & (j != k), ~s.has[j, q]),
         )  # fmt: skip
 
-    @witness(of="one_newest")
+    @witness(of="one_newest_by_the_interface")
     def one_after_another(s):
         """A producer has been shut out by another one of its id."""
         return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & ~s.fenced[k])
 
-    @witness(of="nothing_of_the_fenced")
+    @witness(of="nothing_of_the_fenced_by_the_interface")
     def shut_out_in_between(s):
         """A producer has begun a transaction, another one of its id was fenced."""
         return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & s.open[k])

@@ -6,13 +6,13 @@ What the histories of the whole system must satisfy says `histories.py`; its sim
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.releases import ABSTRACTION
 from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
 from fencepost.properties.end_to_end.claims.mistakes import ReadsUncommittedPromises, WithoutOffsetsPromises
 from fencepost.properties.end_to_end.claims.over_core import OverCoreProperties
 from fencepost.properties.end_to_end.claims.producers import MarkersCome
-from fencepost.model.releases import ABSTRACTION
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
 
 SIMULATOR = "fencepost.reference_impl.end_to_end.generator:simulate"
@@ -143,7 +143,7 @@ VARIANTS = (
     ),
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
-          "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between"),
+          "markers_come_to_offsets", "one_newest_by_the_interface", "nothing_of_the_fenced_by_the_interface", "one_after_another", "shut_out_in_between"),
     _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
           "does_as_admission", "all_covered", "an_earlier_task_left"),
     _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
