@@ -39,5 +39,5 @@ class WithoutOffsets(EndToEnd):
     @action(fair="weak")
     def ask_commit(s, k: Instance):
         """The offsets are not waited for."""
-        require(s.polls(k) & ~s.asked[k] & s.txn.has_something(k) & s.txn.open[k])
+        require(s.polls(k) & ~s.asked[k] & s.txn.has_something(k) & s.txn.is_current(k))
         s.asked[k] = True

@@ -4,11 +4,16 @@ from fencepost.model.language import excused, not_of_this, open_hole
 
 TRANSACTIONS = (
     *excused(
-        "the transactions of tasks take the steps of their interface (does as fated, offsets do as fated); does as "
-        "fated of transactions/core-v2-fated, core-v2-overlapping-fated and core-v2-timed-out-fated proves with these "
-        "dangers that v2 keeps that interface, which is what shuts producers out and settles what they left",
-        "duplicate", "lost-answer", "broker-restart", "coordinator-fail-over", "overlapping-coordinators",
-        "uncovered-log", "failed-append",
+        "the transactions of tasks take the steps of their interface, and end-to-end/abstract-over-core-v2 has, with "
+        "these dangers, the core of v2 in the place of one transactional id's: it keeps in step with the interface, "
+        "which is in the way of nothing that the core does by itself",
+        "duplicate", "lost-answer", "broker-restart", "coordinator-fail-over",
+    ),
+    *excused(
+        "by name alone: with these dangers v2 is proved to do to each producer and each log as Fated does "
+        "(transactions/core-v2-overlapping-fated, core-v2-timed-out-fated), which says nothing of several producers of "
+        "an id, nor of one transaction in several logs",
+        "overlapping-coordinators", "uncovered-log", "failed-append",
     ),
     *excused(
         "by name alone: models of transactions that have them keep txn.P1, txn.P2 and txn.P5 (v2, v2-expiring, "

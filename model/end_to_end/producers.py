@@ -1,9 +1,8 @@
 """The transactions of producers with transactional ids, as tasks and readers see them: the interface, for many at once.
 
-Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), of which the
-core of v2 is proved to do nothing else (transactions/core-v2-fated, core-v2-overlapping-fated and
-core-v2-timed-out-fated).  That this is the same for many producers is proved beside it, for each of them and each log
-(`properties/end_to_end/claims/producers.py`).
+Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), and proves
+it (`properties/end_to_end/claims/producers.py`).  That the core of v2 takes the place of any one transactional id here
+is proved of the whole (`over_core.py`).
 
 What it adds is which producers have one transactional id: an initialisation of the id, or Admin.fenceProducers, is over
 when the transaction that the id has is settled, and shuts out all of them but the one that asked.
@@ -45,10 +44,9 @@ class Producers(Protocol):
 
     known: Set[Producer]  # it has initialised an id
     name: Map[Producer, Name]  # the transactional id that it initialised last
-    open: Set[Producer]  # it has begun a transaction that is not decided
+    open: Set[Producer]  # it has begun a transaction with the newest epoch, which is not decided
     fenced: Set[Producer]  # its epoch is not the newest one
-    decided: Set[Producer]  # its last transaction is, and the markers have not come everywhere
-    outcome: Map[Producer, Outcome]  # of its transaction that was decided last
+    outcome: Map[Producer, Outcome]  # of its transaction that is decided, until it is known that all markers have come
     has: Set[Producer, Log]  # something of its transaction is in the log, and no marker has come for it
     has_offsets: Set[Producer]  # so it is in the log of offsets
     awaits: Set[Producer, Log]  # the marker of the transaction that was decided last has not come to the log
@@ -74,7 +72,7 @@ class Producers(Protocol):
         s.fenced = each(lambda j: s.fenced[j] | s.is_of(j, n))
 
     def all_settled(s, n):
-        return forall(Producer, lambda j: implies(s.is_of(j, n), ~s.has_offsets[j] & ~s.decided[j])) & forall(
+        return forall(Producer, lambda j: implies(s.is_of(j, n), ~s.has_offsets[j] & ~s.is_decided(j))) & forall(
             Producer, Log, lambda j, q: implies(s.is_of(j, n), ~s.has[j, q])
         )
 
@@ -83,8 +81,8 @@ class Producers(Protocol):
 
     @action
     def begin(s, k: Producer):
-        """The transaction before is over everywhere."""
-        require(s.known[k] & ~s.open[k] & ~s.fenced[k] & ~s.decided[k])
+        """The markers of the transaction before may be on their way."""
+        require(s.known[k] & ~s.open[k] & ~s.fenced[k])
         s.open[k] = True
 
     @action
@@ -105,49 +103,73 @@ class Producers(Protocol):
         require(s.is_current(k) & s.has_something(k))
         s.decide(k, Outcome.COMMIT)
 
+    @action
+    def abort(s, k: Producer):
+        """So does one that asks for an abort.  It may be that nothing has come of the transaction."""
+        require(s.is_current(k))
+        s.decide(k, Outcome.ABORT)
+
     @action(fair="weak", danger="time-out")
     def give_up(s, k: Producer):
         """The transaction takes too long, or an initialisation finds it open: it is to be aborted, its producer is
         fenced."""
-        require(s.is_current(k) & s.has_something(k))
+        require(s.is_current(k))
         s.decide(k, Outcome.ABORT)
         s.fenced[k] = True
 
     def decide(s, k, outcome):
         s.open[k] = False
-        s.decided[k] = True
         s.outcome[k] = outcome
         s.awaits = each(lambda j, q: s.awaits[j, q] | (j == k))
         s.awaits_offsets[k] = True
 
+    @action
+    def accept_in_vain(s, k: Producer, q: Log):
+        """A record comes before the marker of its transaction, which is to be aborted."""
+        require(s.awaits[k, q] & (s.outcome[k] == Outcome.ABORT))
+        s.has[k, q] = True
+
+    @action
+    def accept_offsets_in_vain(s, k: Producer):
+        """So do offsets."""
+        require(s.awaits_offsets[k] & (s.outcome[k] == Outcome.ABORT))
+        s.has_offsets[k] = True
+
     @action(fair="weak")
     def mark(s, k: Producer, q: Log):
-        """The marker comes to a log.  To those that have nothing of the transaction none is sent."""
-        require(s.awaits[k, q] & s.has[k, q])
-        s.decided[k] = s.has_offsets[k] | exists(Log, lambda o: s.has[k, o] & (o != q))
-        s.awaits = each(lambda j, o: s.awaits[j, o] & implies(j == k, s.has[j, o] & (o != q)))
-        s.awaits_offsets[k] = s.awaits_offsets[k] & s.has_offsets[k]
+        """The marker comes to a log."""
+        require(s.awaits[k, q])
+        s.awaits[k, q] = False
         s.has[k, q] = False
 
     @action(fair="weak")
     def mark_offsets(s, k: Producer):
         """It comes to the log of offsets."""
-        require(s.awaits_offsets[k] & s.has_offsets[k])
+        require(s.awaits_offsets[k])
+        s.awaits_offsets[k] = False
         s.has_offsets[k] = False
-        s.decided[k] = exists(Log, lambda o: s.has[k, o])
-        s.awaits = each(lambda j, o: s.awaits[j, o] & implies(j == k, s.has[j, o]))
+
+    @action(fair="weak")
+    def complete(s, k: Producer):
+        """It has come wherever something of the transaction is, and goes nowhere else."""
+        require(s.is_decided(k) & ~s.has_something(k))
+        s.outcome[k] = Outcome.NONE
+        s.awaits = each(lambda j, q: s.awaits[j, q] & (j != k))
         s.awaits_offsets[k] = False
 
     def is_current(s, k):
         """Requests of its open transaction take effect."""
-        return s.open[k] & ~s.fenced[k] & ~s.decided[k]
+        return s.open[k] & ~s.fenced[k] & ~s.is_decided(k)
+
+    def is_decided(s, k):
+        return s.outcome[k] != Outcome.NONE
 
     def has_something(s, k):
         return s.has_offsets[k] | exists(Log, lambda q: s.has[k, q])
 
     def is_settled(s, k):
         """Nothing of it is in a log that is not over."""
-        return ~s.has_something(k) & ~s.decided[k]
+        return ~s.has_something(k) & ~s.is_decided(k)
 
     @danger("reordering")
     def markers_one_by_one(s):

@@ -6,9 +6,9 @@ the producer id that it names, as brokers know nothing else of a transaction.  E
 records go to, which the tasks write to that read it; a log of offsets is shared by all.
 
 Who may write, and when a marker comes, is not for this part to say.  So it promises nothing by itself, and what its
-readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  The two offsets topics of a connector
-and a worker, what a connector does with boundaries, and records that are dropped, are for source-offsets to say, of
-whose core the same interface is proved.
+readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  It is a model of one offsets topic,
+and of tasks that commit what they have: of two topics, a connector's boundaries and aborts, null offsets and records
+that are dropped it says nothing, and nothing that is proved of source-offsets is carried over to it.
 """
 
 from fencepost.model.group_fencing.core import Offset, Partition
@@ -94,21 +94,21 @@ class Sources(Protocol):
 
     @action
     def mark(s, k: Instance, p: Partition, commit: Bool):
-        """A marker makes records count, or not."""
-        require(s.wrote[k, p])
-        s.show(k, p, commit)
+        """A marker makes records count, or not, if there are any."""
+        counts = commit & s.wrote[k, p]
+        s.show(k, p, counts)
         s.wrote[k, p] = False
-        s.coming[p] = s.coming[p] & ~commit
-        s.base[k, p] = when(commit, s.next[k, p], s.base[k, p])
+        s.coming[p] = s.coming[p] & ~counts
+        s.base[k, p] = when(counts, s.next[k, p], s.base[k, p])
 
-    def show(s, k, p, commit):
+    def show(s, k, p, counts):
         """From now on a reader is given them, after all that came before, or never."""
         start, first = s.end[p], s.base[k, p]
         many = s.next[k, p] - first
-        s.end[p] = when(commit, start + many, start)
+        s.end[p] = when(counts, start + many, start)
         s.record = each(
             lambda q, i: when(
-                commit & (q == p) & (start < i) & (i <= start + many), first + (i - start), s.record[q, i]
+                counts & (q == p) & (start < i) & (i <= start + many), first + (i - start), s.record[q, i]
             )
         )
 

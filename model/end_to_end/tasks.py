@@ -20,7 +20,17 @@ class Tasks:
         def __getattr__(self, name: str) -> Any: ...
 
     txn: Part[Producers] = part(
-        joint=["initialise", "fence", "begin", "accept", "accept_offsets", "commit", "mark", "mark_offsets"],
+        joint=[
+            "initialise",
+            "fence",
+            "begin",
+            "accept",
+            "accept_offsets",
+            "commit",
+            "abort",
+            "mark",
+            "mark_offsets",
+        ],
         sorts={Producer: Instance, Log: Partition, Name: Task},
     )
     source: Part[Sources] = part(joint=["open", "resume", "send", "send_offsets", "commit", "mark", "mark_offsets"])
@@ -39,7 +49,7 @@ class Tasks:
 
     def is_committing(s, k):
         """Its transaction is to be committed, and the markers have not come everywhere."""
-        return s.txn.decided[k] & (s.txn.outcome[k] == Outcome.COMMIT)
+        return s.txn.outcome[k] == Outcome.COMMIT
 
     @action(fair="weak")
     def resume(s, k: Instance, p: Partition):
@@ -71,7 +81,7 @@ class Tasks:
     @action(fair="weak")
     def ask_commit(s, k: Instance):
         """The request to commit is sent, and may be long on its way."""
-        require(s.polls(k) & ~s.asked[k] & s.txn.has_offsets[k] & s.txn.open[k])
+        require(s.polls(k) & ~s.asked[k] & s.txn.has_offsets[k] & s.txn.is_current(k))
         s.asked[k] = True
 
     @action(fair="weak")
@@ -87,6 +97,35 @@ class Tasks:
         """It is refused, or lost, and the instance does not send it again."""
         require(s.asked[k])
         s.asked[k] = False
+
+    # Of an instance that has ended.  What comes then is in no transaction that is committed: no request to commit is on
+    # its way when an instance ends.
+
+    @action
+    def send_late(s, k: Instance, p: Partition):
+        """A record that was on its way comes to its log."""
+        require(~s.polls(k))
+        s.txn.accept(k, p)
+
+    @action
+    def send_offsets_late(s, k: Instance):
+        """So do offsets."""
+        require(~s.polls(k))
+        s.txn.accept_offsets(k)
+
+    @action
+    def retake(s, k: Instance):
+        """It has asked for an abort of a transaction that took too long, and the answer has the newest epoch."""
+        require(~s.is_starting(k) & ~s.polls(k) & s.txn.known[k])
+        s.txn.initialise(k, s.txn.name[k])
+
+    @action
+    def abort(s, k: Instance):
+        """The instance has asked for an abort when it ended, and the coordinator takes that."""
+        require(~s.polls(k))
+        s.txn.abort(k)
+
+    # Markers
 
     @action(fair="weak")
     def mark(s, k: Instance, p: Partition):

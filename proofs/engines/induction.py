@@ -294,11 +294,15 @@ def _decide(
 
 def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:
     start = time.perf_counter()
-    answer = question.possible(term, always.values())
-    verdict = answer.verdict
-    if verdict == "unknown" and Shrinker(question, always.values()).shrink():
-        verdict = "holds"
-    question.forget()
+    # A small model is found sooner than Z3 gives up on one without bounds.
+    for limit in (SPARING, question.rlimit):
+        answer = question.possible(term, always.values(), limit)
+        verdict = answer.verdict
+        if verdict == "unknown" and Shrinker(question, always.values()).shrink():
+            verdict = "holds"
+        question.forget()
+        if verdict != "unknown":
+            break
     uses = tuple(n for n, t in always.items() if t in answer.uses)
     where = question.action.name if question.action else ""
     return Obligation(kind, where, name, verdict, time.perf_counter() - start, "solver", uses)

@@ -6,7 +6,7 @@ from fencepost.model.language.derived.inheritance import departure
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
-from fencepost.properties.catalogue import bounds_of, find
+from fencepost.properties.catalogue import bounds_of, features_of, find
 from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
@@ -76,7 +76,7 @@ def test_mistakes_break_what_is_promised_end_to_end(name):
 def test_the_detailed_whole_does_as_the_abstract_one():
     """Every reachable step within the bounds, with all that each core does."""
     detailed = variant("detailed")
-    made = explore(detailed.spec, detailed.asked, bounds_of(detailed, "smoke"))
+    made = explore(detailed.spec, detailed.asked, features_of(detailed, "smoke")["a rebalance"])
     assert made.complete
     promised = {n for n, p in DetailedProperties.properties.items() if p.role == "promise"}
     assert {n: made.verdicts[n] for n in (*promised, "does_as_the_whole")} == dict.fromkeys(
@@ -93,5 +93,15 @@ def test_a_mistake_in_a_core_reaches_the_sink():
     detailed = variant("detailed")
     spec = mutation(DetailedProperties.protocol.spec, "447.18", "group.at_once").apply()
     asked = {n: detailed.asked[n] for n in ("sink_in_step", "does_as_the_whole")}
-    made = explore(spec, asked, bounds_of(detailed, "smoke"), stop_when_violated=True)
+    made = explore(spec, asked, features_of(detailed, "smoke")["a rebalance"], stop_when_violated=True)
     assert set(made.verdicts.values()) == {"violated"}
+
+
+def test_a_zombie_commits_in_the_detailed_whole():
+    """Of two instances one is to be shut out by the other: where nobody is, the next task resumes elsewhere than where
+    the output ends."""
+    detailed = variant("detailed")
+    spec = mutation(DetailedProperties.protocol.spec, "txn.1", "txn.shuts_nobody_out").apply()
+    name = "resumes_where_it_ended"
+    made = explore(spec, {name: detailed.asked[name]}, bounds_of(detailed, "smoke"), stop_when_violated=True)
+    assert made.verdicts == {name: "violated"}

@@ -10,6 +10,7 @@ import inspect
 from dataclasses import dataclass
 
 from fencepost.model.language.checks.errors import mistake
+from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.derived.refinements import Refinement, RefinementMethod
 from fencepost.model.language.properties import Property, PropertyMethod
 from fencepost.model.language.protocol import Decorator
@@ -44,14 +45,15 @@ class UnhinderedMethod(PropertyMethod):
                 has = f"it has {', '.join(item.core.actions)}"
                 raise mistake(f"{name} follows {step!r}, which {item.core.name} does not take", has, where)
         doc = inspect.getdoc(self.body) or ""
-        root = both(*(_followed(owner, item, item.core.actions[step]) for step in self.steps))
+        as_read = settle(owner)
+        root = both(*(_followed(as_read, item, item.core.actions[step]) for step in self.steps))
         return Property(name, "consequence", None, (root,), (), None, doc)
 
 
 def unhindered(of: RefinementMethod, *steps: str) -> Decorator:
     """States that these steps of a refinement's core are never hindered: where the core may take one, in the view of
     any element, some action that the refinement takes for it is enabled, and does that to the core.  An action's
-    parameters of the view's names are the view's."""
+    parameters of the view's names are the view's, and those of the step's names and sorts the step's."""
     return lambda body: UnhinderedMethod(body, "consequence", None, None, of, steps)
 
 
@@ -71,12 +73,13 @@ def _followed(owner: Spec, item: Refinement, step: Action) -> Term:
 
 
 def _able(owner: Spec, item: Refinement, action: Action, step: Action, here: Read, now: Read) -> Term:
-    """The action is enabled, for some choice of the parameters that are not the view's, and is that step."""
+    """The action is enabled, for some choice of the parameters that are not the view's or the step's, and is that
+    step."""
     after = {name: _after(owner, name, action, here) for name in owner.types}
     _, _, effects = steps_of_action(item.core, step, now, _view(item, after))
     guards = (in_core(g.condition, here) for g in action.guards)
     body = both(*guards, *effects.values())
-    known = {n for n, _ in item.each}
+    known = {n for n, _ in item.each} | {p[0] for p in action.parameters if p in step.parameters}
     others: Bound = tuple((parameter(n), kind) for n, kind in action.parameters if n not in known)
     return term("exists", (body,), others, BOOL) if others else body
 

@@ -144,10 +144,13 @@ class Question:
         self.solver.set("rlimit", self.rlimit)
         return frozenset(needed)
 
-    def possible(self, term: Term, assuming: Iterable[Term]) -> Answer:
-        """Whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none."""
+    def possible(self, term: Term, assuming: Iterable[Term], limit: int | None = None) -> Answer:
+        """Whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none, found within
+        ``limit`` of Z3's resources if that is less than usual."""
         self.suppose(self.reading.truth(term, self.before, self.after))
+        self.solver.set("rlimit", limit or self.rlimit)
         result = self.check(assuming)
+        self.solver.set("rlimit", self.rlimit)
         if result == z3.unsat:
             return Answer("violated", self._core())
         return Answer("holds" if result == z3.sat else "unknown")

@@ -138,7 +138,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
         return forall(
             Instance,
             lambda k: implies(s.asked[k] | s.is_committing(k), s.polls(k))
-            & implies(s.asked[k] & ~s.txn.fenced[k], s.txn.open[k] & s.txn.has_offsets[k]),
+            & implies(s.asked[k] & ~s.txn.fenced[k], s.txn.is_current(k) & s.txn.has_offsets[k]),
         )  # fmt: skip
 
     def may_commit(s, k):
@@ -197,7 +197,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
         """What an instance wrote that is undecided is in its transaction, past where that begins."""
         return forall(
             Instance, Partition,
-            lambda k, p: (s.source.wrote[k, p] == s.txn.has[k, p])
+            lambda k, p: implies(s.source.wrote[k, p], s.txn.has[k, p])
             & implies(s.source.resumed[k, p], s.source.base[k, p] <= s.source.next[k, p])
             & implies(s.source.wrote[k, p], s.source.base[k, p] < s.source.next[k, p]),
         )  # fmt: skip
@@ -242,13 +242,13 @@ class EndToEndProperties(Promises, of=EndToEnd):
         return forall(
             Instance, Partition,
             lambda k, p: implies(
-                s.connect.opened[k] & s.txn.has_offsets[k] & s.txn.open[k] & s.source.wrote[k, p],
+                s.connect.opened[k] & s.txn.has_offsets[k] & s.txn.is_current(k) & s.source.wrote[k, p],
                 (s.source.pending[p] == s.source.next[k, p]) & (s.source.sender[p] == k),
             ),
         ) & forall(
             Instance, Partition,
             lambda k, p: implies(
-                (0 < s.source.pending[p]) & (s.source.sender[p] == k) & s.txn.open[k], s.source.wrote[k, p]
+                (0 < s.source.pending[p]) & (s.source.sender[p] == k) & s.txn.is_current(k), s.source.wrote[k, p]
             ),
         )  # fmt: skip
 

@@ -29,24 +29,24 @@ class AdmissionProperties(Properties, of=Admission):
     """What Connect promises of instances, in the words of its interface."""
 
     @promise(rule="618.P1")
-    def one_set(s):
+    def one_set_by_the_interface(s):
         """Instances that can commit are of one set of task configurations."""
         return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
 
     @promise(rule="618.P1")
-    def one_of_each(s):
+    def one_of_each_by_the_interface(s):
         """No two instances of one task can commit."""
         return forall(
             Instance, Instance,
             lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
         )  # fmt: skip
 
-    @witness(of="one_set")
+    @witness(of="one_set_by_the_interface")
     def another_set(s):
         """An instance of one set can commit, and one of another set polls and cannot."""
         return exists(Instance, Instance, lambda j, k: s.can_commit(j) & s.polls[k] & ~s.live[k] & (s.of[j] != s.of[k]))
 
-    @witness(of="one_of_each")
+    @witness(of="one_of_each_by_the_interface")
     def another_instance(s):
         """Two instances of a task poll, and one of them can commit."""
         return exists(
@@ -71,11 +71,11 @@ class HandedProperties(Properties, of=Handed):
     """What is promised of producer ids, in the words of their interface."""
 
     @promise(rule="730.P1")
-    def none_twice(s):
+    def none_twice_by_the_interface(s):
         """No id is handed out again."""
         return ~s.twice
 
-    @witness(of="none_twice")
+    @witness(of="none_twice_by_the_interface")
     def some_given(s):
         """Two ids are used."""
         return exists(Id, Id, lambda i, j: (i != j) & s.given[i] & s.given[j])

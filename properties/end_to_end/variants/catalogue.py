@@ -11,6 +11,7 @@ from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
 from fencepost.properties.end_to_end.claims.mistakes import ReadsUncommittedPromises, WithoutOffsetsPromises
+from fencepost.properties.end_to_end.claims.over_core import OverCoreProperties
 from fencepost.properties.end_to_end.claims.producers import MarkersCome
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
 
@@ -29,11 +30,20 @@ FEATURES: Mapping[str, Bounds] = {
 TWO_RECORDS = ABSTRACT | ONE_TASK
 ONE_ID = dict(ABSTRACT, partitions=2, generations=1, ids=0, fences=0)
 DETAILED = dict(
-    instances=1, partitions=1, tasks=1, generations=1, workers=1, elections=1, failures=0, late_fences=0, brokers=1,
+    instances=2, partitions=1, tasks=1, generations=1, workers=1, elections=1, failures=0, late_fences=0, brokers=1,
     requests=1, ids=1, size=1, restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0,
-    members=1, epochs=2, inputs=1, records=1, rebalances=1, crashes=0, fencings=0, watched=0,
+    members=1, epochs=1, inputs=2, records=2, rebalances=0, crashes=0, fencings=0, watched=0,
 )  # fmt: skip
-ONE_GENERATION = dict(epochs=1, rebalances=0)
+A_REBALANCE = dict(instances=1, epochs=2, rebalances=1, inputs=1, records=1)
+TWO_WORKERS = dict(instances=1, workers=2, elections=2)
+OVER_CORE = {
+    **TWO_RECORDS, "inputs": 1, "records": 1, "partitions": 2, "transactions": 1, "producer_epochs": 3,
+    "fail_overs": 0, "offsets": 1, "core.fail_overs": 0, "core.fences": 0,
+}  # fmt: skip
+OVER_CORE_FEATURES: Mapping[str, Bounds] = {
+    "two transactions": dict(instances=1, transactions=2),
+    "another coordinator": {"instances": 1, "producer_epochs": 2, "fail_overs": 1, "core.fail_overs": 1},
+}
 PRODUCERS = dict(producers=2, logs=2, names=2)
 CONNECT = dict(workers=2, tasks=1, instances=2, generations=2, elections=2, failures=0)
 KRAFT = dict(
@@ -63,6 +73,11 @@ REASONS = {
     "size": "a block of one id is used up at once",
     "late_fences": "none: a request to fence that comes late",
     "fail_overs": "a controller that knows the log alone",
+    "transactions": "one; a second one begins while the markers of the first are under way",
+    "producer_epochs": "each initialisation and each end of a transaction takes one",
+    "offsets": "the last partition, which no source partition's records go to",
+    "core.fail_overs": "a coordinator that takes over in the middle of markers",
+    "core.fences": "none: Admin.fenceProducers comes as the round of a leader does",
     "members": "a former owner, and the one after it",
     "epochs": "the generation of a former owner, and that of the one after it",
     "rebalances": "one that changes the owner",
@@ -91,28 +106,50 @@ def _wrong(name: str, properties: Any, says: str, rule: str, bounds: Bounds, *br
     )  # fmt: skip
 
 
+RESTS_ON = (
+    "whole.connect.opened_before", "whole.txn.one_unsettled", "whole.txn.open_is_of_the_newest",
+    "whole.txn.waiting_is_decided", "whole.txn.all_that_is_there_waits", "whole.txn.committed_by_the_newest",
+    "whole.commits_while_running", "whole.under_its_own_id", "whole.written_in_transactions", "core.one_owner",
+    "core.nothing_hangs",
+)  # fmt: skip
+NOT_OVER_CORE = Names(
+    lambda: (
+        n for n, p in OverCoreProperties.properties.items()
+        if n == "does_as_v2"
+        or ("." in n and n not in RESTS_ON and (n.startswith("whole.") or p.role != "lemma"))
+    )
+)  # fmt: skip
+"""What was proved of the whole and of the core, but for that on which it rests that they keep in step."""
 SINK = ("each_once", "none_left_out")
 RESUME = "resumes_where_it_ended"
 
 VARIANTS = (
     Variant(
         "abstract", EndToEndProperties,
-        "Connect, transactions, producer ids, source offsets and a group that copies, by the interfaces that their cores "
-        "are proved to keep", bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
+        "Connect, producer ids and a group that copies, by the interfaces that their cores are proved to keep; "
+        "transactions by theirs, in which the core of v2 may take the place of any one id's (abstract-over-core-v2); "
+        "source offsets as one topic that is read to its end has them, which is linked to no other model",
+        bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
         progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),), of=ABSTRACTION,
     ),
     Variant(
         "detailed", DetailedProperties,
-        "the same over the cores themselves: leaders and rounds, blocks of ids, members and rebalances; each step is one "
-        "of the abstract whole's",
-        bounds={"smoke": DETAILED, "nightly": dict(DETAILED, **ONE_GENERATION, instances=2)},
-        features={"two records": dict(ONE_GENERATION, inputs=2, records=2)}, depth=NOT_BOUNDED, proof=False,
-        leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"), judged=(), of=ABSTRACTION,
+        "the same over the cores of Connect, producer ids and the group: leaders and rounds, blocks of ids, members and "
+        "rebalances; each step is one of the abstract whole's",
+        bounds={"smoke": DETAILED, "nightly": dict(DETAILED, **TWO_WORKERS)}, features={"a rebalance": A_REBALANCE},
+        depth=NOT_BOUNDED, proof=False, leaves_out=("comes_to_the_sink", "committed_and_not_given"), judged=(),
+        of=ABSTRACTION,
+    ),
+    Variant(
+        "abstract-over-core-v2", OverCoreProperties,
+        "abstract, where the core of v2 is in the place of one task's transactional id, as Connect's tasks use it: the "
+        "whole keeps in step with it, and is in the way of nothing that it does by itself", bounds={"smoke": OVER_CORE},
+        features=OVER_CORE_FEATURES, leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=ABSTRACTION,
     ),
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
-          "markers_come_to_offsets", "one_newest", "nothing_of_the_fenced", "one_after_another", "shut_out_in_between",
-          of=ABSTRACTION),
+          "markers_come_to_offsets", "one_newest_by_the_interface", "nothing_of_the_fenced_by_the_interface",
+          "one_after_another", "shut_out_in_between", of=ABSTRACTION),
     _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
           "does_as_admission", "all_covered", "an_earlier_task_left", of=ABSTRACTION),
     _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,

@@ -1,0 +1,253 @@
+"""Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that
+the core does by itself.
+
+So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved with: `abstract` has the
+promises, and they are inherited here.
+"""
+
+from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore, ProducerEpoch
+from fencepost.model.group_fencing.core import Partition
+from fencepost.model.language import (
+    Part,
+    Properties,
+    exists,
+    forall,
+    implies,
+    lemma,
+    refinement,
+    step,
+    unhindered,
+    when,
+    witness,
+)
+from fencepost.model.task_counts.abstract.core import Instance
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
+from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
+from fencepost.properties.transactions.claims.for_groups import FatedV2
+
+STEPS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("append", "append_late", "append_in_vain", "append_offsets", "append_offsets_late", "append_offsets_in_vain"),
+        ("core.append",),
+    ),
+    **dict.fromkeys(("mark", "mark_offsets", "mark_again"), ("core.mark",)),
+    **dict.fromkeys(("mark_late", "mark_offsets_late", "mark_in_vain"), ("core.mark_late",)),
+    **dict.fromkeys(("end", "end_aborting"), ("core.end",)),
+    **dict.fromkeys(("answer_again", "answer_anew"), ("core.answer_again",)),
+    "take_over": ("core.take_over",), "complete": ("core.complete",), "fence": ("core.fence_producers",),
+    **dict.fromkeys(("begin", "begin_in_vain"), ("core.begin",)),
+    **dict.fromkeys(("open_producer", "open_producer_again"), ("core.initialize",)),
+    **dict.fromkeys(("produce", "produce_offsets"), ("core.send",)),
+    **dict.fromkeys(("ask_commit", "ask_commit_in_vain"), ("core.commit",)),
+    "ask_abort": ("core.abort",), "initialize_again": ("core.initialize_again",),
+}  # fmt: skip
+"""Which step of the core each joint action takes."""
+
+
+class OverCoreProperties(Properties, of=OverCore):
+    """The whole over the core of v2."""
+
+    whole: Part[EndToEndProperties]
+    core: Part[FatedV2]
+
+    # What the interface says of the watched id is what its coordinator and the logs say
+
+    @lemma
+    def in_its_name(s):
+        """The instances of the watched task have its transactional id, and no others; its epochs and transactions are
+        theirs."""
+        return (
+            forall(Instance, lambda k: s.mine[k] == (s.whole.txn.known[k] & (s.whole.txn.name[k] == s.watched)))
+            & forall(Instance, ProducerEpoch, lambda k, e: implies(s.core.given[k, e], s.mine[k] & (0 < e)))
+            & forall(Txn, lambda t: implies(s.core.begun[t], s.mine[s.core.owner[t]]))
+        )
+
+    @lemma
+    def open_as_there(s):
+        """A transaction is open that has the newest epoch, and is not decided."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                s.mine[k],
+                s.whole.txn.open[k] == exists(Txn, lambda t: s.is_present(t) & (s.core.owner[t] == k)),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def unfenced_as_there(s):
+        """An instance is not fenced that has the newest epoch, or to which it is on its way in an answer to EndTxn, or
+        that is answered so if it asks again."""
+        return forall(Instance, lambda k: implies(s.core.given[k, s.core.epoch], ~s.whole.txn.fenced[k])) & forall(
+            Txn,
+            lambda t: implies(
+                s.core.begun[t]
+                & (
+                    (s.core.success[t] & (s.core.follows[t] == s.core.epoch))
+                    | ((s.core.number[t] == s.core.ended) & (s.core.outcome == Outcome.COMMIT))
+                ),
+                ~s.whole.txn.fenced[s.core.owner[t]],
+            ),
+        )
+
+    @lemma
+    def decided_as_there(s):
+        """The outcome is that of the transaction that is prepared."""
+        return forall(
+            Instance,
+            lambda k: implies(
+                s.mine[k],
+                s.whole.txn.outcome[k] == when(s.has_prepared(k), s.core.outcome, Outcome.NONE),
+            ),
+        )  # fmt: skip
+
+    def has_prepared(s, k):
+        return exists(Txn, lambda t: s.is_prepared(t) & (s.core.owner[t] == k))
+
+    @lemma
+    def there_as_there(s):
+        """Something is in a log that is open there."""
+        return forall(
+            Instance, Partition,
+            lambda k, p: implies(
+                s.mine[k], s.whole.txn.has[k, p] == ((p != s.offsets) & s.is_in(k, p))
+            ),
+        ) & forall(
+            Instance,
+            lambda k: implies(s.mine[k], s.whole.txn.has_offsets[k] == s.is_in(k, s.offsets)),
+        )  # fmt: skip
+
+    def is_in(s, k, p):
+        return exists(
+            Txn, lambda t: s.core.begun[t] & (s.core.owner[t] == k) & (s.core.fate[t, p] == Fate.OPEN)
+        )  # fmt: skip
+
+    @lemma
+    def awaited_as_there(s):
+        """A marker is awaited in the logs that do not know it."""
+        return forall(
+            Instance, Partition,
+            lambda k, p: implies(
+                s.mine[k] & (p != s.offsets),
+                s.whole.txn.awaits[k, p] == (s.has_prepared(k) & (s.core.known[p] < s.core.marker_epoch)),
+            ),
+        ) & forall(
+            Instance,
+            lambda k: implies(
+                s.mine[k],
+                s.whole.txn.awaits_offsets[k]
+                == (s.has_prepared(k) & (s.core.known[s.offsets] < s.core.marker_epoch)),
+            ),
+        )  # fmt: skip
+
+    # What instances have asked for
+
+    @lemma
+    def asked_as_there(s):
+        """Of the newest transaction: an instance that has opened its producer since polls; a commit is asked for by one
+        that counts as running, an abort by one that has ended."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.is_newest(t),
+                implies(s.whole.connect.opened[s.core.owner[t]], s.polls(t))
+                & implies(s.is_present(t) & (s.core.choice[t] == Outcome.COMMIT), s.whole.asked[s.core.owner[t]])
+                & implies(s.core.choice[t] == Outcome.ABORT, ~s.whole.connect.opened[s.core.owner[t]]),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def present_is_undecided(s):
+        """What is in a log of the present transaction is open, and nothing is prepared."""
+        return forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                s.is_present(t) & (s.core.fate[t, p] != Fate.ABSENT),
+                (s.core.fate[t, p] == Fate.OPEN) & (s.core.phase == Phase.ONGOING),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def sent_when_resumed(s):
+        """What is sent of the present transaction is of source partitions from which the instance resumed."""
+        return forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                s.is_present(t) & s.core.sent[t, p] & s.polls(t) & (p != s.offsets),
+                s.whole.source.resumed[s.core.owner[t], p]
+                & implies(s.core.fate[t, p] != Fate.ABSENT, s.whole.source.wrote[s.core.owner[t], p]),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def offsets_go_last(s):
+        """When offsets are sent, records were, and have come."""
+        return forall(
+            Txn,
+            lambda t: implies(
+                s.core.sent[t, s.offsets], exists(Partition, lambda p: (p != s.offsets) & s.core.sent[t, p])
+            ),
+        ) & forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                s.core.sent[t, s.offsets] & s.core.sent[t, p] & (p != s.offsets), s.core.fate[t, p] != Fate.ABSENT
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def something_was_sent(s):
+        """Who asks for a commit has sent something."""
+        return forall(
+            Txn,
+            lambda t: implies(s.core.choice[t] == Outcome.COMMIT, exists(Partition, lambda p: s.core.sent[t, p])),
+        )  # fmt: skip
+
+    @lemma
+    def idle_is_settled(s):
+        """Where InitProducerId of the watched id may be answered, the whole lets it be."""
+        return implies(s.core.phase == Phase.IDLE, s.whole.txn.all_settled(s.watched)) & forall(
+            Instance,
+            lambda k: implies((s.core.phase == Phase.IDLE) & s.mine[k], s.whole.txn.is_settled(k)),
+        )
+
+    # What readers are given is what counts there
+
+    @step(rule="618.P2")
+    def counts_as_there(old, new):
+        """Where a log decides what is open, the marker in the whole says the same: it counts, or it does not."""
+        return forall(
+            Txn, Partition,
+            lambda t, p: implies(
+                old.core.fate[t, p] == Fate.OPEN,
+                implies(new.core.fate[t, p] == Fate.COMMITTED, old.whole.is_committing(old.core.owner[t]))
+                & implies(new.core.fate[t, p] == Fate.ABORTED, ~old.whole.is_committing(old.core.owner[t])),
+            ),
+        )  # fmt: skip
+
+    @witness(of="counts_as_there")
+    def committed_in_one_log(s):
+        """The records of a transaction count already, and its offsets wait for their marker."""
+        return exists(
+            Txn, Partition,
+            lambda t, p: (s.core.fate[t, p] == Fate.COMMITTED) & (s.core.fate[t, s.offsets] == Fate.OPEN),
+        )  # fmt: skip
+
+    @refinement(of=CoreOfInstances, actions=STEPS)
+    def does_as_v2(s):
+        """What the whole makes of the core is the core."""
+        return {}
+
+    @unhindered(does_as_v2, "core.append")
+    def records_come(s):
+        """Whatever a leader may append is appended."""
+
+    @unhindered(does_as_v2, "core.end", "core.answer_again")
+    def ends_are_taken(s):
+        """Whenever the coordinator may take EndTxn it does."""
+
+    @unhindered(does_as_v2, "core.take_over", "core.fence_producers")
+    def time_is_up(s):
+        """A transaction may take too long at any time, and the id be fenced by an administrator."""
+
+    @unhindered(does_as_v2, "core.complete", "core.mark", "core.mark_late")
+    def markers_come(s):
+        """Whatever marker may come does."""
