@@ -187,7 +187,7 @@ class Releases:
         found = self._found[each.entry.name]
         mine = [f for f in self.findings if each.name in f.variants and each.promise in f.breaks]
         here = [f for f in mine if any(column_of(exact) == release for exact in f.seen)]
-        evidence = min((f.means for f in here), key=EVIDENCE.index, default="model")
+        evidence: Evidence = min((f.means for f in here), key=EVIDENCE.index, default="model")
         seen = tuple(dict.fromkeys(f"{f.means} on {exact}" for f in mine for exact in f.seen))
         told = [s.name for s in each.entry.scenarios if s.broken == each.variant.name]
         told += [each.variant.says, *(f.status for f in mine)]
