@@ -64,12 +64,12 @@ FINDINGS = (
         "acknowledged commit lost", "A partition without a live replica when its marker is due is taken for a deleted one: "
         "the transaction is completed without it. When the partition is back its records are open, and the producer's next "
         "transaction joins them; its abort aborts the record whose commit was acknowledged.",
-        "transaction coordinator", "transaction.version 2; in 4.0 the marker waits",
+        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
         ("txn.10", "txn.P2", "txn.P4", "txn.P10"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[commit]",
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
                   "transaction-partitions/dropped-v1-torn"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted record committed", "The same with the outcomes exchanged: the abort marker is skipped, the next transaction "
@@ -77,17 +77,17 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.P3"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[abort]",
         "that consequence stands in no public text that was read",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1"),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
         "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
         "abort of the producer's next transaction with an offset on that partition drops it.",
-        "transaction coordinator", "transaction.version 2; in 4.0 the marker waits",
+        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
         ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
         "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
         variants=("transactional-offsets/offsets-marker-dropped",),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "aborted offset committed", "An offset whose abort marker was skipped in that way is committed by the producer's next "
@@ -95,7 +95,7 @@ FINDINGS = (
         "transaction coordinator", "transaction.version 2", ("txn.10", "txn.21", "txn.P2", "txn.P3"), "confirmed by KAFKA-20734",
         f"{_OFFSETS}[abort]",
         variants=("transactional-offsets/offsets-marker-dropped",),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0",),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.1.2", "4.2.2"),
     ),
     Finding(
         "a deposed coordinator vouches for what was aborted", "Verification is answered from memory, without a look at "
@@ -106,7 +106,7 @@ FINDINGS = (
         ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
         variants=("transactions/v1-verified-overlapping",),
-        seen=("4.0.0", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
@@ -115,7 +115,7 @@ FINDINGS = (
         "transaction coordinator, clients of v2", "transaction.version 2", ("txn.15", "txn.P8"), "new",
         f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out",
         "the same record is taken when the leader has heard of the successor",
-        seen=("4.0.0", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
@@ -126,14 +126,14 @@ FINDINGS = (
         "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
         "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
         variants=("transaction-partitions/log-uncovered",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
         "offset pending there, and its commit, which comes later, commits no offset.",
         "group coordinator", "transaction.version 2", (), "false alarm", _corner("offsets-deleted"),
         "meant so: KAFKA-14505, PR 15221; the operator who deletes decides",
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "late marker decides the next transaction", "In v2 a marker that is not older than the open transaction is taken: a "
@@ -142,7 +142,7 @@ FINDINGS = (
         ("txn.23", "txn.P3", "txn.P5"), "fixed in 4.2.0", _corner("marker-in-4.0"),
         "KIP-1228, KAFKA-19446",
         variants=("transactions/v2-before-kip-1228",),
-        seen=("4.0.2", "4.1.2"), not_seen=("4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2"), not_seen=("4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a marker without its transaction version is judged by the old rule", "WriteTxnMarkers before version 2 says nothing "
@@ -158,7 +158,7 @@ FINDINGS = (
         "transaction log", "transaction.version 2", ("txn.4", "txn.25", "txn.P8", "txn.P9"),
         "confirmed by KAFKA-20310, fixed in 4.3.0", _corner("last-end-in-4.0"),
         variants=("transaction-log/metadata-4.2", "transactions/v2-rotation-lost"),
-        seen=("4.0.2", "4.1.2", "4.2.2"), not_seen=("4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"), not_seen=("4.3.1", "4.4.0"),
     ),
     Finding(
         "a retry over a fail-over is fenced", "The last producer epoch is not in the transaction log: a lone producer that "
@@ -167,41 +167,41 @@ FINDINGS = (
         _corner("restart-forgets-last-epoch"),
         "the public text (PR 22096, merged) speaks of the retry after a rotation; every retry is hit",
         variants=("transactions/v2-fail-over-forgets", "transaction-log/metadata-4.3", "transaction-log/metadata-4.3-timed-out"),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a lone producer is told an internal error", "At epoch 32766 the retry of an InitProducerId whose answer was lost is "
         "answered -1.", "transaction coordinator", "transaction.version 2", ("txn.2", "txn.P8"), "new", _corner("last-retry"),
         variants=("transaction-log/metadata-retries", "transactions/v2", "transactions/v2-trunk"),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a transactional id answers 51 for ever", "A request of v2 where transaction.version is 0 fails while the record for "
         "the transaction log is made, and what was pending is not taken back: the id serves nobody, and an open transaction "
         "outlives its time-out until another coordinator loads the log.",
         "transaction coordinator", "transaction.version 2, lowered to 0", ("txn.5", "txn.18", "txn.P10"), "new", _corner("downgrade-under-open"),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a refused question stops its producer", "A leader's question stays noted when the coordinator says no: a late copy "
         "of an older record, or a question of a newer epoch, makes the next batch of the open transaction out of order.",
         "partition leader", "transaction.version 2", ("txn.15", "txn.P8"), "new", _corner("v2-question-stops-older"),
         "KAFKA-19690 mended the same for an older epoch's question",
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a fence takes two epochs", "A fence of an open transaction of v2 bumps the epoch, and the abort that follows bumps it "
         "again; from the last epochs on that overflows.", "transaction coordinator", "transaction.version 2", ("txn.4", "txn.18", "txn.P7"),
         "confirmed by KAFKA-19367, fixed in 4.0.1", _corner("fence-v2-in-4.0"),
         variants=("transactions/v2-bumps-past-the-last",),
-        seen=(), not_seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0",), not_seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "who was timed out is given its successor's pair", "Since one epoch is enough for a fence, EndTxn(abort) and "
         "InitProducerId of the producer that was timed out pass for retries, and it goes on with the next epoch.",
         "transaction coordinator", "transaction.version 2", (), "false alarm", _corner("fence-v2-comes-back"),
         "no promise breaks: the fence is acknowledged only with the bump that follows",
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), not_seen=("4.0.0",),
     ),
     Finding(
         "a late EndTxn decides the next transaction", "Below transaction.version 2, and with any client that speaks EndTxn "
@@ -209,21 +209,21 @@ FINDINGS = (
         "transaction coordinator; librdkafka 2.16 and kafka-python 3.0 on any broker", "transaction.version 0 or 1, or such a client",
         ("txn.7", "txn.P3", "txn.P5"), "confirmed by KAFKA-17754", _corner("end-v1-late-decides-next"),
         variants=("transactions/v1", "transactions/v1-verified"),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a late copy stops the next transaction", "Below transaction.version 2 the question about a late copy is refused, and "
         "stays noted with its sequence number: the first batch of the next transaction is out of order.",
         "partition leader", "transaction.version 1", ("txn.15", "txn.P8"), "new",
         "tests/live/kafka/test_live_clients.py::test_a_late_copy_stops_the_next_transaction",
-        seen=(),
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a client fences itself", "After a refused record the client sends InitProducerId with its transaction still open: "
         "Kafka fences that first, and then the epoch that the request names is an old one.",
         "kafka-python", "3.0.12", ("txn.P8",), "new",
         "tests/live/kafka/test_live_clients.py::test_kafka_python_fences_itself",
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a fenced producer ends its successor's transaction", "InitProducerId that names an epoch long fenced aborts the open "
@@ -231,7 +231,7 @@ FINDINGS = (
         "transaction coordinator", "every transaction.version", ("txn.2", "txn.P8"), "new",
         "tests/live/kafka/test_live_clients.py::test_a_fenced_producer_aborts_the_transaction_of_its_successor",
         "no reader notices; a zombie of kafka-python does it by itself",
-        seen=(),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "duplicates older than the last batch are refused after a restart", "A snapshot of a partition's producers keeps one "
@@ -240,7 +240,7 @@ FINDINGS = (
         "partition leader", "transaction.version 2", ("txn.14", "txn.P6", "txn.P8"), "confirmed by KAFKA-14034",
         _corner("restart-one-batch"), "the leader's half is seen live; that a client renumbers is in the model alone",
         variants=("idempotence/restarted", "idempotence/restarted-and-refused"),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "the newest epoch commits for others", "A commit with the member's own epoch is taken for any partition. A member that "
@@ -250,7 +250,7 @@ FINDINGS = (
         "group coordinator, new protocol", "any settings", ("447.21", "447.P1", "447.P2"), "new", _corner("group-rejoined"),
         "by raw requests; under the epoch at which it was given the records it is refused",
         variants=("group-fencing/new-protocol-metadata-at-send",),
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "an epoch outlives what was subscribed to", "A member that subscribes by another pattern loses its partitions as soon as "
@@ -263,7 +263,7 @@ FINDINGS = (
         "by raw requests: an application has to change what it subscribes to, and to poll, between its poll of the records "
         "and its commit",
         variants=("group-fencing/new-protocol-pattern-changed",),
-        seen=("4.2.2", "4.3.1", "4.4.0"), not_seen=("4.0.2", "4.1.2"),
+        seen=("4.2.2", "4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2"),
     ),
     Finding(
         "a partition that its member never hears of", "The answer to a heartbeat names the partitions of a member when that "
@@ -273,7 +273,7 @@ FINDINGS = (
         "group coordinator, new protocol", "any settings", ("447.P3",), "new", _corner("group-assignment-told-once"),
         "by raw requests: a client that repeats a heartbeat says everything, so that the copy has to come after its repetition; "
         "found by simulated histories of which not all of the input was copied",
-        seen=("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a removed member has its epoch again", "A group that was just assigned is not assigned anew for a second by default. A "
@@ -285,7 +285,7 @@ FINDINGS = (
         "by raw requests: the consumer itself leaves and joins again between polls alone, so that it takes an operator who "
         "removes it (LeaveGroup), or an interval longer than the session",
         variants=("group-fencing/new-protocol-epoch-again",),
-        seen=("4.3.1", "4.4.0"), not_seen=("4.0.2", "4.1.2", "4.2.2"),
+        seen=("4.3.1", "4.4.0"), not_seen=("4.0.0", "4.0.2", "4.1.2", "4.2.2"),
     ),
     Finding(
         "a consumer joins again behind its application", "A process stands still until its session is over, and goes on. The "
@@ -297,7 +297,7 @@ FINDINGS = (
         "refused with a listener, with metadata read at the poll (see below), and with the classic protocol; librdkafka 2.16 "
         "is refused in both protocols",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
@@ -309,7 +309,7 @@ FINDINGS = (
         "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
         "for the application's poll",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
@@ -320,7 +320,7 @@ FINDINGS = (
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
         "refused with metadata read at the poll (see below)",
         variants=("group-fencing/group-id-only",),
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
@@ -332,7 +332,7 @@ FINDINGS = (
         "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
         "kafka-python was removed within poll()",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
@@ -341,7 +341,7 @@ FINDINGS = (
         "kafka-python", "3.0.12", ("447.18", "447.P1", "txn.P2"), "new",
         "tests/live/kafka/copying/test_live_aborted_offsets.py::test_kafka_python_commits_an_aborted_offset",
         "found by the audit of a run under fire",
-        seen=("4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who names no member is not fenced", "A TxnOffsetCommit without generation and member id is taken, whoever owns the "
@@ -350,7 +350,7 @@ FINDINGS = (
         "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
         variants=("group-fencing/group-id-only",),
-        seen=("4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
