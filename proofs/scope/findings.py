@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 CORNERS = "tests/live/kafka/corners/test_corners.py::test_kafka_answers_as_written_down"
-STATUS = re.compile(r"new|known|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?")
+STATUS = re.compile(
+    r"new|known|false alarm|confirmed by KAFKA-\d+(, fixed in \d+\.\d+(\.\d+)?)?|fixed in \d+\.\d+(\.\d+)?"
+)
 
 Means = Literal["live", "classes", "client", "reference", "model"]
 
