@@ -105,7 +105,7 @@ def _released(
 
 
 _EAGER = {**ENABLED, "connect.protocol": "eager"}
-_INCREMENTAL = {**ENABLED, "connect.protocol": ("compatible", "sessioned")}
+_INCREMENTAL: Mapping[str, str | tuple[str, ...]] = {**ENABLED, "connect.protocol": ("compatible", "sessioned")}
 _BOTH = ("no_zombie", "all_covered")
 _OF_EACH = (*_BOTH, "one_of_each")
 _KEPT = ("one_of_each", "counted_in_the_end", "polls_or_stops")
