@@ -66,7 +66,7 @@ FINDINGS = (
         "acknowledged commit lost", "A partition without a live replica when its marker is due is taken for a deleted one: "
         "the transaction is completed without it. When the partition is back its records are open, and the producer's next "
         "transaction joins them; its abort aborts the record whose commit was acknowledged.",
-        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
+        "transaction coordinator", "transaction.version 2; before 4.3 the marker waits",
         ("txn.10", "txn.P2", "txn.P4", "txn.P10"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[commit]",
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
@@ -85,7 +85,7 @@ FINDINGS = (
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
         "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
         "abort of the producer's next transaction with an offset on that partition drops it.",
-        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
+        "transaction coordinator", "transaction.version 2; before 4.3 the marker waits",
         ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
         "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
         variants=("transactional-offsets/offsets-marker-dropped",),
