@@ -66,7 +66,7 @@ FINDINGS = (
         "acknowledged commit lost", "A partition without a live replica when its marker is due is taken for a deleted one: "
         "the transaction is completed without it. When the partition is back its records are open, and the producer's next "
         "transaction joins them; its abort aborts the record whose commit was acknowledged.",
-        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
+        "transaction coordinator", "transaction.version 2; before 4.3 the marker waits",
         ("txn.10", "txn.P2", "txn.P4", "txn.P10"), "confirmed by KAFKA-20734", f"{_LEADERLESS}[commit]",
         "found here by killing nodes; the public change (PR 22680, open) speaks of the metadata cache, not of transactions",
         variants=("transaction-partitions/dropped-v2", "transaction-partitions/dropped-v1",
@@ -85,7 +85,7 @@ FINDINGS = (
         "acknowledged offset lost", "Where the partition of __consumer_offsets has no live replica when its marker is due, the "
         "transaction is completed without it too: its offset stays pending, is answered UNSTABLE_OFFSET_COMMIT, and the "
         "abort of the producer's next transaction with an offset on that partition drops it.",
-        "transaction coordinator", "transaction.version 2; on 4.0.0 and 4.2.2 the marker waits",
+        "transaction coordinator", "transaction.version 2; before 4.3 the marker waits",
         ("txn.10", "txn.21", "txn.P2", "txn.P10"), "confirmed by KAFKA-20734", f"{_OFFSETS}[commit]",
         "the records of that transaction are committed; of offsets stands nothing in the public text that was read",
         variants=("transactional-offsets/offsets-marker-dropped",),
@@ -108,7 +108,7 @@ FINDINGS = (
         ("txn.15", "txn.P3", "txn.P10"), "new", f"{_DEPOSED}::test_it_vouches_for_what_was_aborted[1]",
         "neither that coordinator nor the leader hears the controller meanwhile, and the leader is not fenced",
         variants=("transactions/v1-verified-overlapping",),
-        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deposed coordinator refuses the next epoch", "Clients of v2 are safe there, as the marker's epoch refuses the late "
@@ -117,7 +117,7 @@ FINDINGS = (
         "transaction coordinator, clients of v2", "transaction.version 2", ("txn.15", "txn.P8"), "new",
         f"{_DEPOSED}::test_in_v2_it_lets_nothing_in_and_keeps_the_owner_out",
         "the same record is taken when the leader has heard of the successor",
-        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "half a transaction committed", "A coordinator loads its log to the end and acts on a Prepare record that a replica in "
@@ -128,7 +128,7 @@ FINDINGS = (
         "two coordinators fail within the time that a replica may lag; min.insync.replicas is 2, no election is unclean, "
         "and EndTxn was never acknowledged: a client that lives and repeats it mends the rest",
         variants=("transaction-partitions/log-uncovered",),
-        seen=("4.0.0", "4.1.2", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.1.2", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a deleted offset takes the pending one with it", "OffsetDelete and DeleteGroups succeed while a transaction has an "
@@ -299,7 +299,7 @@ FINDINGS = (
         "refused with a listener, with metadata read at the poll (see below), and with the classic protocol; librdkafka 2.16 "
         "is refused in both protocols",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "a rebalance behind the application", "Without a rebalance callback librdkafka takes part in rebalances in the background, "
@@ -311,7 +311,7 @@ FINDINGS = (
         "refused with metadata read at the poll; with a callback, which the package for Python always sets, a rebalance waits "
         "for the application's poll",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "who was removed passes for a client without a group", "A consumer that has left its group since the application did not "
@@ -322,7 +322,7 @@ FINDINGS = (
         f"{_ZOMBIES}[kafka-python-classic-held-send]",
         "refused with metadata read at the poll (see below)",
         variants=("group-fencing/group-id-only",),
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "metadata read after the poll are not those of the poll", "An application reads the group's metadata as soon as poll() "
@@ -334,7 +334,7 @@ FINDINGS = (
         "refused of Java's classic consumer, and of librdkafka's with a callback; found under fire, where a member of "
         "kafka-python was removed within poll()",
         variants=("group-fencing/new-protocol-metadata-at-send", "group-fencing/new-protocol-relaxed-metadata-at-send"),
-        seen=("4.0.0", "4.3.1", "4.4.0"), means="client",
+        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"), means="client",
     ),
     Finding(
         "an aborted offset is committed by the next transaction", "Offsets that the coordinator refuses are not forgotten when "
@@ -352,7 +352,7 @@ FINDINGS = (
         "group coordinator", "both group protocols", ("447.7", "447.16", "447.P1"), "confirmed by KAFKA-9365",
         f"{_ZOMBIES}[librdkafka-classic-held-none]", "left so for clients of before KIP-447",
         variants=("group-fencing/group-id-only",),
-        seen=("4.0.0", "4.3.1", "4.4.0"),
+        seen=("4.0.0", "4.2.2", "4.3.1", "4.4.0"),
     ),
     Finding(
         "a preparing leader reads uncommitted", "A worker with exactly.once.source.support=preparing leads with a transactional "
