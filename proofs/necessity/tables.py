@@ -239,8 +239,8 @@ def write_facts(file: Path, kept: Kept, whole: bool = True) -> None:
     """The words on variants that were asked for in this run, and that no protocol's own file has.  ``whole``: as in
     `Kept.write`."""
     theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
-    own = [{key: row for key, row in rows.items() if key not in theirs} for rows in (kept.rows, kept.used)]
-    Kept(*own).write(file, whole)
+    rows, used = ({key: row for key, row in of.items() if key not in theirs} for of in (kept.rows, kept.used))
+    Kept(rows=rows, used=used).write(file, whole)
 
 
 def table_of(protocol: str) -> Path:
