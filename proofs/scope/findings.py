@@ -405,7 +405,7 @@ FINDINGS = (
         ("618.18", "618.52", "618.P1", "618.P2", "618.P3"), "new", f"{_CONNECT}::test_a_removed_task_is_started_again",
         "nearest: KAFKA-9184 and KAFKA-9841, of tasks that there still are, which fencing was to make harmless; on live "
         "clusters with the default time-outs in 2 of 5 tries; one such run is recorded, task-counts-connect-removed-task",
-        variants=("task-counts/core-shipped-claims",),
+        variants=("task-counts/core-shipped-claims", "source-offsets/shipped-removed-task"),
         seen=("3.9.2", "4.0.0", "4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0"), means="classes",
     ),
     Finding(

@@ -41,6 +41,12 @@ def _release(topic: str) -> Kafka:
     )
 
 
+REMOVED_TASK = Kafka(
+    settings=ENABLED
+    | {"offsets.storage.topic of the connector": "none", "connect.protocol": ("compatible", "sessioned")}
+)
+
+
 def _one_topic(name: str, properties: Any, says: str, **more: Any) -> Variant:
     """Where one topic is in use all the time."""
     return Variant(
@@ -71,6 +77,11 @@ VARIANTS = (
     _one_topic("shipped-own-topic-from-the-start", OwnTopicFromTheStartLemmas,
                "Kafka with a connector that has had its own offsets topic since it was created, and keeps it",
                of=_release("from the start")),
+    wrong("shipped-removed-task", WorkersTopicLemmas,
+          "Kafka with its default connect.protocol: a task that the newest set does not have is started again, and its "
+          "second look finds no newer set (task-counts/core-shipped-claims): what two tasks read is committed twice",
+          "618.19", dict(BASE, failures=0), *REPEATED, reading=("618.19", "check: guard 1 dropped"),
+          asks=(AHEAD, UPSTREAM), of=REMOVED_TASK),
     _refuted("shipped-own-topic-later", OwnTopicGivenPromises,
              "Kafka with a connector that is given its own offsets topic: that has no offset yet, which hides what the "
              "worker's topic has, and all is read again", GIVEN, *REPEATED, topic="later"),
