@@ -117,6 +117,9 @@ _TWICE_KEPT = ("one_fate", "epochs_go_up")
 core's, where one mistake does."""
 
 _ENDS = ("ends_in_the_end",)
+_ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
+_ANSWERED = ("answered_in_the_end", "initialized_in_the_end")
+_ANSWERING = ("waiting", "waiting_for_an_epoch")
 _UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
 _NOT_OF_A_RETRY = (
     *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
@@ -310,10 +313,13 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
                  "txn.25", (*_LONE, *_OVER), FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
-        _misread("v2-rotation-lost", V2Of42Promises,
-                 "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
-                 "txn.25", ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end"), ROTATION,
-                 Kafka("4.0.0", "4.2", V2)),
+        Variant(
+            "v2-rotation-lost", V2Of42Promises,
+            "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
+            "txn.25", None, _violated(*_ROTATED), {"smoke": ROTATION},
+            Names(lambda: (n for n in V2Of42Promises.properties if n not in (*_ROTATED, *_ANSWERED, *_ANSWERING))),
+            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ANSWERED, of=Kafka("4.0.0", "4.2", V2),
+        ),
         _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
                  "txn.2", _LONE, dict(FULL, clients=1, copies=1), Kafka("4.0.0", settings=V2)),
         Variant(
