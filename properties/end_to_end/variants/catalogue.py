@@ -148,6 +148,7 @@ VARIANTS = (
         "abstract, where the core of v2 is in the place of one task's transactional id, as Connect's tasks use it: the "
         "whole keeps in step with it, and is in the way of nothing that it does by itself", bounds={"smoke": OVER_CORE},
         features=OVER_CORE_FEATURES, leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=ABSTRACTION,
+        proof_from="nightly",  # most of a minute of one core, for the states in which each of its many actions can happen
     ),
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
