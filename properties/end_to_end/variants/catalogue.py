@@ -28,7 +28,7 @@ FEATURES: Mapping[str, Bounds] = {
     "two source partitions": dict(generations=1, partitions=2, instances=1),
 }
 TWO_RECORDS = ABSTRACT | ONE_TASK
-ONE_ID = dict(ABSTRACT, partitions=2, generations=1, ids=0, fences=0)
+ONE_ID = dict(ABSTRACT, generations=1, ids=0, fences=0)
 DETAILED = dict(
     instances=1, partitions=1, tasks=1, generations=1, workers=1, elections=1, failures=0, late_fences=0, brokers=1,
     requests=1, ids=1, size=1, restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0,
