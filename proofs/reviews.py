@@ -19,7 +19,7 @@ from fencepost.model.language.tracing.sources import attribute_line, line_of
 from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.report import write_text
 from fencepost.proofs.results import Result
-from fencepost.properties.catalogue import ProtocolEntry, Variant
+from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -38,7 +38,7 @@ class Remark:
 def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
     """What a reviewer has to see, in the order of the verdicts, of several engines that say the same the first; then
     engines that contradict one another."""
-    known = {entry.name: entry for entry in entries}
+    known = protocols() | {entry.name: entry for entry in entries}  # one's histories may be judged by another's words
     found, told_of = [], set[tuple[str, ...]]()
     for one in results:
         what = (one.protocol, one.variant, one.property, one.verdict)

@@ -47,7 +47,7 @@ def travels(variant: Variant) -> bool:
 
 
 def judge(entry: ProtocolEntry, variant: Variant, profile: Profile, second: bool = False) -> Judged:
-    proof = prove(variant.spec, variant.kept) if second and variant.main and variant.proof else None
+    proof = prove(variant.spec, variant.kept) if second and variant.main and variant.is_proved_in(profile) else None
     made = judge_main(entry, variant, profile, proof) if variant.main else judge_other(entry, variant, profile)
     judged = with_killers(made, entry, variant, profile)
     return judged if proof is None else with_second(judged, entry, variant, proof)
@@ -82,7 +82,7 @@ def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: 
 def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: Proof | None = None) -> Judged:
     """A protocol as it should be: proof, complete search, bounded check, progress.  ``proof``: one that was made."""
     heading = f"{entry.name}/{variant.name}: {variant.says}"
-    proofs = run_induction(entry, variant, proof=proof) if variant.proof else []
+    proofs = run_induction(entry, variant, proof=proof) if variant.is_proved_in(profile) else []
     results, explored = run_features(entry, variant, profile)
     bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth_of(variant, profile), explored[""])
     found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
@@ -96,6 +96,8 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: 
         proved = "; proved with them" if proofs and all(r.verdict == "holds" for r in proofs) else ""
         made.open.append(f"{entry.name}/{variant.name}: explored without {', '.join(idle)}{proved}")
     made.open += [f"{entry.name}/{variant.name}: {words}" for r in results for words in _of_core(r)]
+    if variant.proof and not proofs:
+        made.open.append(f"{entry.name}/{variant.name}: its proof is left to the profile {variant.proof_from}")
     if variant.progress_bounds:
         made.open.append(f"{entry.name}/{variant.name}: progress is known only of {_small(variant)}")
     return made

@@ -55,9 +55,10 @@ class Variant:
     """One form of a protocol.  ``reading``: (rule, mutation name) that is applied to it; ``expected``: property ->
     verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
-    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it?  ``depth``:
-    of bounded checks, where a profile's own takes too long; ``features``: what else is explored, one feature at a time,
-    by name: what it changes of the bounds; ``wider``: by profile, what else is explored of more elements of a sort,
+    ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it, and
+    ``proof_from``: the narrowest profile in which verification asks for its proof?  ``depth``: of bounded checks, where
+    a profile's own takes too long; ``features``: what else is explored, one feature at a time, by name: what it changes
+    of the bounds; ``wider``: by profile, what else is explored of more elements of a sort,
     where of states that differ in the names of elements alone one is searched; ``judged``: the rules that mutations of
     it are to judge, where other variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
@@ -75,6 +76,7 @@ class Variant:
     progress_bounds: tuple[Mapping[str, int], ...] = ()
     for_mutants: type[Properties] | None = None
     proof: bool = True
+    proof_from: Profile = "smoke"
     depth: Mapping[Profile, int] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     wider: Wider = field(default_factory=dict)
@@ -108,6 +110,10 @@ class Variant:
     def kept(self) -> dict[str, Property]:
         """What is asked, but for what is expected to fail."""
         return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
+
+    def is_proved_in(self, profile: Profile) -> bool:
+        """Does verification in this profile ask for its proof?"""
+        return self.proof and PROFILES.index(self.proof_from) <= PROFILES.index(profile)
 
     @property
     def main(self) -> bool:

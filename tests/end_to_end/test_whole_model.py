@@ -103,5 +103,5 @@ def test_a_zombie_commits_in_the_detailed_whole():
     detailed = variant("detailed")
     spec = mutation(DetailedProperties.protocol.spec, "txn.1", "txn.shuts_nobody_out").apply()
     name = "resumes_where_it_ended"
-    made = explore(spec, {name: detailed.asked[name]}, bounds_of(detailed, "smoke"), stop_when_violated=True)
+    made = explore(spec, {name: detailed.asked[name]}, bounds_of(detailed, "nightly"), stop_when_violated=True)
     assert made.verdicts == {name: "violated"}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from command_line import Ran, fencepost
+from fencepost.proofs.engines.judged import result
 from fencepost.proofs.reviews import Remark, annotations, remarks
-from fencepost.properties.catalogue import Variant, protocols
+from fencepost.properties.catalogue import Variant, find, protocols
 from small_catalogue import small_catalogue
 
 ROOT = Path(__file__).parents[3]
@@ -58,6 +59,15 @@ def test_engines_that_disagree_stand_at_their_protocol() -> None:
     entries = [protocols()["transactions"], protocols()["id-blocks"]]
     [one] = remarks(entries, [], ["id-blocks/kraft no_id_twice: induction says it holds, explore that it does not"])
     assert one.level == "error" and "model/id_blocks/" in one.file and one.line > 1
+
+
+def test_histories_that_another_protocol_judges_stand_at_that_one() -> None:
+    """Those of the whole system are, of which each part is judged in its own words."""
+    entry, variant = find("task-counts/shipped")
+    assert variant is not None
+    undecided = result(entry, variant, "rounds_fence_the_count", "history", "replay", "unknown", 0.0, None, {})
+    [one] = remarks([protocols()["end-to-end"]], [undecided], [])
+    assert one.level == "warning" and one.says.startswith("task-counts/shipped: ") and "task_counts/" in one.file
 
 
 def test_nothing_in_a_run_ends_an_annotation() -> None:

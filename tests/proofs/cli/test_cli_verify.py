@@ -12,8 +12,10 @@ from command_line import Ran, fencepost, read_json
 from fencepost.proofs.engines.judged import contradictions
 from fencepost.proofs.replays import HISTORIES
 from fencepost.proofs.results import Result
+from fencepost.proofs.variants import judge_main
 from fencepost.proofs.verify import EXAMPLES
-from fencepost.properties.catalogue import Variant
+from fencepost.properties.catalogue import Variant, find
+from fencepost.properties.entries import PROFILES
 from junitparser import Error, Failure, JUnitXml
 from small_catalogue import small_catalogue
 
@@ -209,3 +211,16 @@ def test_wider_profiles_hold_the_readings_against_one_another(tmp_path: Path) ->
     of = [r["evidence"]["of"] for r in rows]
     said = f"{of.count('action')} actions, {of.count('property')} properties holds the same in both readings"
     assert [line for line in ran.out.splitlines() if " ".join(line.split()).startswith(said)]
+
+
+def test_a_proof_may_be_left_to_another_profile() -> None:
+    """Then no verdict of this one is by induction, and what is left unchecked says so."""
+    entry, variant = find("id-blocks/zookeeper")
+    assert variant is not None
+    late = replace(variant, proof_from="nightly", depth={"smoke": 0}, progress_bounds=())
+    assert [profile for profile in PROFILES if late.is_proved_in(profile)] == ["nightly"]
+    said = "id-blocks/zookeeper: its proof is left to the profile nightly"
+    for each, is_left in ((late, True), (replace(late, proof_from="smoke"), False)):
+        made = judge_main(entry, each, "smoke")
+        assert ("induction" not in {found.engine for _, found in made.results}) is is_left
+        assert (said in made.open) is is_left

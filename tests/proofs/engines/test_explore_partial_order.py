@@ -362,7 +362,7 @@ def test_the_same_is_found(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "asked", "changes", "kept", "whole"),
     [
-        ("end-to-end/ids-twice", None, {}, 8_327, 231_669),
+        ("end-to-end/ids-twice", None, {}, 3_431, 25_833),
         ("id-blocks/kraft-threads", "used_up_for_ever", {}, 6_120, 25_799),
         ("kip618-yardstick/yardstick", "counts_match", {}, 7_199, 18_301),
         pytest.param(
