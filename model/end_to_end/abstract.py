@@ -8,9 +8,9 @@ Each step is one of its parts, or one of several of them at once; in between eve
 parts it knows no more than their interfaces: `Admission` is what Connect as it shipped is proved to do, `Handed` what
 KRaft's blocks of ids do, and `Delivered` what the group that shipped does to each of its partitions, of which any one
 is watched. `Producers` is the interface of transactions: `over_core` has the core of v2 in the place of any one
-transactional id. `Sources` is a model of its own, of one offsets topic that is read to its end, and stands for no
-other.  Nothing here looks at whether an instance may commit: that a task whose EndTxn is taken is one that Connect
-lets commit, and that it goes on from where the output ends, is what has to be proved.
+transactional id. `Sources` is what one offsets topic does as it ships, where no offset is null, no record dropped and
+no transaction aborted by the connector.  Nothing here looks at whether an instance may commit: that a task whose EndTxn
+is taken is one that Connect lets commit, and that it goes on from where the output ends, is what has to be proved.
 
 An instance whose request to commit is on its way, or is taken and its markers are not everywhere, counts as running in
 Connect, whether its process is there or not.

@@ -7,8 +7,8 @@ records go to, which the tasks write to that read it; a log of offsets is shared
 
 Who may write, and when a marker comes, is not for this part to say.  So it promises nothing by itself, and what its
 readers may rely on (`Delivered` in model/source_offsets) is proved of the whole.  It is a model of one offsets topic,
-and of tasks that commit what they have: of two topics, a connector's boundaries and aborts, null offsets and records
-that are dropped it says nothing, and nothing that is proved of source-offsets is carried over to it.
+and of tasks that commit what they have: the worker's topic, as it ships, is proved to do nothing else to any source
+partition (`one_topic`).  Of two topics, a connector's aborts, null offsets and dropped records it says nothing.
 """
 
 from fencepost.model.group_fencing.core import Offset, Partition

@@ -1,6 +1,4 @@
-"""What the whole is made of is linked to cores by proofs: each link refuses an impostor.
-
-Source offsets have no link: the whole's are a model of their own."""
+"""What the whole is made of is linked to cores by proofs: each link refuses an impostor."""
 
 from dataclasses import replace
 
@@ -118,10 +116,14 @@ LINKS = [
     ("connect-admits", "618.19", "unchecked", "does_as_admission"),
     ("kraft-hands-out", "730.8", "allocate: next not updated", "does_as_handed"),
     ("group-delivers", "447.9", "fetch: guard 1 dropped", "does_as_delivered"),
+    ("sources-resume", "618.27", "beside_the_transaction", "does_as_sources"),
+    ("sources-resume", "618.27", "offsets_not_in_it", "does_as_sources"),
 ]
 
 
-@pytest.mark.parametrize(("name", "rule", "mistake", "refinement"), LINKS, ids=[link[0] for link in LINKS])
+@pytest.mark.parametrize(
+    ("name", "rule", "mistake", "refinement"), LINKS, ids=[f"{name}-{mistake}" for name, _, mistake, _ in LINKS]
+)
 def test_an_impostor_in_the_place_of_another_core_is_refused(name, rule, mistake, refinement):
     """A core that gets a rule wrong does what its interface does not say, in a run from the start."""
     _, variant = find(f"end-to-end/{name}")

@@ -11,6 +11,7 @@ from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
 from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
 from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
 from fencepost.properties.end_to_end.claims.producers import MarkersCome
+from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
 
 END_TO_END = {"each_once", "none_left_out", "resumes_where_it_ended"}
 
@@ -47,6 +48,7 @@ def test_each_step_is_one_of_each_part_or_none(part):
         ("kraft-hands-out", HandedByKraft, "does_as_handed"),
         ("group-delivers", DeliveredByGroup, "does_as_delivered"),
         ("producers", MarkersCome, "does_as_fated"),
+        ("sources-resume", ResumedByTheWorkersTopic, "does_as_sources"),
     ],
 )
 def test_the_cores_keep_their_interfaces(name, stated, refinement):

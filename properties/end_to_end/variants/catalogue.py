@@ -13,6 +13,7 @@ from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect,
 from fencepost.properties.end_to_end.claims.mistakes import ReadsUncommittedPromises, WithoutOffsetsPromises
 from fencepost.properties.end_to_end.claims.over_core import OverCoreProperties
 from fencepost.properties.end_to_end.claims.producers import MarkersCome
+from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
 
 SIMULATOR = "fencepost.reference_impl.end_to_end.generator:simulate"
@@ -54,6 +55,9 @@ KRAFT = dict(
     errors=0,
 )  # fmt: skip
 GROUP = dict(members=2, partitions=1, epochs=2, inputs=1, records=1, rebalances=1, crashes=0, restarts=0, fencings=0)
+SOURCES = dict(
+    instances=2, partitions=1, records=2, inputs=2, ids=0, sets=2, failures=1, crashes=0, fencings=0,
+)  # fmt: skip
 REASONS = {
     "instances": "one that is shut out, and the one that shuts it out",
     "partitions": "one; a second one shares transactions and the log of offsets",
@@ -70,7 +74,8 @@ REASONS = {
     "names": "two transactional ids",
     "workers": "a former leader, and the one after it",
     "elections": "one that makes a leader, and one that takes the topic from it",
-    "failures": "a round that fails",
+    "failures": "a round that fails, or a task",
+    "sets": "a set of tasks, and the one that takes its place",
     "brokers": "two that ask for blocks",
     "requests": "one of each",
     "size": "a block of one id is used up at once",
@@ -131,7 +136,7 @@ VARIANTS = (
         "abstract", EndToEndProperties,
         "Connect, producer ids and a group that copies, by the interfaces that their cores are proved to keep; "
         "transactions by theirs, in which the core of v2 may take the place of any one id's (abstract-over-core-v2); "
-        "source offsets as one topic that is read to its end has them, which is linked to no other model",
+        "source offsets as the worker's topic has them, with the exceptions that sources-resume names",
         bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
         progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),), of=ABSTRACTION,
     ),
@@ -160,6 +165,10 @@ VARIANTS = (
           "does_as_handed", of=ABSTRACTION),
     _kept("group-delivers", DeliveredByGroup, "the group that shipped delivers each partition as the interface says",
           GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way", of=ABSTRACTION),
+    _kept("sources-resume", ResumedByTheWorkersTopic,
+          "source offsets in the worker's topic, as they shipped, are to each source partition what the whole has of them, "
+          "where no offset is null, no record dropped and no transaction aborted by the connector", SOURCES,
+          "does_as_sources", "resume_not_ahead", "open_when_over", "committed_unheard", of=ABSTRACTION),
     _wrong("read-uncommitted", ReadsUncommittedPromises, "the group's consumer has the default isolation.level", "txn.17",
            TWO_RECORDS, *SINK),
     _wrong("without-offsets", WithoutOffsetsPromises, "a task commits its transaction without the offsets", "618.27",

@@ -93,6 +93,7 @@ COUNTED: tuple[tuple[str, Changes, tuple[int, int]], ...] = (
     ("end-to-end/connect-admits", {"elections": 1}, (1_719, 6_277)),
     ("end-to-end/kraft-hands-out", {}, (8_893, 31_914)),
     ("end-to-end/group-delivers", {}, (596, 1_784)),
+    ("end-to-end/sources-resume", {}, (2_509, 5_435)),
     ("source-commits/proposed-exactly-once", {}, (5_748, 14_369)),
 )
 """Distinct states, and steps with the start, of variants in which nothing fails."""
