@@ -13,7 +13,7 @@ from fencepost.proofs.report import write_json, write_text
 @click.option("--verbose", is_flag=True, help="Also what each is, breaks, and is reproduced by; and the known bugs.")
 @click.option("--table", type=OutputFile(), metavar="FILE", help="Write all of it as Markdown.")
 def findings(json_file: Path | None, verbose: bool, table: Path | None) -> int:
-    """List what was found out about real brokers and clients, and on which releases.
+    """List what was found out about brokers and clients, and where.
 
     Each was seen, or looked for in vain, by the test that is its program. The known bugs that the models and the
     reference implementation play are in --verbose, --table and --json.

@@ -66,7 +66,7 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
         "transactions": [20, 15],
         "task-counts": [19, 2],
         "group-fencing": [36, 0],
-        "source-commits": [15, 0],
+        "source-commits": [16, 0],
     }
 
 

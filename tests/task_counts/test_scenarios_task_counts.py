@@ -36,6 +36,10 @@ STEPS = {
         "no_zombie",
         "elect reconfigure ask foreign_set write_count start reconfigure ask write_count start",
     ),
+    "618.35": (
+        "covered",
+        "restart restart restart elect reconfigure ask count_aborted start reconfigure restart",
+    ),
     "rolling-upgrade-in-one": (
         "no_zombie",
         "restart elect reconfigure elect ask reconfigure write_count start reconfigure ask write_count restart start",

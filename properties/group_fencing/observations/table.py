@@ -25,7 +25,7 @@ def _is_over(s, e):
 def _may_fetch(s, e):
     """What it begins with is what counts."""
     m, p = e.client, e.partition
-    polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m]
+    polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m] & ~s.crashed[m]
     return polls & s.assigned[m, p] & ~s.has[m, p] & s.is_stable(p) & (s.committed[p] == e.offset)
 
 

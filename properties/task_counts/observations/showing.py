@@ -5,6 +5,7 @@ matters: when a task begins to poll, all that can commit then do.
 """
 
 from fencepost.model.language import when
+from fencepost.model.task_counts.abstract.as_shipped import Claiming, Lingering
 from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Task
 from fencepost.model.task_counts.abstract.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
 from fencepost.properties.showing import Kept, Note, Number, Row, Showing
@@ -144,6 +145,8 @@ def _showing(mode, rows):
 
 
 SHOWING = {
+    Lingering: "when a round is over, and still answers, is in no history of a model's steps",
+    Claiming: "which tasks a worker claims is in no history",
     ABehindCore: _showing("A", OWN_VIEW),
     ACore: _showing("A", OWN_VIEW),
     MCore: _showing("M", OWN_VIEW),

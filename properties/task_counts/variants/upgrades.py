@@ -278,7 +278,6 @@ UPGRADES = ProtocolEntry(
             "a leader that is preparing goes by a count whose transaction was aborted, and which the others never read",
             "two-rolling-upgrades-as-shipped",
             "two-rolling-upgrades-read-committed",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
         ),
         Scenario(
             "rolling-upgrade-in-one",

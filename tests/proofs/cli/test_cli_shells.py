@@ -28,7 +28,7 @@ def offered(*words: str, shell: str = "bash") -> list[str]:
         (("necessity", "task-counts"), ["task-counts"]),
         (("show", "transactions/core-v1-verified-p"), ["transactions/core-v1-verified-prompt"]),
         (("simulate", "kip618-yardstick/f"), ["kip618-yardstick/fence-new-count"]),
-        (("schema", "re"), ["replay", "record"]),
+        (("schema", "re"), ["releases", "replay", "record"]),
         (("explore", "nope/"), []),
     ],
     ids=" ".join,

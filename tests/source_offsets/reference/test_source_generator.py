@@ -5,9 +5,10 @@ from time import process_time
 
 import pytest
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS, Kind
+from fencepost.properties.source_offsets.variants.driven import RIGHT
 from fencepost.reference_impl.source_offsets.events import COLUMNS, KIND_NAMES
 from fencepost.reference_impl.source_offsets.generator import simulate, simulate_with_stats
-from fencepost.reference_impl.source_offsets.variants import CONFIGS, RIGHT
+from fencepost.reference_impl.source_offsets.variants import CONFIGS
 from source_runs import PROMISES, USUAL, judged
 
 CONFIGURATIONS = [

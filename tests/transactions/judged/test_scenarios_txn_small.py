@@ -245,6 +245,10 @@ def test_broken(name: str) -> None:
     assert sorted(event.action for event in found[1].events) == sorted(steps)
 
 
+FEW = {"KAFKA-20845": 10}
+"""One operation and one batch: there is no more to do."""
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_mended(name: str) -> None:
     """Within the same bounds the protocol as it should be keeps every promise, and does something."""
@@ -254,4 +258,4 @@ def test_mended(name: str) -> None:
     made = explore(variant.spec, asked, bound)
     assert made.violated == []
     assert made.complete
-    assert sum(made.taken.values()) > 1000
+    assert sum(made.taken.values()) > FEW.get(name, 1000)
