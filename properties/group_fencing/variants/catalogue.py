@@ -152,10 +152,13 @@ REASONS = {
 }
 
 
+HALF = "a coordinator acts on a Prepare record that may be lost, and half of a transaction is committed (txn.P2)"
+
+
 def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NAMES[-1]) -> Of:
-    """Members whose transactions are what `Fated` says: of 4.2, and of later releases but for a marker that is dropped;
-    before it, a late marker decides the next transaction."""
-    spans = (("4.0.0", "4.1", "a late marker decides the next transaction (before KIP-1228)"), ("4.2", "4.2", ""),
+    """Members whose transactions are what `Fated` says, which no release keeps whole: each span with what is in the
+    way there."""
+    spans = (("4.0.0", "4.1", "a late marker decides the next transaction (before KIP-1228)"), ("4.2", "4.2", HALF),
              ("4.3", "trunk", "the marker of a partition without a leader is dropped (KAFKA-20734)"))  # fmt: skip
     cut = [(max(since, a, key=NAMES.index), min(until, b, key=NAMES.index), lacks) for a, b, lacks in spans]
     return tuple(Kafka(a, b, {**V2, **settings}, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
@@ -209,7 +212,7 @@ VARIANTS = (
     Variant(
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
-        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=Kafka("4.2", "4.2", V2 | CLASSIC),
+        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=Kafka("4.2", "4.2", V2 | CLASSIC, HALF),
     ),
     Variant(
         "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
