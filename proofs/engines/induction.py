@@ -26,7 +26,7 @@ from fencepost.model.language.tree.types import BOOL, ScalarType
 from fencepost.proofs.engines.inheriting import Facts, Inherited, inherited
 from fencepost.proofs.engines.kept_steps import KeptSteps, Search
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
-from fencepost.proofs.readings.solver.solving import RLIMIT, SPARING, Question
+from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Question
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
@@ -294,11 +294,11 @@ def _decide(
 
 def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:
     start = time.perf_counter()
-    # A small model is found sooner than Z3 gives up on one without bounds.
-    for limit in (SPARING, question.rlimit):
+    # A small model is often found sooner than Z3 gives up on one without bounds, and seldom where it is not found soon.
+    for limit in (SOON, question.rlimit):
         answer = question.possible(term, always.values(), limit)
         verdict = answer.verdict
-        if verdict == "unknown" and Shrinker(question, always.values()).shrink():
+        if verdict == "unknown" and Shrinker(question, always.values(), limit).shrink():
             verdict = "holds"
         question.forget()
         if verdict != "unknown":

@@ -46,8 +46,9 @@ Entry = tuple[str, tuple[Any, ...], Value, ScalarType]
 class Shrinker:
     """Adds constraints to the refuted case on a question's solver, each kept only if Z3 still finds a model."""
 
-    def __init__(self, question: Question, assuming: Any) -> None:
-        self.question, self.assuming = question, list(assuming)
+    def __init__(self, question: Question, assuming: Any, limit: int | None = None) -> None:
+        """``limit``: Z3's resources for each model, if that is less than usual."""
+        self.question, self.assuming, self.limit = question, list(assuming), limit
         self.reading, self.solver = question.reading, question.solver
         self.elements: dict[str, list[Any]] = {}
         self.ceiling: int | None = None
@@ -86,7 +87,7 @@ class Shrinker:
         """Adds the constraints for good if there is still a model."""
         self.solver.push()
         self.solver.add(*constraints)
-        if self.question.check(self.assuming) == z3.sat:
+        if self.question.check(self.assuming, self.limit) == z3.sat:
             self.model = self.solver.model()
             return True
         self.solver.pop()

@@ -21,6 +21,9 @@ RLIMIT = 2_000_000
 SPARING = 10_000
 """Of each attempt to do without a part of the invariant that a proof used.  It leaves 1,349 parts in the steps of six
 proofs of this house; ten times as much leaves 1,344."""
+SOON = 200_000
+"""Of the first look for a state or step that is possible.  Of six proofs it took the least time together: 10,000 doubles
+that, since what is not possible is then looked for in small models first."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,15 @@ class Question:
             truth = self.reading.truth(condition, self.before, None, self.names)
             self.solver.add(z3.Implies(self.switches[switch], truth))
 
-    def check(self, assuming: Iterable[Term]) -> Any:
-        return self.solver.check(*(self.switches[part] for part in assuming if part in self.switches))
+    def check(self, assuming: Iterable[Term], limit: int | None = None) -> Any:
+        """``limit``: of Z3's resources, if that is less than usual."""
+        switches = [self.switches[part] for part in assuming if part in self.switches]
+        if limit is None:
+            return self.solver.check(*switches)
+        self.solver.set("rlimit", limit)
+        result = self.solver.check(*switches)
+        self.solver.set("rlimit", self.rlimit)
+        return result
 
     def suppose(self, *formulas: Any) -> None:
         """Adds what `forget` takes back."""
@@ -134,23 +144,19 @@ class Question:
         """Of the parts that a proof just found used, so many that none of them can be left out; ``keep`` is not tried,
         nor is a part dropped that Z3 cannot do without within ``limit`` of its resources."""
         needed = [part for part in self.switches if part in answer.uses]
-        self.solver.set("rlimit", limit)
         for part in reversed(needed):
             if part is not keep and part in needed:
                 rest = [other for other in needed if other is not part]
-                if self.check(rest) == z3.unsat:
+                if self.check(rest, limit) == z3.unsat:
                     core = self._core()
                     needed = [other for other in rest if other in core]
-        self.solver.set("rlimit", self.rlimit)
         return frozenset(needed)
 
     def possible(self, term: Term, assuming: Iterable[Term], limit: int | None = None) -> Answer:
         """Whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none, found within
         ``limit`` of Z3's resources if that is less than usual."""
         self.suppose(self.reading.truth(term, self.before, self.after))
-        self.solver.set("rlimit", limit or self.rlimit)
-        result = self.check(assuming)
-        self.solver.set("rlimit", self.rlimit)
+        result = self.check(assuming, limit)
         if result == z3.unsat:
             return Answer("violated", self._core())
         return Answer("holds" if result == z3.sat else "unknown")
