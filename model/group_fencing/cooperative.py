@@ -1,5 +1,5 @@
 """What shipped, in cooperative rebalances; and what shipped over brokers that take a late copy of a commit, or whose
-markers come late or not at all."""
+markers come late, not at all, or of a record that is lost."""
 
 from fencepost.model.group_fencing.classic import Shipped
 from fencepost.model.group_fencing.core import Epoch, Fate, Member, Offset, Partition, Stage
@@ -126,3 +126,60 @@ class DroppedMarkers(Shipped):
         s.pending = each(lambda n, p: when((n == m) & comes, 0, s.pending[n, p]))
         s.in_it[m] = False
         s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
+
+
+class TornTransactions(Shipped):
+    """Over coordinators of transaction.version 2 that take over a Prepare record without a copy (KIP-890; Kafka 4.2).
+
+    One that takes over reads its log to the end, past the high watermark, and sends markers of every Prepare that it
+    finds there at once (TransactionStateManager.loadTransactionsForTxnTopicPartition).  If it is lost before the record
+    has a copy, its successor finds the transaction open, and may end it otherwise, as in
+    transaction-partitions/log-uncovered.  The record is lost first here, since nothing else happens to the transaction
+    before.  Where one outcome has come the other is not taken, nor is any in the next transaction (KIP-1228, since
+    4.2)."""
+
+    stray: Map[Member, Fate]  # the outcome that the lost record says, of which markers are on their way
+    outputs: Map[Member, Fate]  # the outcome that one brought to the outputs
+
+    @fault(budget="tails", danger=("uncovered-log", "coordinator-fail-over"))
+    def lose_record(s, m: Member, o: Fate):
+        """The member has asked for a commit, whose answer waits for a copy; or the transaction had timed out, of which
+        the member knows nothing."""
+        require((s.stage[m] == Stage.ACCEPTED) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m])
+        require((o == Fate.COMMITTED) | (o == Fate.ABORTED))
+        s.stray[m] = o
+
+    @action
+    def commit_outputs(s, m: Member):
+        """A marker of the lost record reaches the outputs."""
+        require((s.stray[m] == Fate.COMMITTED) & (s.outputs[m] == Fate.NONE) & (s.fate[m] == Fate.OPEN))
+        s.count_outputs(m)
+        s.outputs[m] = Fate.COMMITTED
+
+    @action
+    def abort_outputs(s, m: Member):
+        """So does one that aborts them."""
+        require((s.stray[m] == Fate.ABORTED) & (s.fate[m] == Fate.OPEN))
+        s.outputs[m] = Fate.ABORTED
+
+    @action
+    def decide_offsets(s, m: Member):
+        """One reaches the offsets: they are committed, or dropped, and no fetch waits for them any more."""
+        commits = s.stray[m] == Fate.COMMITTED
+        require((commits | (s.stray[m] == Fate.ABORTED)) & (s.fate[m] == Fate.OPEN))
+        s.committed = each(lambda p: when(commits & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
+        s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
+
+    def counts(s, m, p):
+        """Not if a marker has decided them."""
+        return Shipped.counts(s, m, p) & (s.outputs[m] == Fate.NONE)
+
+    @action
+    def abort(s, m: Member):
+        """Not once the member has asked for a commit."""
+        require(s.stray[m] != Fate.COMMITTED)
+        Shipped.abort(s, m)
+
+    def ends(s, m):
+        s.stray[m] = Fate.NONE
+        s.outputs[m] = Fate.NONE

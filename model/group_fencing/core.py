@@ -200,13 +200,21 @@ class Group(Protocol):
         sent = s.stage[m] == Stage.ACCEPTED
         require(either("447.18", sent, outside_the_transaction=sent | (s.stage[m] == Stage.PROCESSING)))
         require((s.fate[m] == Fate.OPEN) & ~s.fenced[m])
-        s.twice = s.twice | exists(Partition, lambda p: s.is_in(m, p) & (s.first[m, p] < s.done[p]))
-        s.skipped = s.skipped | exists(Partition, lambda p: s.is_in(m, p) & (s.done[p] < s.first[m, p]))
-        s.done = each(lambda p: when(s.is_in(m, p), s.next[m, p], s.done[p]))
+        s.count_outputs(m)
         s.fate[m] = Fate.COMMITTED
         s.stage[m] = Stage.POLLING
         s.first = each(lambda n, p: when(n == m, s.next[n, p], s.first[n, p]))
         s.ends(m)
+
+    def count_outputs(s, m):
+        """They are committed, in their place or not."""
+        s.twice = s.twice | exists(Partition, lambda p: s.counts(m, p) & (s.first[m, p] < s.done[p]))
+        s.skipped = s.skipped | exists(Partition, lambda p: s.counts(m, p) & (s.done[p] < s.first[m, p]))
+        s.done = each(lambda p: when(s.counts(m, p), s.next[m, p], s.done[p]))
+
+    def counts(s, m, p):
+        """The transaction has outputs for the partition, and commits them."""
+        return s.is_in(m, p)
 
     def ends(s, m):
         """What the application forgets with its transaction, if anything."""

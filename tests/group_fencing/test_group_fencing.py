@@ -63,6 +63,7 @@ TWICE_IN = [
     ("group-id-only", 13),
     ("late-copies", 21),
     ("dropped-marker", 17),
+    ("torn-transaction", 15),
     ("probed-version", 16),
     ("new-protocol-metadata-at-send", 17),
     ("new-protocol-relaxed-metadata-at-send", 17),
@@ -77,6 +78,9 @@ TWICE_IN = [
 ]
 """Where an input is processed twice in committed output (447.P1), and after how many steps at the least."""
 
+
+TORN = [("nothing_skipped", 7), ("offsets_agree", 7), (OWNERS, 11), ("starts_from_what_counts", 9)]
+"""What else half of a transaction breaks: the offsets may be committed, or dropped, before the outputs are decided."""
 
 EITHER_WAIT = [(BY_GENERATION, 15), (BY_ASSIGNMENT, 16)]
 """Steps to an input processed twice, without the waits of 447.2 and of 447.9."""
@@ -126,6 +130,15 @@ def test_processed_twice(variant: str, steps: int) -> None:
     """447.P1 itself fails, and not just what leads to it."""
     wrong = GROUP.variant(variant)
     run = first_broken(wrong.spec, {TWICE: wrong.asked[TWICE]}, bounds_of(wrong, "smoke"))
+    assert run is not None
+    assert len(run[1]) == steps
+
+
+@pytest.mark.parametrize(("promise", "steps"), TORN)
+def test_torn(promise: str, steps: int) -> None:
+    """By a coordinator that sends markers of a Prepare record that is lost."""
+    torn = GROUP.variant("torn-transaction")
+    run = first_broken(torn.spec, {promise: torn.asked[promise]}, bounds_of(torn, "smoke"))
     assert run is not None
     assert len(run[1]) == steps
 

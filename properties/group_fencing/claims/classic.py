@@ -15,7 +15,13 @@ from fencepost.model.group_fencing.classic import (
     Probing,
     Shipped,
 )
-from fencepost.model.group_fencing.cooperative import Cooperative, DroppedMarkers, LateCopies, LateMarkersOfPartitions
+from fencepost.model.group_fencing.cooperative import (
+    Cooperative,
+    DroppedMarkers,
+    LateCopies,
+    LateMarkersOfPartitions,
+    TornTransactions,
+)
 from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import Lemmas, OwnersGoOn
@@ -214,3 +220,7 @@ class LateMarkersOfPartitionsPromises(Promises, of=LateMarkersOfPartitions):
 
 class DroppedMarkersPromises(Promises, of=DroppedMarkers):
     """Asked over brokers that drop the marker of a partition without a leader."""
+
+
+class TornTransactionsPromises(Promises, of=TornTransactions):
+    """Asked over coordinators that send markers of a record that may be lost."""

@@ -38,6 +38,7 @@ from fencepost.properties.group_fencing.claims.classic import (
     LateMarkersPromises,
     ProbingPromises,
     ShippedLemmas,
+    TornTransactionsPromises,
 )
 from fencepost.properties.group_fencing.claims.modern import (
     AtSendListeningLemmas,
@@ -147,6 +148,7 @@ REASONS = {
     "fencings": "a producer that is fenced once, with nothing to abort",
     "copies": "one request, or marker, that is there twice",
     "absences": "the group's partition is without a leader once, when a marker is due",
+    "tails": "one Prepare record that is lost once markers of it were sent",
     "upgrades": "one client is old and one is new",
     "fail_overs": "a coordinator that forgets once",
 }
@@ -233,6 +235,13 @@ VARIANTS = (
            "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice",
            "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1),),
            of=Kafka("4.3", settings=V2 | CLASSIC)),
+    _wrong("torn-transaction", TornTransactionsPromises,
+           "over coordinators of Kafka 4.2, which send markers of a Prepare record that may be lost: half of a transaction "
+           "is committed", "447.18",
+           dict(GENERATIONS, inputs=2, tails=1), *OUTPUT, "one_producer", "starts_from_what_counts",
+           asks=("only_owners", "owner_is_taken", "fetch_is_answered"),
+           progress_bounds=(dict(GENERATIONS, crashes=1, tails=1),),
+           of=Kafka("4.2", "4.2", V2 | CLASSIC)),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
            "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped"),
            of=MISTAKE),
