@@ -76,67 +76,15 @@ class LateCopies(Shipped):
         s.copy = each(lambda n, p: when(n == m, 0, s.copy[n, p]))
 
 
-class LateMarkersOfPartitions(Shipped):
-    """Over brokers of Kafka 4.0 and 4.1 (before KIP-1228): a late copy of a transaction's marker decides the offsets of
-    the producer's next one, whose epoch it bears."""
-
-    copy: Set[Member]
-
-    @fault(budget="copies", danger=("late-copy", "duplicate"))
-    def repeat_marker(s, m: Member):
-        """The coordinator sends a commit marker again, and the first copy is not lost."""
-        require(s.fate[m] == Fate.COMMITTED)
-        s.copy[m] = True
-
-    @action
-    def marker_arrives(s, m: Member):
-        """It finds offsets of the transaction that is open, and they count."""
-        require(s.copy[m] & (s.fate[m] == Fate.OPEN) & exists(Partition, lambda p: 0 < s.pending[m, p]))
-        s.committed = each(lambda p: when(0 < s.pending[m, p], s.pending[m, p], s.committed[p]))
-        s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
-        s.copy[m] = False
-
-
-class DroppedMarkers(Shipped):
-    """Over brokers of Kafka 4.3 (KAFKA-20734): where the group's partition has no leader its marker counts as written.
-    The offsets stay pending, and the producer's next transaction with offsets there decides them."""
-
-    in_it: Set[Member]  # the group's partition is in the member's transaction
-
-    @action
-    def accept(s, m: Member):
-        """The partition is there again."""
-        Shipped.accept(s, m)
-        s.in_it[m] = True
-
-    @fault(budget="absences", danger="partition-away")
-    def drop_marker(s, m: Member):
-        """The coordinator takes the partition for a deleted one, and the transaction for complete."""
-        require(s.in_it[m] & ((s.fate[m] == Fate.COMMITTED) | (s.fate[m] == Fate.ABORTED)))
-        s.in_it[m] = False
-        s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
-
-    @action(fair="weak")
-    def end(s, m: Member):
-        """The marker reaches the group's coordinator, if the partition is in the transaction, and decides all that is
-        pending of the producer."""
-        commits, comes = s.fate[m] == Fate.COMMITTED, s.in_it[m]
-        require(commits | (s.fate[m] == Fate.ABORTED))
-        s.committed = each(lambda p: when(commits & comes & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
-        s.pending = each(lambda n, p: when((n == m) & comes, 0, s.pending[n, p]))
-        s.in_it[m] = False
-        s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
-
-
 class TornTransactions(Shipped):
-    """Over coordinators of transaction.version 2 that take over a Prepare record without a copy (KIP-890; Kafka 4.2).
+    """Over coordinators of transaction.version 2 that take over a Prepare record without a copy (Kafka 4.0 and later).
 
     One that takes over reads its log to the end, past the high watermark, and sends markers of every Prepare that it
     finds there at once (TransactionStateManager.loadTransactionsForTxnTopicPartition).  If it is lost before the record
     has a copy, its successor finds the transaction open, and may end it otherwise, as in
     transaction-partitions/log-uncovered.  The record is lost first here, since nothing else happens to the transaction
     before.  Where one outcome has come the other is not taken, nor is any in the next transaction (KIP-1228, since
-    4.2)."""
+    4.2; before it see `LateMarkersOfPartitions`)."""
 
     stray: Map[Member, Fate]  # the outcome that the lost record says, of which markers are on their way
     outputs: Map[Member, Fate]  # the outcome that one brought to the outputs
@@ -183,3 +131,55 @@ class TornTransactions(Shipped):
     def ends(s, m):
         s.stray[m] = Fate.NONE
         s.outputs[m] = Fate.NONE
+
+
+class LateMarkersOfPartitions(TornTransactions):
+    """Over brokers of Kafka 4.0 and 4.1 (before KIP-1228): a late copy of a transaction's marker decides the offsets of
+    the producer's next one, whose epoch it bears."""
+
+    copy: Set[Member]
+
+    @fault(budget="copies", danger=("late-copy", "duplicate"))
+    def repeat_marker(s, m: Member):
+        """The coordinator sends a commit marker again, and the first copy is not lost."""
+        require(s.fate[m] == Fate.COMMITTED)
+        s.copy[m] = True
+
+    @action
+    def marker_arrives(s, m: Member):
+        """It finds offsets of the transaction that is open, and they count."""
+        require(s.copy[m] & (s.fate[m] == Fate.OPEN) & exists(Partition, lambda p: 0 < s.pending[m, p]))
+        s.committed = each(lambda p: when(0 < s.pending[m, p], s.pending[m, p], s.committed[p]))
+        s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
+        s.copy[m] = False
+
+
+class DroppedMarkers(TornTransactions):
+    """Over brokers of Kafka 4.3 (KAFKA-20734): where the group's partition has no leader its marker counts as written.
+    The offsets stay pending, and the producer's next transaction with offsets there decides them."""
+
+    in_it: Set[Member]  # the group's partition is in the member's transaction
+
+    @action
+    def accept(s, m: Member):
+        """The partition is there again."""
+        TornTransactions.accept(s, m)
+        s.in_it[m] = True
+
+    @fault(budget="absences", danger="partition-away")
+    def drop_marker(s, m: Member):
+        """The coordinator takes the partition for a deleted one, and the transaction for complete."""
+        require(s.in_it[m] & ((s.fate[m] == Fate.COMMITTED) | (s.fate[m] == Fate.ABORTED)))
+        s.in_it[m] = False
+        s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
+
+    @action(fair="weak")
+    def end(s, m: Member):
+        """The marker reaches the group's coordinator, if the partition is in the transaction, and decides all that is
+        pending of the producer."""
+        commits, comes = s.fate[m] == Fate.COMMITTED, s.in_it[m]
+        require(commits | (s.fate[m] == Fate.ABORTED))
+        s.committed = each(lambda p: when(commits & comes & (0 < s.pending[m, p]), s.pending[m, p], s.committed[p]))
+        s.pending = each(lambda n, p: when((n == m) & comes, 0, s.pending[n, p]))
+        s.in_it[m] = False
+        s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)

@@ -154,14 +154,15 @@ REASONS = {
 }
 
 
+LATE = "a late marker decides the next transaction (before KIP-1228)"
+DROPPED = "the marker of a partition without a leader is dropped (KAFKA-20734)"
 HALF = "a coordinator acts on a Prepare record that may be lost, and half of a transaction is committed (txn.P2)"
 
 
 def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NAMES[-1]) -> Of:
     """Members whose transactions are what `Fated` says, which no release keeps whole: each span with what is in the
     way there."""
-    spans = (("4.0.0", "4.1", "a late marker decides the next transaction (before KIP-1228)"), ("4.2", "4.2", HALF),
-             ("4.3", "trunk", "the marker of a partition without a leader is dropped (KAFKA-20734)"))  # fmt: skip
+    spans = (("4.0.0", "4.1", LATE), ("4.2", "4.2", HALF), ("4.3", "trunk", DROPPED))
     cut = [(max(since, a, key=NAMES.index), min(until, b, key=NAMES.index), lacks) for a, b, lacks in spans]
     return tuple(Kafka(a, b, {**V2, **settings}, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
 
@@ -227,21 +228,22 @@ VARIANTS = (
            of=Kafka(settings=V1 | ANY_NETWORK)),
     _wrong("late-marker", LateMarkersOfPartitionsPromises,
            "over brokers of 4.0 and 4.1, on which a late copy of a marker decides the producer's next transaction", "447.18",
-           dict(GENERATIONS, inputs=2, copies=1), "nothing_skipped", "offsets_agree",
-           asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"), progress_bounds=(dict(GENERATIONS, copies=1),),
+           dict(GENERATIONS, inputs=2, copies=1, tails=0), "nothing_skipped", "offsets_agree",
+           asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"), progress_bounds=(dict(GENERATIONS, copies=1, tails=1),),
            of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
     _wrong("dropped-marker", DroppedMarkersPromises,
            "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
-           "447.18", dict(GENERATIONS, inputs=2, absences=1), "nothing_twice",
-           "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1),),
+           "447.18", dict(GENERATIONS, inputs=2, absences=1, tails=0), "nothing_twice",
+           "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1, tails=1),),
            of=Kafka("4.3", settings=V2 | CLASSIC)),
     _wrong("torn-transaction", TornTransactionsPromises,
-           "over coordinators of Kafka 4.2, which send markers of a Prepare record that may be lost: half of a transaction "
-           "is committed", "447.18",
+           "over coordinators of v2, which send markers of a Prepare record that may be lost: half of a transaction is "
+           "committed", "447.18",
            dict(GENERATIONS, inputs=2, tails=1), *OUTPUT, "one_producer", "starts_from_what_counts",
            asks=("only_owners", "owner_is_taken", "fetch_is_answered"),
            progress_bounds=(dict(GENERATIONS, crashes=1, tails=1),),
-           of=Kafka("4.2", "4.2", V2 | CLASSIC)),
+           of=(Kafka("4.0.0", "4.1", V2 | CLASSIC, LATE), Kafka("4.2", "4.2", V2 | CLASSIC),
+               Kafka("4.3", settings=V2 | CLASSIC, lacks=DROPPED))),
     _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
            "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped"),
            of=MISTAKE),
