@@ -291,12 +291,12 @@ class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
 
     @witness(of="polls_in_the_end")
     def meets_a_failure(s):
-        """A start of the newest set waits with a leader that would refuse it, for a round that is over and has
+        """A start of the newest set, which is not counted, waits with a leader whose last round is over and has
         failed."""
-        return exists(
-            Instance, Worker,
-            lambda k, w: (s.asked[k] == w) & (s.entry[w] == Entry.FAILED) & (s.of[k] == s.latest_set()) & s.is_pending(),
-        )  # fmt: skip
+        newest = s.latest_set()
+        return s.is_pending() & exists(
+            Instance, Worker, lambda k, w: (s.asked[k] == w) & (s.entry[w] == Entry.FAILED) & (s.of[k] == newest)
+        )
 
 
 class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):

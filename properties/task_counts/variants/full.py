@@ -100,7 +100,9 @@ def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
 
-def _released(name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]) -> Variant:
+def _released(
+    name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]
+) -> Variant:
     """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
     return Variant(
         name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": FALLING_OUT},
