@@ -4,6 +4,7 @@ A round that fences is an entry of the leader's map, by connector.  The herder's
 answered, and the entry taken out, by the admin client's thread, which wakes up for that on its own time.  A request
 that comes in between, and for which ids have to be fenced, starts no round: it gets the outcome of the one that is
 over, whatever set that was for (DistributedHerder.java: doFenceZombieSourceTasks, activeZombieFencings, ZombieFencing).
+A newer set that the leader takes in meanwhile fails a round that is under way, and does nothing to one that is over.
 Where that one failed the task fails as well, and again each time it is restarted, until the entry is gone.  The core of
 this is `Lingering` in `abstract/as_shipped.py`, where the entry of a round that failed is gone at once, since it lets
 nobody through.
@@ -58,7 +59,8 @@ class Lingering(Shipped):
 
     @action
     def answer_by_round(s, k: Instance, v: Worker):
-        """A request meets a round that is over: its success or its failure."""
+        """A request meets a round that is over: its success or its failure.  Kafka answers whoever waits for the
+        entry before that is taken out; here such a request may outlast it too, as one that comes later."""
         require((s.stage[k] == Stage.ASSIGNED) & (s.asked[k] == v) & s.is_awake(v))
         require(s.is_over(v) & s.is_pending() & ~s.needs_no_fencing(s.size(s.latest_set())))
         succeeded = s.entry[v] == Entry.SUCCEEDED

@@ -62,9 +62,9 @@ ROUNDS = dict(
     REBALANCING, workers=1, instances=2, log=6, generations=6, sets=3, failures=1, left_running=0,
 )  # fmt: skip
 """A round ends or fails, and stays where it was, while a newer set comes: what one worker's two threads do."""
-LINGERING: dict[str, Mapping[str, int]] = {
-    "rounds that are over, and a task that does not stop in time": dict(ROUNDS, left_running=1),
-}
+LINGERING = dict(ROUNDS, left_running=1)
+LINGERING_FEATURES: Mapping[str, Mapping[str, int]] = {"a worker that falls out": FALLING_OUT}
+"""A task that does not stop in time keeps its place for good, so that progress has none."""
 CLAIMED_AND_ROUNDS = dict(FALLING_OUT, log=5, generations=5, sets=3)
 """Both at once: a claimed task, and a round that answers for a newer set whose task is wanted."""
 

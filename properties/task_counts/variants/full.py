@@ -37,6 +37,7 @@ from fencepost.properties.task_counts.variants.bounds import (
     GRAIN_FEATURES,
     IN_FULL,
     LINGERING,
+    LINGERING_FEATURES,
     NIGHTLY,
     NOT_BOUNDED,
     PROGRESS,
@@ -105,8 +106,8 @@ def _released(
 ) -> Variant:
     """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
     return Variant(
-        name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": FALLING_OUT},
-        features=LINGERING, progress_bounds=(FALLING_OUT, ROUNDS), depth=NOT_BOUNDED, asks=("polls_in_the_end",),
+        name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
+        features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), depth=NOT_BOUNDED, asks=("polls_in_the_end",),
         of=Kafka(settings=ENABLED | {"connect.protocol": protocol}),
     )  # fmt: skip
 
