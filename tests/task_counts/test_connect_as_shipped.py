@@ -5,7 +5,7 @@ Proofs of the mends are `verify`'s; here each is held against the same bounds in
 
 import pytest
 from fencepost.model.language import action
-from fencepost.model.language.derived.mutations import mutations
+from fencepost.model.language.derived.mutations import mutation, mutations
 from fencepost.model.releases import each_of
 from fencepost.model.task_counts.abstract.core import Worker
 from fencepost.model.task_counts.detailed.lingering import LingeringEager, Released
@@ -151,6 +151,15 @@ def test_all_poll_in_the_end_though_rounds_linger(name: str) -> None:
         assert made.taken["answer_by_round"] and made.taken["take_out"]
         assert check_progress(made)["polls_in_the_end"].verdict == "holds"
     assert all(of.lacks == "" for of in each_of(shipped.of))
+
+
+@pytest.mark.parametrize("bound", [FALLING_OUT, ROUNDS], ids=["falls out", "rounds"])
+def test_whether_tasks_poll_is_tried_in_each_bound(bound: dict[str, int]) -> None:
+    """Where a leader starts rounds only for some of those that it has to, a task waits for good, in either."""
+    shipped = variant("task-counts/shipped-released")
+    asked = {"polls_in_the_end": shipped.asked["polls_in_the_end"]}
+    fewer = mutation(shipped.properties.protocol.spec, "618.4", "start_round: guard 1 stricter").apply()
+    assert check_progress(explore(fewer, asked, bound))["polls_in_the_end"].verdict == "violated"
 
 
 @pytest.mark.parametrize("promises", [NeverPromises, PerhapsPromises])
