@@ -132,7 +132,8 @@ class PerhapsPromises(EagerPromises, of=PerhapsTakenOut):
 
 @pytest.mark.parametrize("name", RELEASED)
 def test_a_round_that_is_over_lets_a_set_through(name: str) -> None:
-    """In full: a task that does not stop in time commits beside one that the round before its set's has answered."""
+    """In full: a task that does not stop in time can commit while one of a newer set polls, which the round
+    before has let through."""
     shipped = variant(f"task-counts/{name}")
     asked = {"no_zombie": shipped.asked["no_zombie"]}
     made = explore(shipped.spec, asked, bounds_of(shipped, "smoke"), stop_when_violated=True)
@@ -183,7 +184,7 @@ def test_what_is_claimed_is_not_covered() -> None:
 
 @pytest.mark.nightly
 def test_all_poll_in_the_end_with_claims_and_rounds_at_once() -> None:
-    """A claimed task beside a wanted one, and rounds that linger, in eight million states."""
+    """While one task is claimed and another one wanted, and rounds linger, in eight million states."""
     shipped = variant("task-counts/shipped-released")
     asked = {"polls_in_the_end": shipped.asked["polls_in_the_end"]}
     made = explore(shipped.spec, asked, CLAIMED_AND_ROUNDS)

@@ -1,13 +1,14 @@
 """Rounds of fencing that are over and still answer, as Kafka has them, alone and with tasks that are claimed.
 
-A round that fences is an entry of the leader's map, by connector.  The herder's thread ends it; whoever waits for it is
-answered, and the entry taken out, by the admin client's thread, which wakes up for that on its own time.  A request
-that comes in between, and for which ids have to be fenced, starts no round: it gets the outcome of the one that is
-over, whatever set that was for (DistributedHerder.java: doFenceZombieSourceTasks, activeZombieFencings, ZombieFencing).
-A newer set that the leader takes in meanwhile fails a round that is under way, and does nothing to one that is over.
-Where that one failed the task fails as well, and again each time it is restarted, until the entry is gone.  The core of
-this is `Lingering` in `abstract/as_shipped.py`, where the entry of a round that failed is gone at once, since it lets
-nobody through.
+A round that fences is an entry of the leader's map, by connector.  The herder's thread ends it; requests that wait for
+it are answered, and the entry taken out, by the admin client's thread, which wakes up for that on its own time.  A
+request that comes in between, and for which ids have to be fenced, starts no round: it gets the outcome of the one that
+is over, whatever set that was for (DistributedHerder.java: doFenceZombieSourceTasks, activeZombieFencings,
+ZombieFencing).  Where the round failed, the task fails as well, and again each time it is restarted, until the entry is
+gone.  A newer set that the leader takes in fails a round that is under way, and does nothing to one that is over.
+
+The core of this is `Lingering` in `abstract/as_shipped.py`, where the entry of a round that failed is gone at once,
+since it lets no task through.
 """
 
 from fencepost.model.language import Enumeration, Map, action, danger, exists, length, require, when
@@ -59,8 +60,8 @@ class Lingering(Shipped):
 
     @action
     def answer_by_round(s, k: Instance, v: Worker):
-        """A request meets a round that is over: its success or its failure.  Kafka answers whoever waits for the
-        entry before that is taken out; here such a request may outlast it too, as one that comes later."""
+        """A request meets a round that is over: its success or its failure.  Kafka answers each that waits for
+        the entry before that is taken out; here it may also outlast the entry, like one that comes later."""
         require((s.stage[k] == Stage.ASSIGNED) & (s.asked[k] == v) & s.is_awake(v))
         require(s.is_over(v) & s.is_pending() & ~s.needs_no_fencing(s.size(s.latest_set())))
         succeeded = s.entry[v] == Entry.SUCCEEDED
@@ -77,7 +78,7 @@ class Lingering(Shipped):
 
 
 class LingeringEager(Lingering, Rebalancing):
-    """Kafka with connect.protocol = eager: nobody claims."""
+    """Kafka with connect.protocol = eager: no worker claims a task."""
 
 
 class Released(Lingering, Claimed):

@@ -156,8 +156,8 @@ FULL_VARIANTS = (
     ),
     _released(
         "shipped-released-eager", ReleasedEagerPromises,
-        "Kafka with eager rebalances: nobody claims a task, and rounds that are over answer until another thread takes "
-        "them out", ("no_zombie",), "eager",
+        "Kafka with eager rebalances: no worker claims a task, and rounds that are over answer until another thread "
+        "takes them out", ("no_zombie",), "eager",
     ),
     Variant(
         "shipped-cooperative-unsteady", CooperativePromises,
