@@ -2,5 +2,5 @@
 
 Read `workers` (what all forms share: the topic, leaders, rounds, starts), `full` (nothing switched on), `cluster`
 (faults with budgets), then what the forms differ in: `own_view` (A and M), `asking` (B and what shipped), `attending`,
-`rebalancing`.
+`rebalancing`, and what Kafka does besides: `claiming`, `lingering`.
 """

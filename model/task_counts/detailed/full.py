@@ -8,7 +8,8 @@ Assignment is free: every rebalance, eager or cooperative, and every duplicate i
 `stop`.  A worker that stalls takes no step for as long as it likes; a crash is a stop of each of its tasks.
 
 What is built on it: `cluster.py` (faults with budgets, workers that tidy up), `asking.py` (B and shipped),
-`own_view.py` (A and M), `attending.py` (tasks that stay FAILED), `rebalancing.py` (eager and cooperative).
+`own_view.py` (A and M), `attending.py` (tasks that stay FAILED), `rebalancing.py` (eager and cooperative), and on that
+`claiming.py` and `lingering.py` (what Kafka does besides).
 """
 
 from fencepost.model.language import action, open_hole, require

@@ -22,6 +22,7 @@ from fencepost.model.task_counts.detailed.asking import B, Shipped
 from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
 from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.detailed.full import Full
+from fencepost.model.task_counts.detailed.lingering import Entry, LingeringEager, Released
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
 from fencepost.model.task_counts.detailed.workers import Position
@@ -277,3 +278,35 @@ class TakenPromises(CooperativePromises, of=Taken):
 
 class RefusedPromises(CooperativePromises, of=Refused):
     """The same, where a worker does not start that."""
+
+
+class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
+    """Kafka with eager rebalances: rounds that are over answer until their thread takes them out."""
+
+    @witness(of="polls_in_the_end")
+    def let_through_uncounted(s):
+        """A task of the newest set goes on to its producer, and no count stands after that set: a round that is over
+        has answered."""
+        return exists(Instance, lambda k: (s.stage[k] == Stage.CHECKED) & (s.of[k] == s.latest_set()) & s.is_pending())
+
+    @witness(of="polls_in_the_end")
+    def meets_a_failure(s):
+        """A start of the newest set, which is not counted, waits with a leader whose last round is over and has
+        failed."""
+        newest = s.latest_set()
+        return s.is_pending() & exists(
+            Instance, Worker, lambda k, w: (s.asked[k] == w) & (s.entry[w] == Entry.FAILED) & (s.of[k] == newest)
+        )
+
+
+class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
+    """Kafka with its default of connect.protocol: what is claimed is started as well."""
+
+    @witness(of="polls_in_the_end")
+    def starts_a_claimed_task(s):
+        """An instance has a producer, for a task that the newest set does not have, and by that set."""
+        newest = s.latest_set()
+        return exists(
+            Instance,
+            lambda k: (s.stage[k] == Stage.PRODUCER) & (s.of[k] == newest) & (s.size_of(newest) <= s.task[k]),
+        )

@@ -58,6 +58,15 @@ CLAIMED = dict(REBALANCING, tasks=1, instances=1, stalls=1, left_running=0)
 """A worker falls out, and the connector is given no tasks: what it claims is all that could be started."""
 CLAIMED_TWO = dict(CLAIMED, tasks=2, instances=2)
 FALLING_OUT = dict(REBALANCING, tasks=1, instances=2, stalls=1, left_running=0)
+ROUNDS = dict(
+    REBALANCING, workers=1, instances=2, log=6, generations=6, sets=3, failures=1, left_running=0,
+)  # fmt: skip
+"""A round ends or fails, and stays where it was, while a newer set comes: what one worker's two threads do."""
+LINGERING = dict(ROUNDS, left_running=1)
+LINGERING_FEATURES: Mapping[str, Mapping[str, int]] = {"a worker that falls out": FALLING_OUT}
+"""A task that does not stop in time keeps its place for good, so that progress has none."""
+CLAIMED_AND_ROUNDS = dict(FALLING_OUT, log=5, generations=5, sets=3)
+"""Both at once: a claimed task, and a round that answers for a newer set whose task is wanted."""
 
 GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
 GRAIN_FEATURES: Mapping[str, Mapping[str, int]] = {

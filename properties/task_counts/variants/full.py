@@ -19,6 +19,8 @@ from fencepost.properties.task_counts.claims.full import (
     LateFencePromises,
     MPromises,
     RefusedPromises,
+    ReleasedEagerPromises,
+    ReleasedPromises,
     ShippedPromises,
     TakenPromises,
     UnansweredPromises,
@@ -28,17 +30,21 @@ from fencepost.properties.task_counts.variants.bounds import (
     CI,
     CLAIMED,
     FAILING,
+    FALLING_OUT,
     FEATURES,
     FULL,
     GRAIN,
     GRAIN_FEATURES,
     IN_FULL,
+    LINGERING,
+    LINGERING_FEATURES,
     NIGHTLY,
     NOT_BOUNDED,
     PROGRESS,
     REBALANCING,
     REBALANCING_FEATURES,
     REBALANCING_PROGRESS,
+    ROUNDS,
     STALLED,
     WIDER,
     YARDSTICK,
@@ -95,6 +101,17 @@ def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
 
+def _released(
+    name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]
+) -> Variant:
+    """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
+    return Variant(
+        name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
+        features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), depth=NOT_BOUNDED, asks=("polls_in_the_end",),
+        of=Kafka(settings=ENABLED | {"connect.protocol": protocol}),
+    )  # fmt: skip
+
+
 FULL_VARIANTS = (
     _full(
         "grain", GrainPromises, "what all forms share, step for step the yardstick's", features=GRAIN_FEATURES,
@@ -131,6 +148,16 @@ FULL_VARIANTS = (
     _claims(
         "cooperative-claims-refused", RefusedPromises,
         "the same, and a worker does not start a task that the newest set does not have", "618.52", of=TEXT,
+    ),
+    _released(
+        "shipped-released", ReleasedPromises,
+        "Kafka: cooperative rebalances, rounds that are over answer until another thread takes them out, and workers "
+        "claim tasks that the newest set does not have", _BOTH, ("compatible", "sessioned"),
+    ),
+    _released(
+        "shipped-released-eager", ReleasedEagerPromises,
+        "Kafka with eager rebalances: no worker claims a task, and rounds that are over answer until another thread "
+        "takes them out", ("no_zombie",), "eager",
     ),
     Variant(
         "shipped-cooperative-unsteady", CooperativePromises,
