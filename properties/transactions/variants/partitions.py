@@ -77,8 +77,9 @@ def _case(
     asks: tuple[str, ...] = (),
 ) -> Variant:  # fmt: skip
     """Where a guarantee ends, or what was mended: asked for what it breaks, and what it is said to keep."""
-    every = properties.properties
-    others = Names(lambda: (n for n, p in every.items() if n not in (*breaks, *asks) and p.of not in asks))
+    others = Names(
+        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asks) and p.of not in asks)
+    )
     smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
