@@ -263,5 +263,10 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             "dropped-v1", "parked-v1-verified-prompt",
             script=SCRIPT,
         ),
+        Scenario(
+            "KAFKA-20716", "a leader without the marker of a transaction has it open again, and the next one decides it",
+            "unclean-v2", "parked-v2",
+            script=SCRIPT,
+        ),
     ),
 )  # fmt: skip
