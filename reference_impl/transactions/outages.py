@@ -35,7 +35,7 @@ def come_back(system: System, partition: int) -> None:
 
 def elect_unclean(system: System, partition: int, end: int) -> None:
     """A replica that is out of sync leads (unclean.leader.election.enable): its log ends at this offset, of a batch or
-    a marker, and what is behind it is gone. It knows of producers what its log tells. (UnifiedLog.rebuildProducerState)
+    a marker, and what is behind it is gone. It knows of producers what its log tells. (ProducerStateManager.java)
 
     Raises ValueError for an offset within a batch.
     """

@@ -121,7 +121,7 @@ class Unclean(Mortal):
 
     A replica that is out of sync has a beginning of the log, which ends anywhere: before a record, or between the
     records of a transaction and its marker (KAFKA-20716).  Its producer state is that of what it has, with the epoch of
-    the last batch and the coordinator epoch of the last marker (UnifiedLog.rebuildProducerState).
+    the last batch and the coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too).
     """
 
     outside = excused("one replica is out of sync with the others at a time", "unreplicated-tail", "truncation")

@@ -195,7 +195,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             "unclean-v2", UncleanV2Promises,
             "a leader takes over that lacks records that were acknowledged, or the marker behind them: what stays open "
             "hangs, and the next transaction decides it",
-            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_lost", "nothing_hangs", "as_told",
+            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
@@ -208,7 +208,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             "unclean-v2-aborted", MendedV2Promises,
             "an operator aborts what hangs before another transaction can decide it: what was committed there is lost, "
             "and nothing else becomes visible",
-            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_lost", "nothing_hangs", "as_told",
+            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             asks=("nothing_committed_unasked", "decided_in_the_end"), of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
@@ -220,7 +220,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         _case(
             "unclean-v1", UncleanPromptVerifiedPromises,
             "a leader takes over that lacks a marker, in v1 with verification, where the next transaction has the same "
-            "epoch", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_lost", "nothing_hangs", "as_told",
+            "epoch", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka(settings=VERIFIED | UNCLEAN),
         ),
         _case(
@@ -234,7 +234,8 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
         "absences": "a partition goes away once, at any moment, and comes back",
         "restarts": "all questions of a leader are lost at once; asking again is the same again",
-        "tails": "one lost tail, which may be all that is not acknowledged; of the transaction log, its last record",
+        "tails": "one lost tail, which may be all that is not acknowledged, or where an election is unclean any end of the "
+        "log; of the transaction log, its last record",
         "expiries": "a producer is forgotten whole; once more is the same again",
     },
     scenarios=(
