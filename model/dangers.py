@@ -94,7 +94,8 @@ _ALL = [
     ),
     *_closed(
         "partitions and logs",
-        ("unreplicated-tail", "A leader change loses a tail that had no copy.", "unclean election, or acks below all; Partition.makeLeader"),
+        ("unreplicated-tail", "A leader change loses what had no copy: the end of a log, records and the markers behind them.",
+         "unclean election (KAFKA-20716), or acks below all; Partition.makeLeader"),
         ("leader-restart", "A leader restarts from a snapshot, which keeps one batch for each producer.",
          "ProducerStateManager.writeSnapshot; KAFKA-14034"),
         ("partition-away", "A partition has no live leader when its marker is due.", "KAFKA-20734: KRaftMetadataCache.getPartitionLeaderEndpoint"),

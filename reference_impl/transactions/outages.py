@@ -1,5 +1,5 @@
-"""Faults of a cluster that a driver cannot inject: upgrades, partitions without a leader, leaders that forget,
-coordinators that overlap.
+"""Faults of a cluster that a driver cannot inject: upgrades, partitions without a leader, leaders that forget, or that
+lack the end of the log, coordinators that overlap.
 
     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
     come_back(system, 0)             # its log is as it was
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from fencepost.reference_impl.transactions.brokers.transaction_log import Append, TransactionLog
+from fencepost.reference_impl.transactions.messages import WriteTxnMarkersRequest
 from fencepost.reference_impl.transactions.system import System
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
@@ -30,6 +31,36 @@ def leave(system: System, partition: int) -> None:
 def come_back(system: System, partition: int) -> None:
     """A replica is up again, and leads with what is in its log."""
     system.come_back(partition)
+
+
+def elect_unclean(system: System, partition: int, end: int) -> None:
+    """A replica that is out of sync leads (unclean.leader.election.enable): its log ends at this offset, of a batch or
+    a marker, and what is behind it is gone. It knows of producers what its log tells. (ProducerStateManager.java)
+
+    Raises ValueError for an offset within a batch.
+    """
+    leader = system.leaders[partition]
+    if leader.log.first_of_batch(end) != end:
+        raise ValueError(f"a log ends before or behind a batch, and offset {end} is within one")
+    del leader.log.batches[end:]
+    leader.change()
+    leader.note_stable_offset()
+
+
+def abort_hanging(system: System, partition: int) -> None:
+    """An operator aborts each transaction that is open here while the coordinator has the partition in none of that
+    producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the leader tells, and is of
+    no transaction version, so that an epoch that is not newer will do. (TransactionsCommand, AbortTransactionHandler)
+    """
+    leader = system.leaders[partition]
+    known = [metadata.now for metadata in system.coordinator.transactions.values()]
+    awaited = {now.producer_id for now in known if partition in now.topic_partitions}
+    for producer_id in sorted(leader.log.open.keys() - awaited):
+        entry = leader.log.producers[producer_id]
+        coordinator_epoch = max(0, entry.coordinator_epoch)
+        request = WriteTxnMarkersRequest(producer_id, entry.epoch, False, partition, coordinator_epoch)
+        leader.emit_marker(request, leader.log.append_marker(request))
+        leader.note_stable_offset()
 
 
 def expire_producers(system: System, partition: int) -> None:

@@ -13,7 +13,9 @@ from fencepost.model.language import (
     Set,
     action,
     each,
+    either,
     excused,
+    exists,
     fault,
     forall,
     implies,
@@ -22,7 +24,7 @@ from fencepost.model.language import (
     require,
     when,
 )
-from fencepost.model.transactions.abstract.core import Core, Epoch, Fate, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.core import Core, Epoch, Fate, Partition, Phase, Term, Txn
 from fencepost.model.transactions.abstract.cores import (
     Asking,
     PromptV1Core,
@@ -115,10 +117,74 @@ class Mortal(Core):
 
 
 class Unclean(Mortal):
-    """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable)."""
+    """A leader takes over although it lacks what was acknowledged (unclean.leader.election.enable).
 
-    def is_lost(s, t, p):
-        return s.fate[t, p] == Fate.OPEN
+    A replica that is out of sync has a beginning of the log, which ends anywhere: before a record, or between the
+    records of a transaction and its marker (KAFKA-20716).  Its producer state is that of what it has, with the epoch of
+    the last batch and the coordinator epoch of the last marker (ProducerAppendInfo, at every append of a follower too).
+    """
+
+    outside = excused("one replica is out of sync with the others at a time", "unreplicated-tail", "truncation")
+
+    stale: Map[Txn, Partition, Fate]  # what a replica that is out of sync has
+    stale_known: Map[Partition, Epoch]
+    stale_term: Map[Partition, Term]
+
+    @action
+    def fall_behind(s, p: Partition):
+        """A replica has the log up to here, and nothing of what follows until it gets as far again."""
+        require(~s.away[p])
+        s.stale = each(lambda t, q: when(q == p, s.fate[t, q], s.stale[t, q]))
+        s.stale_known[p] = s.known[p]
+        s.stale_term[p] = s.known_term[p]
+
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    def lose_tail(s, p: Partition):
+        """That replica takes over, and the others cut off what it lacks: records, markers, and what markers said."""
+        s.fate = each(lambda t, q: when(q == p, s.stale[t, q], s.fate[t, q]))
+        s.known[p] = s.stale_known[p]
+        s.known_term[p] = s.stale_term[p]
+        s.safe[p] = s.stale_known[p]
+        s.away[p] = False
+        s.forget_questions(p)
+
+
+class Mended(Unclean):
+    """An operator aborts what hangs (kafka-transactions.sh abort, Admin.abortTransaction), and keeps the owners of the
+    id away from that partition until then.
+
+    That is in time where the end that was lost is of the id's last transaction: the marker of a later one, which may
+    come again, decides whatever is open, and no operator can hold it back.
+    """
+
+    @fault(budget="tails", danger=("unreplicated-tail", "truncation"))
+    def lose_tail(s, p: Partition):
+        """That replica takes over; if it lacks the end of a transaction, the id has begun no later one."""
+
+        def opens(t):
+            return (s.stale[t, p] == Fate.OPEN) & (s.fate[t, p] != Fate.OPEN)
+
+        require(~exists(Txn, Txn, lambda t, u: opens(t) & s.begun[u] & (s.number[t] < s.number[u])))
+        Unclean.lose_tail(s, p)
+
+    @action(fair="weak")
+    def abort_hanging(s, p: Partition):
+        """WriteTxnMarkers with the epochs that the leader tells of the producer.  The request names no transaction
+        version, so that an epoch that is not newer will do (AbortTransactionHandler, ProducerAppendInfo)."""
+        require(~s.away[p] & s.hangs(p))
+        end = either("txn.26", Fate.ABORTED, commits=Fate.COMMITTED)
+        s.fate = each(lambda t, q: when((q == p) & (s.fate[t, q] == Fate.OPEN), end, s.fate[t, q]))
+        s.safe[p] = s.known[p]
+        s.answer_questions(p, s.known[p])
+
+    def add(s, t, p):
+        require(~s.hangs(p), rule="txn.26")
+        Unclean.add(s, t, p)
+
+    def hangs(s, p):
+        """What find-hanging lists: something is open, and the coordinator's transaction has no marker due here
+        (TransactionsCommand.filterHangingTransactions)."""
+        return s.something_open(p) & ~(s.parts[p] & ~s.marked[p])
 
 
 class Dropping(Mortal):
@@ -176,3 +242,11 @@ class DroppingPromptVerified(Dropping, MortalPromptVerified):
 
 class UncleanV2(Unclean, MortalV2):
     """v2 on a topic that may lose what was acknowledged."""
+
+
+class UncleanPromptVerified(Unclean, MortalPromptVerified):
+    """v1 with verification on such a topic."""
+
+
+class MendedV2(Mended, MortalV2):
+    """v2 on such a topic, with an operator."""

@@ -62,7 +62,8 @@ class TransactionalOffsets(Protocol):
         ),
         *open_hole(
             "what the offsets topic has acknowledged stays there (acks=all, no unclean election); unclean-v2 has a "
-            "partition where it does not", "unreplicated-tail", "truncation",
+            "partition where it does not, and offsets-marker-dropped what follows where a marker is missing",
+            "unreplicated-tail", "truncation",
         ),
         *open_hole(
             "one coordinator at a time: a deposed one that has not heard of its successor would answer a fetch from "

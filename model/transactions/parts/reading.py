@@ -21,6 +21,7 @@ from fencepost.model.language import (
     danger,
     each,
     either,
+    excused,
     exists,
     fault,
     forall,
@@ -66,6 +67,10 @@ class ReadCommitted(Protocol):
 
     outside = (
         *open_hole("nothing is removed from the log; the variant cleaned has one that is cleaned", "cleaning"),
+        *excused(
+            "no unclean election: what is below the high watermark is in the log of every later leader; the variant "
+            "read-committed-unclean takes that away", "unreplicated-tail", "truncation",
+        ),
         *open_hole(
             "every transaction that is open gets a marker in the end; dropped-v2 of transaction-partitions has one "
             "that does not", "partition-away", "no-time-out",
@@ -211,17 +216,21 @@ class ReadCommitted(Protocol):
     @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
     def fail_over(s):
         """Another leader: what is not replicated is lost, and transactions that ended there are open again."""
-        high = s.high
-        s.end = high
-        s.kind = each(lambda o: when(o < high, s.kind[o], Kind.NOTHING))
-        s.part = each(lambda t, o: s.part[t, o] & (o < high))
-        s.indexed = each(lambda t: s.indexed[t] & (s.last[t] < high))
-        s.phase = each(lambda t: when(s.is_lost(t), Phase.NONE, when(s.unreplicated(t), Phase.OPEN, s.phase[t])))
-        s.first = each(lambda t: when(s.first[t] < high, s.first[t], 0))
-        s.last = each(lambda t: when(s.last[t] < high, s.last[t], 0))
+        s.cut(s.high)
 
-    def is_lost(s, t):
-        return s.high <= s.first[t]
+    def cut(s, at):
+        """The log ends here: of what is behind, nothing has been."""
+        s.end = at
+        s.kind = each(lambda o: when(o < at, s.kind[o], Kind.NOTHING))
+        s.part = each(lambda t, o: s.part[t, o] & (o < at))
+        s.indexed = each(lambda t: s.indexed[t] & (s.last[t] < at))
+        s.phase = each(
+            lambda t: when(
+                at <= s.first[t], Phase.NONE, when(s.has_ended(t) & (at <= s.last[t]), Phase.OPEN, s.phase[t])
+            )
+        )
+        s.first = each(lambda t: when(s.first[t] < at, s.first[t], 0))
+        s.last = each(lambda t: when(s.last[t] < at, s.last[t], 0))
 
     def unreplicated(s, t):
         return s.has_ended(t) & (s.high <= s.last[t])
@@ -287,3 +296,30 @@ class ReadCommitted(Protocol):
 
         s.listed = each(lambda q, t: s.listed[q, t] & ~((q == r) & (kind == Kind.ABORT) & passed(t)))
         s.position[r] = o + 1
+
+
+class UncleanReading(ReadCommitted):
+    """A leader takes over that lacks what is below the high watermark (unclean.leader.election.enable)."""
+
+    outside = excused(
+        "a reader that was further than the new leader goes on from its end", "unreplicated-tail", "truncation"
+    )
+
+    given: Ghost[Set[Reader, Txn]]  # a record of it, when it was committed
+
+    @action(fair="weak")
+    def take(s, r: Reader):
+        """The reader looks at its next record."""
+        o, given = s.position[r], s.given
+        ReadCommitted.take(s, r)
+        s.given = each(lambda q, t: given[q, t] | ((q == r) & s.part[t, o] & (s.phase[t] == Phase.COMMITTED)))
+
+    @fault(budget="fail_overs", danger=("unreplicated-tail", "truncation"))
+    def fail_over_unclean(s, n: Offset):
+        """Its log ends anywhere, before a record or a marker; a reader that was further is told where (KIP-320)."""
+        require(n < s.high)
+        s.given = each(lambda r, t: s.given[r, t] & (s.first[t] < n))
+        s.cut(n)
+        s.high = n
+        s.upto = each(lambda r: when(n < s.upto[r], n, s.upto[r]))
+        s.position = each(lambda r: when(n < s.position[r], n, s.position[r]))

@@ -10,10 +10,12 @@ from fencepost.model.transactions.abstract.away import (
     DroppingV2,
     ForgettingPromptV1,
     ForgettingPromptVerified,
+    MendedV2,
     Mortal,
     MortalPromptVerified,
     MortalV2,
     MortalVerified,
+    UncleanPromptVerified,
     UncleanV2,
 )
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
@@ -91,3 +93,11 @@ class ForgettingPromptVerifiedPromises(MortalLemmas, of=ForgettingPromptVerified
 
 class UncleanV2Promises(MortalLemmas, of=UncleanV2):
     """The promises, of v2 where what was acknowledged may be lost."""
+
+
+class UncleanPromptVerifiedPromises(MortalLemmas, of=UncleanPromptVerified):
+    """The promises, of v1 with verification on such a topic."""
+
+
+class MendedV2Promises(MortalLemmas, of=MendedV2):
+    """The promises, of v2 on such a topic with an operator who aborts what hangs."""

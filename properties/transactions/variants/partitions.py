@@ -15,9 +15,11 @@ from fencepost.properties.transactions.claims.away import (
     DroppingV2Promises,
     ForgettingPromptV1Promises,
     ForgettingPromptVerifiedPromises,
+    MendedV2Promises,
     MortalPromptVerifiedLemmas,
     MortalV2Lemmas,
     MortalVerifiedLemmas,
+    UncleanPromptVerifiedPromises,
     UncleanV2Promises,
 )
 from fencepost.properties.transactions.claims.several import (
@@ -72,13 +74,16 @@ def _several(
 def _case(
     name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
     of: Of, rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
+    asks: tuple[str, ...] = (),
 ) -> Variant:  # fmt: skip
-    """Where a guarantee ends, or what was mended: asked for what it breaks, and no more."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    """Where a guarantee ends, or what was mended: asked for what it breaks, and what it is said to keep."""
+    others = Names(
+        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asks) and p.of not in asks)
+    )
     smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
     return Variant(
         name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
-        depth=NOT_BOUNDED, features=features or {}, of=of,
+        depth=NOT_BOUNDED, features=features or {}, asks=asks, progress_bounds=(bounds,) if asks else (), of=of,
     )  # fmt: skip
 
 
@@ -187,16 +192,50 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             "nothing_lost", of=Kafka(settings=VERIFIED),
         ),
         _case(
-            "unclean-v2", UncleanV2Promises, "a leader takes over that lacks what was acknowledged",
-            dict(_QUIET, clients=1, transactions=1, epochs=2, tails=1), "nothing_lost",
+            "unclean-v2", UncleanV2Promises,
+            "a leader takes over that lacks records that were acknowledged, or the marker behind them: what stays open "
+            "hangs, and the next transaction decides it",
+            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked", of=Kafka("4.0.0", settings=V2 | UNCLEAN),
+        ),
+        _case(
+            "unclean-v2-fenced", UncleanV2Promises,
+            "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
+            dict(_QUIET, clients=2, transactions=1, epochs=3, tails=1), "nothing_open_after_a_fence",
             of=Kafka("4.0.0", settings=V2 | UNCLEAN),
+        ),
+        _case(
+            "unclean-v2-aborted", MendedV2Promises,
+            "an operator aborts what hangs before another transaction can decide it: what was committed there is lost, "
+            "and nothing else becomes visible",
+            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
+            asks=("nothing_committed_unasked", "decided_in_the_end"), of=Kafka("4.0.0", settings=V2 | UNCLEAN),
+        ),
+        _case(
+            "unclean-v2-aborted-torn", MendedV2Promises,
+            "the same with two partitions: what the operator aborts in one is committed in the other",
+            dict(_QUIET, clients=1, transactions=1, partitions=2, epochs=2, tails=1), "one_fate",
+            of=Kafka("4.0.0", settings=V2 | UNCLEAN),
+        ),
+        _case(
+            "unclean-v1", UncleanPromptVerifiedPromises,
+            "a leader takes over that lacks a marker, in v1 with verification, where the next transaction has the same "
+            "epoch", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_hangs", "nothing_lost", "as_told",
+            "nothing_committed_unasked", of=Kafka(settings=VERIFIED | UNCLEAN),
+        ),
+        _case(
+            "unclean-v1-torn", UncleanPromptVerifiedPromises,
+            "the same with two partitions: a transaction is committed in one, and the abort of the next one decides "
+            "the other", dict(_QUIET, clients=1, partitions=2, epochs=1, tails=1), "one_fate",
+            of=Kafka(settings=VERIFIED | UNCLEAN),
         ),
     ),
     {
         **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
         "absences": "a partition goes away once, at any moment, and comes back",
         "restarts": "all questions of a leader are lost at once; asking again is the same again",
-        "tails": "one lost tail, which may be all that is not acknowledged; of the transaction log, its last record",
+        "tails": "one lost tail, which may be all that is not acknowledged, or where an election is unclean any end of the "
+        "log; of the transaction log, its last record",
         "expiries": "a producer is forgotten whole; once more is the same again",
     },
     scenarios=(
@@ -223,6 +262,11 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Scenario(
             "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
             "dropped-v1", "parked-v1-verified-prompt",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20716", "a leader without the marker of a transaction has it open again, and the next one decides it",
+            "unclean-v2", "parked-v2",
             script=SCRIPT,
         ),
     ),

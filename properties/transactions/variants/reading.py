@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.model.releases import MISTAKE, TRANSACTIONAL, Kafka
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, UNCLEAN, Kafka
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.parts.cleaning import (
     CleanedProperties,
@@ -12,7 +12,7 @@ from fencepost.properties.transactions.claims.parts.cleaning import (
     MarkersTooSoonPromises,
     WithoutHorizonPromises,
 )
-from fencepost.properties.transactions.claims.parts.reading import ReadCommittedProperties
+from fencepost.properties.transactions.claims.parts.reading import ReadCommittedProperties, UncleanReadingPromises
 from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED
 from fencepost.properties.transactions.variants.scripts import SCRIPT
 
@@ -23,6 +23,7 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "nightly": dict(_SMALL, readers=2),
 }
 _CLEANED = dict(producers=1, transactions=2, readers=1, log=3, fail_overs=0, cleanings=2, deletions=0, restarts=0)
+_GIVEN = ("only_what_was_committed", "given_is_not_aborted", "never_back")
 _ONE = dict(_CLEANED, transactions=1)
 
 
@@ -112,6 +113,18 @@ READ_COMMITTED = ProtocolEntry(
             EntriesTooSoonPromises,
             "the index loses an aborted transaction of which records are left",
             "only_what_was_committed",
+        ),
+        Variant(
+            "read-committed-unclean",
+            UncleanReadingPromises,
+            "a leader takes over that lacks what readers were given, or the marker behind it: the last stable offset "
+            "goes back, and what was given is gone, or is aborted yet",
+            "txn.26",
+            expected=dict.fromkeys(_GIVEN, "violated"),
+            bounds={"smoke": dict(producers=1, transactions=1, readers=1, log=2, fail_overs=1)},
+            leaves_out=Names(lambda: (n for n in UncleanReadingPromises.properties if n not in _GIVEN)),
+            depth=NOT_BOUNDED,
+            of=Kafka(settings=TRANSACTIONAL | UNCLEAN),
         ),
         _wrong("read-committed-inclusive", "the last stable offset taken for the last one to read", "inclusive"),
         _wrong("read-committed-short-list", "only what is aborted within the piece is listed", "only_if_it_ends_there"),

@@ -6,7 +6,13 @@ from fencepost.reference_impl.transactions.brokers.coordinator import Coordinato
 from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
 from fencepost.reference_impl.transactions.defects.outages import ChecksByFeature, TakesLeaderlessForDeleted
 from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
-from fencepost.reference_impl.transactions.outages import come_back, expire_producers, leave, raise_version
+from fencepost.reference_impl.transactions.outages import (
+    come_back,
+    elect_unclean,
+    expire_producers,
+    leave,
+    raise_version,
+)
 from fencepost.reference_impl.transactions.scenarios.script import (
     CLIENT_TIMEOUT_MS,
     KNOWN,
@@ -85,6 +91,25 @@ def partition_away_at_its_marker(script: Script) -> None:
     script.abort(0)
     come_back(script.system, 0)
     script.settle(CLIENT_TIMEOUT_MS)
+    script.begin(0, 0)
+    script.commit(0)
+    script.read()
+
+
+@KNOWN.shown("KAFKA-20716", _leaderless(Coordinator, "v2"), _leaderless(Coordinator, "v2"), reference=True)
+def marker_lost_by_an_unclean_election(script: Script) -> None:
+    """KAFKA-20716: a replica leads that has the record of an aborted transaction, and not its marker.
+
+    The record is open again, and no marker is due: the commit of the next transaction decides both.  Correct: a replica
+    that has the whole log leads (unclean.leader.election.enable is false).
+    """
+    script.start(0)
+    script.begin(0, 0)
+    script.abort(0)
+    if script.broken:
+        elect_unclean(script.system, 0, 1)
+    else:
+        script.system.change_leader(0)
     script.begin(0, 0)
     script.commit(0)
     script.read()

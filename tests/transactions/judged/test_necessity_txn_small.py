@@ -99,6 +99,7 @@ REDUNDANT = [
 less than 0 is 0."""
 
 SHOWN = [
+    ("read-committed-unclean", "txn.26", ABORTED_READ, 5),
     ("read-committed-inclusive", "txn.17", ABORTED_READ, 3),
     ("read-committed-short-list", "txn.17", ABORTED_READ, 6),
     ("read-committed-first-entry", "txn.17", ABORTED_READ, 9),
@@ -126,7 +127,12 @@ SHOWN = [
     ("several-v1-verified-late", "txn.9", "nothing_committed_unasked", 15),
     ("expired-v1", "txn.26", "nothing_hangs", 8),
     ("expired-v1-verified", "txn.26", "nothing_committed_unasked", 17),
-    ("unclean-v2", "txn.26", "nothing_lost", 11),
+    ("unclean-v2", "txn.26", "nothing_hangs", 10),
+    ("unclean-v2-fenced", "txn.26", "nothing_open_after_a_fence", 12),
+    ("unclean-v2-aborted", "txn.26", "nothing_hangs", 10),
+    ("unclean-v2-aborted-torn", "txn.26", "one_fate", 19),
+    ("unclean-v1", "txn.26", "nothing_hangs", 11),
+    ("unclean-v1-torn", "txn.26", "one_fate", 25),
     ("offsets-fetched-early", "txn.21", EARLY, 2),
     ("offsets-by-completion", "txn.21", MEMORY, 3),
     ("offsets-left-pending", "txn.21", MEMORY, 3),

@@ -6,15 +6,17 @@ from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATIO
 from fencepost.reference_impl.transactions.brokers.states import TransactionState
 from fencepost.reference_impl.transactions.outages import (
     DEPOSED,
+    abort_hanging,
     come_back,
     depose,
+    elect_unclean,
     expire_producers,
     fail_over_uncovered,
     leave,
     misdirect,
     raise_version,
 )
-from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, Script
+from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, Script
 from fencepost.reference_impl.transactions.system import Parts
 
 MODES = ("v1", "v1-verified", "v2")
@@ -45,6 +47,49 @@ def test_a_marker_waits_for_its_partition(mode):
     script.settle(CLIENT_TIMEOUT_MS)
     assert states(script)[-1] == TransactionState.COMPLETE_COMMIT
     assert script.read() == [0, 1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_operator_aborts_what_hangs_without_its_marker(mode, commit):
+    """txn.P3, txn.P10: a leader that lacks the marker has the transaction open again, whatever became of it; aborted by
+    an operator it is invisible, and the next transaction stands alone."""
+    script = opened(mode)
+    (script.commit if commit else script.abort)(0)
+    log = script.system.leaders[0].log
+    abort_hanging(script.system, 0)  # there is nothing to abort
+    assert (len(log.batches), log.last_stable_offset()) == (2, 2)
+    elect_unclean(script.system, 0, 1)
+    log = script.system.leaders[0].log
+    assert (len(log.batches), log.last_stable_offset()) == (1, 0)
+    script.settle(TXN_TIMEOUT_MS)
+    assert log.last_stable_offset() == 0
+    abort_hanging(script.system, 0)
+    assert (len(log.batches), log.last_stable_offset()) == (2, 2)
+    assert script.kinds("stable_moved")[-1].upto == 2
+    script.begin(0, 0)
+    script.commit(0)
+    assert script.read() == ([2, 1] if commit else [2])
+
+
+def test_an_operator_leaves_alone_what_the_coordinator_has():
+    """A transaction that is open at its coordinator does not hang, however short its partition's log has become."""
+    script = opened()
+    script.send(0, 0)
+    elect_unclean(script.system, 0, 1)
+    abort_hanging(script.system, 0)
+    assert [batch.marker for batch in script.system.leaders[0].log.batches] == [-1]
+
+
+def test_a_log_ends_between_batches():
+    """What is replicated are whole batches."""
+    script = opened()
+    script.commit(0)
+    script.system.begin(0)
+    script.system.send(0, 0, 2)
+    script.settle()
+    with pytest.raises(ValueError, match="within one"):
+        elect_unclean(script.system, 0, 3)
 
 
 def test_idle_producers_are_forgotten():

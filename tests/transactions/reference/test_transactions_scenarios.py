@@ -32,6 +32,7 @@ SYMPTOMS = {
     "forgotten-fence": symptom.uncommitted_read,
     "KAFKA-20734": symptom.uncommitted_read,
     "KAFKA-20734-v1": symptom.uncommitted_read,
+    "KAFKA-20716": symptom.uncommitted_read,
     "Redpanda-3036": symptom.uncommitted_read,
     "AutoMQ-754": symptom.uncommitted_read,
     "librdkafka-3369": symptom.uncommitted_read,

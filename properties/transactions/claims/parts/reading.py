@@ -18,7 +18,7 @@ from fencepost.model.language import (
     when,
     witness,
 )
-from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, ReadCommitted, Reader, Txn
+from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, ReadCommitted, Reader, Txn, UncleanReading
 
 
 class ReadCommittedProperties(Properties, of=ReadCommitted):
@@ -230,3 +230,17 @@ class ReadCommittedProperties(Properties, of=ReadCommitted):
             Reader, Offset,
             lambda r, o: implies(s.sees_all[r] & (o < s.position[r]) & (s.kind[o] == Kind.DATA), s.returned[r, o]),
         )  # fmt: skip
+
+
+class UncleanReadingPromises(ReadCommittedProperties, of=UncleanReading):
+    """The promises, where the log loses what readers were given, or only that it was committed."""
+
+    @promise(rule="txn.P3")
+    def given_is_not_aborted(s):
+        """No transaction is aborted of which a read_committed reader was given a record."""
+        return forall(Reader, Txn, lambda r, t: ~(s.given[r, t] & ~s.sees_all[r] & s.is_aborted(t)))
+
+    @witness(of="given_is_not_aborted")
+    def given_and_open(s):
+        """A read_committed reader was given a record of a transaction that is open again."""
+        return exists(Reader, Txn, lambda r, t: s.given[r, t] & ~s.sees_all[r] & s.is_open(t))
