@@ -84,12 +84,13 @@ class Jobs(AbstractContextManager["Jobs"]):
         call = _packed(function, arguments) if travels and self._pool is not None else None
         if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))
+        future: Future[Any]
         with _interrupts_held():
-            if not isinstance(self._pool, ProcessPoolExecutor):
-                future = self._pool.submit(function, *arguments)
-            else:
+            if isinstance(self._pool, ProcessPoolExecutor):
                 future = self._submitted(self._pool, done, call)
                 self._have_it_look(self._pool)
+            else:
+                future = self._pool.submit(function, *arguments)
         future.add_done_callback(lambda _: self._done())
         if not isinstance(self._pool, ProcessPoolExecutor):
             return future.result
