@@ -62,11 +62,11 @@ def hand_in(
     """`kept_or_made` as a job.  For jobs that are done elsewhere this process looks up, and keeps, what is asked for:
     the cache is the user's, and no worker's."""
     if not jobs.elsewhere:
-        return jobs.hand_in(kept_or_made, key, make, *arguments, travels=travels)
+        return jobs.hand_in(kept_or_made, key, make, *arguments, travels=travels, name=key.question)
     found: Earlier[T] | None = _kept(key)
     if found is not None:
         return jobs.hand_in(lambda: found, travels=False)
-    made = jobs.hand_in(make, *arguments, travels=travels)
+    made = jobs.hand_in(make, *arguments, travels=travels, name=key.question)
     return functools.cache(lambda: _keep(key, made()))
 
 

@@ -134,7 +134,8 @@ def agree(
     mycluster:factory
 
     With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
-    whether at all.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
+    whether at all.  What differs from the model there and breaks no promise is told as that; what cannot be read, or
+    ends a run early, is exit code 2.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT

@@ -25,24 +25,28 @@ def validate(
 
     FILE is in the format that Apalache and Quint write; `fencepost show --itf` writes it too.  Exit code 0 if it is a
     run that breaks no promise; 1 if it breaks one, or where it stops being a run: then with the first state that does
-    not follow, and what is false there, or the nearest step.  What is promised of the end is not judged.
+    not follow, and what is false there, or the nearest step.  What is promised of the end is not judged, and the
+    `loop` of a trace that goes on for ever is not followed, which is said.
     Example: fencepost validate kip618-yardstick/yardstick run.itf.json
     """
     from fencepost.model.language.tree.types import bound_of
     from fencepost.proofs.pages.stories import standing_of
     from fencepost.proofs.readings.plain import Plain
-    from fencepost.proofs.traces.itf import ItfError, Misfit, follow, read_itf
+    from fencepost.proofs.traces.itf import ItfError, Misfit, document_of, follow, read_itf
     from fencepost.properties.catalogue import CatalogueError
 
     entry, variant = the_one(name)
     read_from([variant])
     bounds = bounds_of(variant, profile, parse_bounds(changes))
     try:
-        given = read_itf(variant.spec, file.read_text(encoding="utf-8"))
+        document = document_of(file.read_text(encoding="utf-8-sig"))
+        given = read_itf(variant.spec, document)
     except (ItfError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{file}: {error}") from None
     found = follow(variant.spec, bounds, given)
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bounds)}")
+    if "loop" in document:
+        console.print(f"not followed: that it goes on for ever, as its `loop` {document['loop']!r} says", markup=False)
     if isinstance(found, Misfit):
         console.print(f"state {found.place} of {file.name} does not follow: {found.why[0]}", markup=False)
         for line in found.why[1:]:

@@ -61,7 +61,10 @@ def hand_in_searches(
     in_each: Sequence[int] = IN_EACH,
 ) -> list[tuple[tuple[ProtocolEntry, Variant], Callable[[], Found]]]:
     """A search for each variant, each with what asks for its result."""
-    return [((e, v), jobs.hand_in(search, replace(v), profile, anew, BUDGETS, in_each)) for e, v in chosen]
+    return [
+        ((e, v), jobs.hand_in(search, replace(v), profile, anew, BUDGETS, in_each, name=f"{e.name}/{v.name}"))
+        for e, v in chosen
+    ]
 
 
 def search(

@@ -112,7 +112,10 @@ def plan(
         full = () if variant.full is None else (replace(entry.variant(variant.full)),)
         bare = replace(entry, variants=full, claims=(), scenarios=())
         named = None if mutant is None else (mutant.rule, mutant.name)
-        made = jobs.hand_in(_by_name, bare, replace(variant), named, profile, further, travels=travels(variant))
+        name = f"{entry.name}/{variant.name}" + (f" with {mutant.name}" if mutant else "")
+        made = jobs.hand_in(
+            _by_name, bare, replace(variant), named, profile, further, travels=travels(variant), name=name
+        )
         return lambda: replace(found := made(), spec=_same(entry.variant(found.variant), named, further))
 
     def asked(variant: Variant, mutant: Mutation | None) -> Callable[[], Necessity]:

@@ -17,6 +17,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fencepost.proofs.scale.parcels import done, opened, packed
+
 if TYPE_CHECKING:  # which imports this module
     from fencepost.proofs.scale.units import SparkSettings
 
@@ -49,6 +51,7 @@ class Jobs(AbstractContextManager["Jobs"]):
         """Are jobs done by another user perhaps, whose files are not this one's?"""
         workers = min(cores or cores_here(), number)
         self._pool: Executor | None = None
+        self._alone = _Alone()
         self._seen = 0
         self._others = set(multiprocessing.active_children())
         if spark is not None and number:
@@ -69,19 +72,30 @@ class Jobs(AbstractContextManager["Jobs"]):
             for process in begun:  # what they were writing is not gone before they are
                 process.join(ENDING)
 
-    def hand_in(self, function: Callable[..., T], *arguments: Any, travels: bool = True) -> Callable[[], T]:
-        """The result, when called.  ``travels``: could another process import what the arguments name?
+    def hand_in(
+        self, function: Callable[..., T], *arguments: Any, travels: bool = True, name: str = ""
+    ) -> Callable[[], T]:
+        """The result, when called.  ``travels``: could another process import what the arguments name?  ``name``: what
+        the job is called where it is killed.
 
-        ChildProcessError if the process that does it, or another of this pool, is killed.
+        When a process of the pool is killed the pool ends the others, and does not say which job it was: each that has
+        no result is done once more, by itself.  ChildProcessError if the process that does it then is killed too.
         """
-        if self._pool is None or not travels or not _is_picklable(arguments):
+        call = _packed(function, arguments) if travels and self._pool is not None else None
+        if self._pool is None or call is None:
             return functools.cache(functools.partial(self._here, function, *arguments))
+        future: Future[Any]
         with _interrupts_held():
-            future = self._submitted(self._pool, function, *arguments)
             if isinstance(self._pool, ProcessPoolExecutor):
+                future = self._submitted(self._pool, done, call)
                 self._have_it_look(self._pool)
+            else:
+                future = self._pool.submit(function, *arguments)
         future.add_done_callback(lambda _: self._done())
-        return functools.partial(_result, future)
+        if not isinstance(self._pool, ProcessPoolExecutor):
+            return future.result
+        name = name or getattr(function, "__name__", type(function).__name__)
+        return functools.cache(functools.partial(self._result, future, call, name))
 
     @staticmethod
     def _submitted(pool: Executor, function: Callable[..., T], *arguments: Any) -> "Future[T]":
@@ -101,6 +115,12 @@ class Jobs(AbstractContextManager["Jobs"]):
             self._seen = begun
             self._submitted(pool, _nothing)
 
+    def _result(self, future: "Future[bytes]", call: bytes, name: str) -> Any:
+        try:
+            return opened(future.result())
+        except BrokenProcessPool:
+            return self._alone.result(call, name)
+
     def _here(self, function: Callable[..., T], *arguments: Any) -> T:
         result = function(*arguments)
         self._done()
@@ -111,22 +131,59 @@ def _nothing() -> None:
     """A job whose only purpose is to wake the pool."""
 
 
-def _result(future: "Future[T]") -> T:
+def _packed(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes | None:
     try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise ChildProcessError(
-            "a process that did a part of the work was killed, most often because memory ran out; "
-            "use fewer cores or smaller bounds"
-        ) from error
-
-
-def _is_picklable(arguments: Any) -> bool:
-    try:
-        pickle.dumps(arguments)
+        return packed(function, arguments)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
+        return None
+
+
+class _Alone:
+    """One process that does a job at a time, so that it is known which of them has ended it, and how."""
+
+    def __init__(self) -> None:
+        self._process: multiprocessing.process.BaseProcess | None = None
+
+    def result(self, call: bytes, name: str) -> Any:
+        """ChildProcessError if the process ends; the next job has another one."""
+        if self._process is None:
+            context = multiprocessing.get_context("spawn")
+            self._here, there = context.Pipe()
+            self._process = context.Process(target=_serve, args=(there,))
+            with _interrupts_held():
+                self._process.start()
+            there.close()  # or its end would not be noticed
+        process = self._process
+        try:
+            self._here.send_bytes(call)
+            answer = self._here.recv_bytes()
+        except (EOFError, OSError):
+            process.join()
+            self._process = None
+            assert process.exitcode is not None
+            raise ChildProcessError(_told(name, process.exitcode)) from None
+        return opened(answer)
+
+
+def _serve(asked: multiprocessing.connection.Connection) -> None:
+    """Of the process of `_Alone`."""
+    _end_with_parent()
+    while True:
+        asked.send_bytes(done(asked.recv_bytes()))
+
+
+def _told(name: str, code: int) -> str:
+    """Which job a process did that has ended by itself, how, and what to do."""
+    job = f"a process that did a part of the work, {name}, was"
+    again = "first with others, then by itself"
+    if code >= 0:
+        return (
+            f"{job} ended with exit code {code}, {again}; look for os._exit in what was driven, simulated or imported"
+        )
+    by = signal.Signals(-code).name
+    if by == "SIGKILL":
+        return f"{job} killed by {by}, {again}, most often because memory ran out; use smaller bounds"
+    return f"{job} ended by {by}, {again}, most often in a library that is not Python"
 
 
 def _end_with_parent() -> None:

@@ -1,4 +1,4 @@
-"""Jobs on their way to a process that this one did not begin, and what comes back: a result, or the error instead."""
+"""Jobs on their way to another process, and what comes back: a result, or the error instead."""
 
 import pickle
 import traceback
@@ -20,9 +20,7 @@ def done(call: bytes) -> bytes:
         try:
             function, arguments = pickle.loads(call)
         except ImportError as error:
-            raise InputError(
-                f"a worker cannot import {error.name}: {error}; put it on its path, or work in processes here"
-            ) from None
+            raise InputError(f"a worker cannot import {error.name}: {error}; put it on the workers' path") from None
         return pickle.dumps((function(*arguments), None))
     except Exception as error:
         sent = _that_travels(error)

@@ -295,6 +295,7 @@ def check_columns(
 ) -> Checked:  # fmt: skip
     """Check so many whole histories."""
     properties = properties_of(protocol)
+    properties.require(columns)
     findings, figures = properties.check(columns, names, config)
     if excuses is not None:
         findings |= without_excused(properties, findings, columns, config, excuses)

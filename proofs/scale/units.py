@@ -117,7 +117,7 @@ def _local(
     units: Sequence[Unit], shipped: Shipped[Unit, Result], cores: int | None, advance: Callable[[int], None]
 ) -> Iterator[Outcome[Result]]:
     with Jobs(len(units), cores) as jobs:
-        for outcome in [jobs.hand_in(shipped, unit) for unit in units]:
+        for outcome in [jobs.hand_in(shipped, unit, name=str(unit)) for unit in units]:
             yield outcome()
             advance(1)
 

@@ -10,7 +10,7 @@ do.
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,16 +91,31 @@ class Misfit:
     why: tuple[str, ...]
 
 
-def read_itf(spec: Spec, text: str) -> list[tuple[State, Event | None]]:
-    """The states of an ITF document, each with the step that it says led there.  Variables of others are left aside;
-    ItfError where one of the model's is missing, or a value is none of its type."""
+def document_of(text: str) -> dict[str, Any]:
+    """A text as an ITF document.  ItfError, with the place, if it is no JSON object with states."""
     try:
         document = json.loads(text)
-        states = document["states"]
-        assert isinstance(states, list) and states
-    except (ValueError, KeyError, TypeError, AssertionError):
-        told = "it has no states: an ITF trace is a JSON object with a list `states` that is not empty"
-        raise ItfError(told) from None
+    except json.JSONDecodeError as error:
+        if not text.strip():
+            raise ItfError("it is empty") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        if error.msg == "Extra data":
+            raise ItfError(f"{place}: something follows, and an ITF trace is one JSON object for all states") from None
+        if not text[error.pos :].strip() or error.msg.startswith("Unterminated"):
+            raise ItfError(f"{place}: the JSON is cut off here ({error.msg})") from None
+        raise ItfError(f"{place}: it is no JSON from here on ({error.msg})") from None
+    except ValueError as error:  # of a number with thousands of digits
+        raise ItfError(f"it is no JSON that can be read ({error})") from None
+    states = document.get("states") if isinstance(document, dict) else None
+    if not isinstance(states, list) or not states:
+        raise ItfError("it has no states: an ITF trace is a JSON object with a list `states` that is not empty")
+    return dict(document)
+
+
+def read_itf(spec: Spec, document: Mapping[str, Any]) -> list[tuple[State, Event | None]]:
+    """The states of an ITF document, each with the step that it says led there.  Variables of others are left aside;
+    ItfError where one of the model's is missing, or a value is none of its type."""
+    states: list[Any] = document["states"]
     found = []
     for place, one in enumerate(states):
         if not isinstance(one, dict):

@@ -35,6 +35,10 @@ def _no_figures(_: Any) -> dict[str, int]:
     return {}
 
 
+def _nothing_refused(_: Columns) -> None:
+    """All histories are of a kind that is judged."""
+
+
 @dataclass(frozen=True)
 class HistoryProperties:
     """The history properties of one protocol, by name, and how they are checked.
@@ -45,7 +49,7 @@ class HistoryProperties:
     became of things; the figures of several pieces add up. `broken_by_design`: by mode, the properties that its
     histories may break, as the documents say, and what does it. `module` is where they are declared.
     `spread_of_figures` says how the events of a history too large for one worker are dealt out to be counted (default:
-    they are needed in one place).
+    they are needed in one place). `require` raises HistoryError on whole histories of a kind that is not judged.
     """
 
     vocabulary: Vocabulary
@@ -58,6 +62,7 @@ class HistoryProperties:
     broken_by: str = ""
     module: str = ""
     spread_of_figures: Spread = IN_ONE_PLACE
+    require: Callable[[Columns], None] = _nothing_refused
 
     def __post_init__(self) -> None:
         if not self.columns:

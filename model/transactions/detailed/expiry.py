@@ -17,7 +17,7 @@ class Forgetting(Coordinator):
 
     @fault(budget="expiries", danger="id-expiry")
     def expire(s):
-        require((s.pending == Pending.NOTHING) & ~s.unknown & (s.epoch != 0))
+        require((s.pending == Pending.NOTHING) & s.is_recorded())
         require(s.phase == Phase.IDLE, rule="txn.20")
         s.unknown = True
         s.expired = True
@@ -26,6 +26,12 @@ class Forgetting(Coordinator):
         s.parts = each(lambda p: False)
         s.remembers = 0
         s.forget_fence()
+
+    def is_recorded(s):
+        """Does the log hold anything of the transactional id?  One whose first append failed is in memory alone, with
+        epoch -1, and expires as others do (KAFKA-14880, TransactionMetadata.prepareTransitionTo): no step of the model,
+        which has nothing of it to forget."""
+        return ~s.unknown & (s.epoch != 0)
 
     def live(s):
         return when(s.unknown, 0, Coordinator.live(s))

@@ -17,6 +17,7 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import FALSE, Term
 from fencepost.proofs.engines.induction import VACUITY, Obligation, invariant
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
+from fencepost.proofs.readings.solver.terms import Reading
 from fencepost.proofs.readings.words import name_in_words, say_obligation
 
 LOGIC = "UFLIA"
@@ -55,8 +56,18 @@ def statements(
             yield statement(made[moment], properties, obligation, title)
 
 
+class Renamed(Reading):
+    """Names that no solver has a meaning for, in whatever release: Z3 5.4 took ``choice`` for itself, a field of
+    transactions too.  What has a sign already that no name of a protocol has is none of those."""
+
+    def named(self, name: str) -> str:
+        return name if "!" in name else f"{name}$"
+
+
 class Recorded(Question):
     """A question that keeps what it knows, each part with what it is in words."""
+
+    reads = Renamed
 
     def __init__(self, spec: Spec, rlimit: int) -> None:
         self.known: list[tuple[str, list[Any]]] = []

@@ -7,7 +7,7 @@ Effort is limited by Z3's resource count, which does not depend on the machine.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import z3
 from fencepost.model.language.protocol import Action, Spec
@@ -47,9 +47,11 @@ class Question:
     twice. ``step``: a state of the invariant, and the state after one action with parameters ``names``.
     """
 
+    reads: ClassVar[type[Reading]] = Reading
+
     def __init__(self, spec: Spec, rlimit: int) -> None:
         self.spec, self.rlimit = spec, rlimit
-        self.reading = Reading(spec)
+        self.reading = self.reads(spec)
         self.action: Action | None = None
         self.before = SymbolicState(self.reading)
         self.after: View = self.before

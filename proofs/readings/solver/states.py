@@ -30,7 +30,7 @@ class SymbolicState:
             keys, value = map_parts(reading, name)
             domain = [sort for kind in keys for sort in reading.leaves(kind)]
             self.functions[name] = tuple(
-                z3.Function(f"{name}{mark}{part or ''}", *domain, sort)
+                z3.Function(f"{reading.named(name)}{mark}{part or ''}", *domain, sort)
                 for part, sort in enumerate(reading.leaves(value))
             )
 

@@ -70,7 +70,7 @@ class Reading:
                 return (z3.BoolSort(self.context), *self.leaves(of))
             case AtomsType(name, _) if self.bounds is None:
                 if name not in self.sorts:
-                    self.sorts[name] = z3.DeclareSort(name, self.context)
+                    self.sorts[name] = z3.DeclareSort(self.named(name), self.context)
                 return (self.sorts[name],)
         return (self.number_sort(),)
 
@@ -82,8 +82,12 @@ class Reading:
         """A number of that sort."""
         return z3.IntVal(value, self.context)
 
+    def named(self, name: str) -> str:
+        """What a sort, variable, constant or parameter is called in the formulas."""
+        return name
+
     def variable(self, name: str, kind: ScalarType) -> Value:
-        return tuple(z3.Const(f"{name}{part or ''}", sort) for part, sort in enumerate(self.leaves(kind)))
+        return tuple(z3.Const(f"{self.named(name)}{part or ''}", sort) for part, sort in enumerate(self.leaves(kind)))
 
     def fresh(self, name: str, kind: ScalarType) -> Value:
         return self.variable(f"{name}!{next(self._fresh)}!", kind)

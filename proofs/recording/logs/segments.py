@@ -35,6 +35,7 @@ SHORTEST = HEADER.itemsize - BEFORE_LENGTH_COUNTS  # the least that `length` can
 CODEC, TRANSACTIONAL, CONTROL = 0x07, 0x10, 0x20  # bits of `attributes`
 ZSTD = 4  # the last of the codecs
 PORTION = 1 << 16  # headers gathered at once
+CHANGED = "an offset was changed, which no checksum covers: copy the file again from the node"
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,14 @@ def _check_order(file: Path, positions: np.ndarray, headers: np.ndarray, expecte
     base, epochs = headers["base_offset"].astype(np.int64), headers["leader_epoch"]
     due = np.append(expected, base[:-1] + headers["last_delta"][:-1] + 1)[: len(base)]
     for row in np.flatnonzero(base < due)[:1]:
+        upto = due[row - 1] + headers["last_delta"][row - 1] + 1 if row else 0
+        if row and due[row - 1] < base[row - 1] and upto <= base[row]:  # without the one before all is in order
+            what = f"a batch with offset {base[row - 1]} stands before one with offset {base[row]}"
+            raise RecordingError(what, file, CHANGED, int(positions[row - 1]))
         what = f"a batch with offset {base[row]} stands where offset {due[row]} or more must follow"
-        raise RecordingError(what, file, "records are doubled: copy the file again", int(positions[row]))
+        doubled = headers["crc"][row] in headers["crc"][:row]
+        todo = "records are doubled: copy the file again" if doubled else CHANGED
+        raise RecordingError(what, file, todo, int(positions[row]))
     before = np.append(-1, epochs[:-1])[: len(epochs)]  # -1: no epoch is known; the CRC does not cover epochs
     for row in np.flatnonzero(epochs < before)[:1]:
         what = f"the batch at offset {base[row]} has leader epoch {epochs[row]} after epoch {before[row]}"

@@ -7,9 +7,14 @@ usually recorded: by clients, by logs found on disk, or all.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER
+from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.spreading import Spread, by
+from fencepost.properties.history.timelines import taken
+from fencepost.properties.history.vocabulary import HistoryError
 from fencepost.properties.transactions.history.events import CLIENTS, LOGS, TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.mechanisms import MECHANISMS
 from fencepost.properties.transactions.history.promises import PROMISES
@@ -55,6 +60,21 @@ def figures(view: TransactionView) -> dict[str, int]:
     }
 
 
+def require_own_transactions(columns: Columns) -> None:
+    """HistoryError where a client goes on with a transaction that another one began, as a sink does that resumes it
+    from a checkpoint (KIP-939): who owns a pair that is handed over is not known, and no broker is at fault."""
+    view = EventView(columns, {})
+    client, txns = columns["client"], view.numbers_of("txn")
+    rows = view.rows_of(Kind.add_sent, Kind.record_sent, Kind.end_sent)
+    begun = txns.first(view.rows_of(Kind.txn_begun))[txns.of[rows]]
+    for at in np.flatnonzero((begun != NEVER) & (taken(client, begun) != client[rows]))[:1]:
+        history, step, mine, txn = (columns[name][rows[at]] for name in ("history", "step", "client", "txn"))
+        raise HistoryError(
+            f"history {history} step {step}: client {mine} goes on with transaction {txn}, which client "
+            f"{client[begun[at]]} began; one that another process resumes is not judged: leave such a history out"
+        )
+
+
 HISTORY = HistoryProperties(
     TRANSACTIONS,
     PROPERTIES,
@@ -65,4 +85,5 @@ HISTORY = HistoryProperties(
     broken_by_design=BROKEN_BY_DESIGN,
     broken_by="late copies",
     spread_of_figures=Spread(links=by("record", "txn")),
+    require=require_own_transactions,
 )

@@ -312,7 +312,7 @@ def coordinator(end_code):
             after=lambda s, e: s.term == e.term,
             rule="txn.19",
         ),
-        Observation("id_expired", (Do("expire", {}),), rule="txn.20"),
+        Observation("id_expired", (Do("expire", {}, when=lambda s, e: s.is_recorded()),), rule="txn.20"),
         Observation(
             "marker_acked",
             before=lambda s, e: (s.phase == Phase.PREPARED) & s.marked[e.partition] & (s.marker_epoch == e.number),

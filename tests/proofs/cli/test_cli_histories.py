@@ -144,3 +144,14 @@ def test_a_mode_that_is_not_the_variant(tmp_path: Path) -> None:
     ran = fencepost("generate", "transactions/v2", tmp_path / "made", "--config", "mode=v1")
     assert (ran.code, "--config mode=v1 is not transactions/v2; name the variant" in ran.err) == (2, True)
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("value", ["4.3", '"4.3"', "trunk"])
+def test_a_release_is_a_name_and_no_number(value: str, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    ran = fencepost(
+        "generate", "transactions/v2", made, "--histories", 1, "--cores", 1, "--config", f"release={value}",
+        "--config", "events=20",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert read_json(made / "manifest.json")["config"] == {"release": value.strip('"'), "mode": "v2", "events": 20}

@@ -1,5 +1,6 @@
 """Jobs: results in processes of their own and in this one, refusals, workers that are killed, work that is given up."""
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -30,6 +31,18 @@ def refuse(number: int) -> int:
 
 def die(_: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(code: int) -> None:
+    os._exit(code)
+
+
+def die_first(mark: Path) -> int:
+    """Unless that is there already."""
+    if not mark.exists():
+        mark.touch()
+        die(0)
+    return os.getpid()
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -99,14 +112,36 @@ def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pyte
         assert spark.sparkContext.parallelize([1], 1).count() == 1, "it ends the jobs, and no session of another"
 
 
-def test_a_killed_process_is_an_error_and_no_wait_for_ever() -> None:
-    """As when memory runs out: every result that is still to come says so."""
+def test_a_job_that_is_killed_each_time_is_named_and_others_are_done() -> None:
+    """As when memory runs out: the others of the pool are lost too, and done once more by themselves."""
     with Jobs(2, 2) as jobs:
-        lost, later = jobs.hand_in(die, 0), jobs.hand_in(time.sleep, 3600)
-        with pytest.raises(ChildProcessError, match="most often because memory ran out"):
+        lost, later = jobs.hand_in(die, 0, name="id-blocks/kraft"), jobs.hand_in(sum_of, [3, 4])
+        with pytest.raises(ChildProcessError, match=r"id-blocks/kraft, was killed by SIGKILL, .* by itself, .* memory"):
             lost()
-        with pytest.raises(ChildProcessError, match="use fewer cores"):
-            later()
+        assert later() == 7
+        with pytest.raises(ChildProcessError, match=r"work, leave, was ended with exit code 3, .* os\._exit"):
+            jobs.hand_in(leave, 3)()
+
+
+def test_a_job_that_is_killed_once_is_done_once_more(tmp_path: Path) -> None:
+    with Jobs(2, 2) as jobs:
+        asked = jobs.hand_in(die_first, tmp_path / "died")
+        assert asked() == asked() != os.getpid()
+
+
+def test_what_a_worker_cannot_import_is_an_error_in_its_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that the language refuses, as it stands when the worker reads it, and what is no module there: no
+    killed process, and no memory that ran out."""
+    (tmp_path / "edited.py").write_text("def work(_: int) -> int:\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    work = importlib.import_module("edited").work
+    text = "from fencepost.model.language.checks.errors import mistake\nraise mistake('no such', 'write it')\n"
+    (tmp_path / "edited.py").write_text(text)
+    with Jobs(2, 2) as jobs, pytest.raises(InputError, match=r"edited.py:2: no such; write it$"):
+        jobs.hand_in(work, 0)()
+    (tmp_path / "edited.py").unlink()
+    with Jobs(2, 2) as jobs, pytest.raises(InputError, match="a worker cannot import edited"):
+        jobs.hand_in(work, 0)()
 
 
 def test_the_process_that_was_begun_last_is_looked_after_too() -> None:

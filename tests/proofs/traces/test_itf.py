@@ -8,7 +8,7 @@ import pytest
 from command_line import fencepost
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.results import Trace
-from fencepost.proofs.traces.itf import ItfError, Misfit, follow, read_itf, to_itf
+from fencepost.proofs.traces.itf import ItfError, Misfit, document_of, follow, read_itf, to_itf
 from fencepost.properties.catalogue import bounds_of, find
 
 LOG = "kip618-yardstick/yardstick"  # has a sequence, sorts, options and enumerations
@@ -35,7 +35,7 @@ def test_a_run_comes_back(name: str, prop: str, steps_told: bool) -> None:
     if not steps_told:
         for state in document["states"]:
             del state["#meta"]
-    back = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    back = follow(spec, bounds, read_itf(spec, document_of(json.dumps(document))))
     assert isinstance(back, Trace)
     assert back.states == trace.states
     assert not steps_told or back.events == trace.events
@@ -49,7 +49,7 @@ def test_ghosts_need_not_be_there() -> None:
     for state in document["states"]:
         for ghost in spec.ghosts:
             del state[ghost]
-    back = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    back = follow(spec, bounds, read_itf(spec, document_of(json.dumps(document))))
     assert isinstance(back, Trace) and back.states == trace.states
 
 
@@ -57,7 +57,7 @@ def test_a_step_left_out_is_told_with_what_is_false_there() -> None:
     spec, bounds, trace = run(LOG, "a_second_count")
     document = to_itf(spec, bounds, trace)
     del document["states"][3]
-    misfit = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    misfit = follow(spec, bounds, read_itf(spec, document_of(json.dumps(document))))
     assert isinstance(misfit, Misfit) and misfit.place == 3
     assert len(misfit.why) > 1
 
@@ -66,7 +66,7 @@ def test_another_beginning_is_told() -> None:
     spec, bounds, trace = run(LOG, "a_second_count")
     document = to_itf(spec, bounds, trace)
     del document["states"][0]
-    misfit = follow(spec, bounds, read_itf(spec, json.dumps(document)))
+    misfit = follow(spec, bounds, read_itf(spec, document_of(json.dumps(document))))
     assert isinstance(misfit, Misfit) and misfit.place == 0 and misfit.why[0].startswith("it is no initial state")
 
 
@@ -74,7 +74,24 @@ def test_another_beginning_is_told() -> None:
 def test_what_is_no_trace_is_refused(text: str) -> None:
     spec, _, _ = run(LOG, "a_second_count")
     with pytest.raises(ItfError):
-        read_itf(spec, text)
+        read_itf(spec, document_of(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (" \n", "it is empty"),
+        ('{"states": [{"a": 1},', "line 1, column 22: the JSON is cut off here"),
+        ('{"states": [{"a": "x', "line 1, column 19: the JSON is cut off here"),
+        ('{"states": [\n{"a": nothing}]}', "line 2, column 7: it is no JSON from here on"),
+        ('{"a": 1}\n{"a": 2}\n', "line 2, column 1: something follows, and an ITF trace is one JSON object"),
+        ('{"states": ' + "9" * 5000 + "}", "it is no JSON that can be read"),
+    ],
+)
+def test_what_could_not_be_read_is_told_with_its_place(text: str, told: str) -> None:
+    with pytest.raises(ItfError) as refused:
+        document_of(text)
+    assert str(refused.value).startswith(told)
 
 
 def test_a_value_of_another_type_is_refused() -> None:
@@ -83,7 +100,7 @@ def test_a_value_of_another_type_is_refused() -> None:
         document = to_itf(spec, bounds, trace)
         document["states"][0][name] = {"#set": [1]}
         with pytest.raises(ItfError, match=f"state 0, {name}"):
-            read_itf(spec, json.dumps(document))
+            read_itf(spec, document_of(json.dumps(document)))
 
 
 @pytest.mark.parametrize("strange", ["x_OF_WORKER", "_OF_WORKER", "0_OF_BROKER", "-1_OF_WORKER"])
@@ -92,7 +109,7 @@ def test_a_member_of_no_such_sort_is_refused(strange: str) -> None:
     document = to_itf(spec, bounds, trace)
     document["states"][0]["owner"] = {"tag": "Some", "value": strange}
     with pytest.raises(ItfError, match="state 0, owner"):
-        read_itf(spec, json.dumps(document))
+        read_itf(spec, document_of(json.dumps(document)))
 
 
 @pytest.mark.parametrize("strange", [[1], [[1, 2, 3]], [{"#tup": []}], [[{"#tuple": []}, 0]], [[{"#tup": 3}, 0]], 7])
@@ -103,7 +120,7 @@ def test_a_map_that_is_none_is_refused(strange: object) -> None:
         document = to_itf(spec, bounds, trace)
         document["states"][0][name] = {"#map": strange}
         with pytest.raises(ItfError, match=f"state 0, {name}"):
-            read_itf(spec, json.dumps(document))
+            read_itf(spec, document_of(json.dumps(document)))
 
 
 @pytest.mark.parametrize("strange", [{"#bigint": "many"}, {"#bigint": "9" * 5000}, {"#bigint": None}, 1.5, True])
@@ -112,7 +129,7 @@ def test_a_number_that_is_none_is_refused(strange: object) -> None:
     document = to_itf(spec, bounds, trace)
     document["states"][0]["epoch"] = strange
     with pytest.raises(ItfError, match="state 0, epoch"):
-        read_itf(spec, json.dumps(document))
+        read_itf(spec, document_of(json.dumps(document)))
 
 
 def test_a_run_of_parts_by_the_command_line(tmp_path: Path) -> None:
@@ -137,7 +154,11 @@ def test_by_the_command_line(tmp_path: Path) -> None:
     assert ran.code == 1 and "does not follow" in ran.out
     file.write_text("nothing")
     ran = fencepost("validate", TRANSACTIONS, file)
-    assert ran.code == 2 and "it has no states" in ran.err
+    assert ran.code == 2 and "line 1, column 1: it is no JSON from here on" in ran.err
     assert fencepost("show", LOG, "a second count", "--itf", file).code == 0
     ran = fencepost("validate", LOG, file)
     assert ran.code == 0 and "it breaks none of 2 promises" in ran.out
+    assert "loop" not in ran.out
+    file.write_text("\N{BYTE ORDER MARK}" + json.dumps(json.loads(file.read_text()) | {"loop": 1}), encoding="utf-8")
+    ran = fencepost("validate", LOG, file)
+    assert ran.code == 0 and "not followed: that it goes on for ever, as its `loop` 1 says" in ran.out

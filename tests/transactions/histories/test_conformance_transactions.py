@@ -86,6 +86,22 @@ def test_other_clusters_conform(mode: str, config: dict[str, Any]) -> None:
     assert sum(kernel(columns).undecided.values()) < len(np.unique(columns["history"]))
 
 
+UNRECORDED = {"append_failure": 0.4, "restart": 0.15, "down_us": 600_000, "clients": 2}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_id_that_was_never_recorded_expires_too(mode: str) -> None:
+    """Its first append failed, so it has epoch -1, and is removed as others are (KAFKA-14880)."""
+    columns = histories(range(10), {"mode": mode, **UNRECORDED})
+    before, unrecorded = dict[tuple[int, int], int](), 0
+    for history, txn_id, kind in zip(*(columns[name] for name in ("history", "txn_id", "kind")), strict=True):
+        if kind in (Kind.txn_logged, Kind.id_expired):
+            unrecorded += kind == before.get((history, txn_id), Kind.id_expired) == Kind.id_expired
+            before[history, txn_id] = kind
+    assert unrecorded
+    assert misfits_of(kernel_of(mode, **UNRECORDED), columns, 2) == []
+
+
 BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]] = [
     (bends.epoch_skipped, "v2", Kind.txn_logged, "number = (base + last + 2 if unknown, else", None),
     (bends.answer_with_another_epoch, "v2", Kind.init_taken, "if error = 0 then answered[client] = number", "txn.2"),

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from fencepost.proofs.scale.replay import check_columns
 from fencepost.properties.history.pieces import absent_columns
+from fencepost.properties.history.vocabulary import HistoryError
 from fencepost.properties.transactions.history import (
     reading as transaction_reading,
 )
@@ -111,6 +113,19 @@ def test_the_example_keeps_every_promise_and_judges_every_property() -> None:
     findings, _ = transactions.check(BED.history.columns(), config={"quiet_end": True})
     assert [name for name, found in findings.items() if found.violations] == []
     assert [name for name, found in findings.items() if not found.judged] == ["lone_client_never_fenced"]
+
+
+def test_a_transaction_that_another_process_resumes_is_refused() -> None:
+    """As a sink does at its recovery, under the pair of the one before: nothing is wrong, and no broker did it."""
+    columns = BED.history.columns()
+    [row] = np.flatnonzero(columns["kind"] == Kind.end_sent)[:1]
+    resumed = {name: column.copy() for name, column in columns.items()}
+    resumed["client"][row] = 99
+    began, txn, step = (columns[name][row] for name in ("client", "txn", "step"))
+    told = f"step {step}: client 99 goes on with transaction {txn}, which client {began} began"
+    with pytest.raises(HistoryError, match=told):
+        check_columns(resumed, 1, "transactions", (), (), {})
+    assert check_columns(columns, 1, "transactions", (), (), {}).findings == {}
 
 
 @pytest.mark.parametrize("plant", PLANTS)

@@ -111,7 +111,27 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
 def test_doubled_records_are_refused(tmp_path: Path) -> None:
     """Offsets go up."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(0, P, 0, b"1")])
-    assert f"byte {starts(file)[1]}: a batch with offset 0 stands where offset 1" in refusal(file)
+    line = refusal(file)
+    assert f"byte {starts(file)[1]}: a batch with offset 0 stands where offset 1" in line
+    assert "records are doubled" in line
+
+
+@pytest.mark.parametrize(
+    ("number", "at", "told"),
+    [
+        (1, 5, "a batch with offset 65537 stands before one with offset 2"),
+        (2, 7, "a batch with offset 0 stands where offset 2 or more must follow"),
+    ],
+)
+def test_an_offset_that_was_changed_is_named(tmp_path: Path, number: int, at: int, told: str) -> None:
+    """No checksum covers it: a batch that seems to come later than the one after it, or too early."""
+    file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(1, P, 1, b"2"), sent(2, P, 2, b"3")])
+    content, begins = bytearray(file.read_bytes()), starts(file)
+    content[begins[number] + at] ^= {5: 1, 7: 2}[at]
+    file.write_bytes(content)
+    line = refusal(file)
+    assert f"byte {begins[number]}: {told}; an offset was changed" in line
+    assert "doubled" not in line
 
 
 def test_falling_leader_epochs_are_refused(tmp_path: Path) -> None:
