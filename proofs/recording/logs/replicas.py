@@ -45,7 +45,20 @@ class Committed:
 
     def whole_from(self, first: int) -> bool:
         """Whether nothing is missing from offset `first` on."""
-        return self.replica.start <= first and all(gap.end <= first for gap in self.replica.gaps)
+        return self.begins(first) == first
+
+    def begins(self, first: int = 0) -> int:
+        """The least offset, not below `first`, from which on nothing is missing."""
+        return max(first, self.replica.start, *(gap.end for gap in self.replica.gaps))
+
+    @property
+    def missing(self) -> str:
+        """What is not there any more, as a clause; empty if nothing is missing."""
+        said = f"begins at offset {self.replica.start}, as what was before is deleted" if self.replica.start else ""
+        if self.replica.gaps:
+            compacted = f"is compacted between offsets {self.replica.gaps[0].first} and {self.replica.gaps[-1].end}"
+            said = f"{said}, and {compacted}" if said else compacted
+        return f"{self.place} {said}" if said else ""
 
 
 def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
@@ -115,6 +116,8 @@ def record_transactions(
     committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
     if logs is not None:
         config["committed"] = committed
+    if found.cuts:
+        config["cuts"] = [msgspec.structs.asdict(cut) for cut in found.cuts]
     if logs is not None and seen is None:
         config["undecidable"] = {"appended_once": UNNUMBERED}
     if logs is not None and header is not None and header.ordered:

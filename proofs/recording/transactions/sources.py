@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs
 from fencepost.proofs.recording.transactions.coordinator_events import Logged, logged_events, offset_events
@@ -12,6 +15,8 @@ from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.matching import matched
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events
+from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
+from fencepost.properties.history.cuts import Cut
 from fencepost.properties.transactions.history.events import Kind
 
 OF_PARTITIONS = (Kind.batch_appended, Kind.marker_appended)
@@ -20,7 +25,8 @@ OF_COORDINATOR = (Kind.txn_logged, Kind.id_expired)
 
 @dataclass(frozen=True)
 class Sources:
-    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there.
+    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there, but
+    for the logs that are `cuts`.
 
     `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end.
     """
@@ -31,6 +37,7 @@ class Sources:
     mode: str
     restless: bool
     notes: list[str]
+    cuts: tuple[Cut, ...] = ()
 
     @classmethod
     def of(cls, logs: ClusterLogs | None, seen: ClientEvents | None, header: Header | None) -> Sources:
@@ -55,11 +62,16 @@ class Sources:
             sources.append(told.events)
             notes += told.notes
         notes += _oddities(logged)
-        whole = all(part.whole_from(names.first_offsets[part.place]) for part in logs.data)
-        if logs.data and whole and all(part.whole for part in logs.offsets):
+        cuts = [
+            *_cut_partitions(logs.data, names, [(names.partitions[part.place],) for part in logs.data]),
+            *_cut_partitions(logs.offsets, names, [_values(each, "partition") for each in offsets]),
+            *_cut_logs(logs.transaction_log, [_values(each.events, "txn_id") for each in logged]),
+        ]
+        if logs.data:
             observable |= {*OF_PARTITIONS}
-        if logs.transaction_log and all(part.whole for part in logs.transaction_log):
+        if logs.transaction_log:
             observable |= {*OF_COORDINATOR}
+        notes += judged_of(logs, names)
         ids = names.told["transactional_ids"]
         unfinished = [ids[number] for each in logged for number in each.unfinished]
         restless = bool(unfinished) or logs.changed
@@ -67,7 +79,47 @@ class Sources:
             notes.append(f"transactional id {unfinished[0]!r} was being ended when the log was read")
         if logs.changed:
             notes.append("the logs were written to while they were read")
-        return cls(sources, names, observable, _mode(logged), restless, notes)
+        return cls(sources, names, observable, _mode(logged), restless, notes, tuple(cuts))
+
+
+def _values(table: Events, column: str) -> tuple[int, ...]:
+    return tuple(np.unique(table[column]).tolist())
+
+
+def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
+    """Those logs of partitions of which something is gone; `values`: the partitions in each."""
+    for part, numbers in zip(parts, values, strict=True):
+        first = names.first_offsets.get(part.place, 0)
+        if not part.whole_from(first):
+            yield Cut(tuple(kind.name for kind in OF_PARTITIONS), part.missing, "partition", numbers, part.begins(first))
+
+
+def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
+    """Those partitions of the transaction log of which something is gone; one that is not there at all is one of them.
+
+    A partition that is not there is noticed where one with a higher number is.
+    """
+    kinds = tuple(kind.name for kind in OF_COORDINATOR)
+    for part, numbers in zip(parts, ids, strict=True):
+        if not part.whole:
+            yield Cut(kinds, part.missing, "txn_id", numbers, part.begins())
+    there = {part.place.partition for part in parts}
+    for number in sorted({*range(max(there, default=0))} - there):
+        yield Cut(kinds, f"{Place(TRANSACTION_LOG, number)} is not among the directories", "txn_id")
+
+
+def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
+    """How many logs are judged as a whole, and from which offset on the others are; empty if all are whole."""
+    rest = []
+    for part in logs.all:
+        first = names.first_offsets.get(part.place, 0)
+        if not part.whole_from(first):
+            begins = part.begins(first)
+            judged = f"judged from offset {begins} on" if begins < part.end else "not judged"
+            rest.append(f"{part.missing}, and is {judged}")
+    if not rest:
+        return []
+    return [f"{len(logs.all) - len(rest)} partitions judged whole, {len(rest)} not: {'; '.join(rest)}"]
 
 
 def _mode(logged: Sequence[Logged]) -> str:

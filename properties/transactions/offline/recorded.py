@@ -16,6 +16,7 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.properties.agreement import Followed
 from fencepost.properties.conforming import Recorded, Source, Sources
 from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.transactions.history.events import COMMIT, Kind
 from fencepost.properties.transactions.observations.recorded import BY_VARIANT, COLUMNS, HIDDEN, NOT_THE_COORDINATORS
 from fencepost.properties.transactions.observations.recorded_causes import NOT_THERE, Unseen
@@ -48,6 +49,8 @@ def followable(manifest: Manifest) -> str:
     needed = (*NEEDED, *(NEEDED_BELOW_V2 if mode != "v2" else ()))
     if missing := sorted(set(needed) - set(manifest.observable)):
         raise HistoryError(f"the histories do not show {', '.join(missing)}")
+    if gone := [cut.why for cut in cuts_of(manifest.config)]:
+        raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
     ordered = set(CLIENTS) if manifest.ordered else set(manifest.config.get("ordered_among", ()))
     if unordered := sorted({*CLIENTS} & {*manifest.observable} - ordered):
         raise HistoryError(f"the order among clients' events is not known: of {', '.join(unordered)}")
