@@ -292,7 +292,7 @@ def _told(dataset: Dataset, report: "ReplayReport") -> int:
         f"{report.events_per_second:,.0f} events/s"
     )
     if gone := [cut.why for cut in cuts_of(dataset.manifest.config)]:
-        console.print(f"of {len(gone)} logs what is left is judged: {'; '.join(gone)}", markup=False)
+        console.print(f"judged in part, as far as they are left, are {len(gone)} logs: {'; '.join(gone)}", markup=False)
     if report.rekeyed is not None:
         for line in report.rekeyed.lines():
             console.print(line, markup=False)

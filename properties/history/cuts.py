@@ -1,9 +1,8 @@
 """Logs of which something is gone: what a history shows of them, and what may be judged of the rest.
 
 Retention, DeleteRecords and the log cleaner take records from the beginning of a log on. A history of such a log shows
-nothing of it below some offset and every event from there on; of a log that is compacted by key, as the transaction log
-is, that holds for each key, from the last record of it that the cleaner left. The config of the manifest says so, under
-`cuts`, for each log; the other logs are whole.
+nothing of it below some offset, and every event from there on. The config of the manifest says so, under `cuts`, for
+each log; the other logs are whole.
 
 A property of such histories is unknown unless it says, by one of `Left`, why it is true of the rest wherever it is true
 of all: it then finds a violation only where all of the logs would show one, and it judges fewer events.
@@ -34,7 +33,9 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Left(Enum):
     """Why what is left of a log can be judged by itself."""
 
-    PAIRS = "it says of any two events that they agree, or of each two in their order; so it does of any two that are left"
+    PAIRS = (
+        "it says of any two events that they agree, or of each two in their order; so it does of any two that are left"
+    )
     NEIGHBOURS = "it compares an event with the one just before it, and the first one that is left is not judged"
     ONWARDS = "it compares an event that is left with what comes after it in its log, or with what no log shows"
     COVERED = "it judges only events of which the log shows that all that they need would lie in what is left"

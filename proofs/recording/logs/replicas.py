@@ -48,8 +48,11 @@ class Committed:
         return self.begins(first) == first
 
     def begins(self, first: int = 0) -> int:
-        """The least offset, not below `first`, from which on nothing is missing."""
-        return max(first, self.replica.start, *(gap.end for gap in self.replica.gaps))
+        """The least offset, not below `first`, with which a batch begins and from which on nothing is missing."""
+        replica = self.replica
+        least = max((first, replica.start, *(gap.end for gap in replica.gaps)))
+        astride = np.flatnonzero((replica.headers["base_offset"] < least) & (replica.last_offsets >= least))
+        return int(replica.last_offsets[astride[0]]) + 1 if len(astride) else least
 
     @property
     def missing(self) -> str:
@@ -126,9 +129,4 @@ def _notes(replicas: Sequence[Replica], agreed: dict[int, int], best: Replica, e
         notes.append(
             f"{best.place}: offsets {end} to {best.end - 1} are not on all replicas in sync and count as uncommitted"
         )
-    if best.start:
-        notes.append(f"{best.place}: begins at offset {best.start}; what was before is deleted")
-    if best.gaps:
-        first, last = best.gaps[0], best.gaps[-1]
-        notes.append(f"{best.place}: is compacted between offsets {first.first} and {last.end}")
     return notes

@@ -54,40 +54,26 @@ class Logged:
 
 
 def logged_events(committed: Committed, names: Names) -> Logged:
-    """Every change of a transactional id, in order of offset; the coordinator's epoch is the log's leader epoch.
+    """Every change of a transactional id, in order of offset, from where on nothing is missing.
 
-    Where the log is compacted, from the last record on that its cleaner left of the id: a cleaner takes away only what a
-    later record of the same key supersedes (LogCleaner, `shouldRetainRecord`), so the next one followed it in the log.
+    The coordinator's epoch is the log's leader epoch.
     """
     numbers: dict[bytes, int] = {}
-    tables, offsets, versions, skipped = [], [np.zeros(0, np.int64)], set[int](), 0
-    for segment, batches in committed_batches(committed):
+    tables, versions, skipped = [], set[int](), 0
+    for segment, batches in committed_batches(committed, committed.begins()):
         records = records_of(segment, batches[segment.headers["attributes"][batches] & CONTROL == 0])
         found = np.array([_number_of(segment, records, row, names, numbers) for row in range(len(records.batch))], int)
         skipped += int((found == UNKNOWN).sum())
         rows = np.flatnonzero(found >= 0)
         alive = records.value_length[rows] >= 0
         tables.append(_changes(segment, records, rows, found[rows], alive))
-        bases = segment.headers["base_offset"][records.batch[rows]].astype(np.int64)
-        offsets.append(bases + records.delta[rows])
         speaking = rows[alive][np.isin(tables[-1]["state"][alive], SPEAKING)]
         versions |= {_decoded(segment, records, row).client_version for row in speaking.tolist()}
     table = joined(tables)
-    left = _followed_on(table["txn_id"], np.concatenate(offsets), committed.begins())
-    table = {name: values[left] for name, values in table.items()}
     last = dict(zip(table["txn_id"].tolist(), table["state"].tolist(), strict=True))
     unfinished = tuple(number for number, state in last.items() if state in PREPARED)
     producer_ids = frozenset(np.unique(table["producer_id"]).tolist())
     return Logged(table, frozenset(versions), producer_ids - {ABSENT}, unfinished, skipped)
-
-
-def _followed_on(ids: np.ndarray, offsets: np.ndarray, begins: int) -> np.ndarray:
-    """Which records are at or above offset `begins`, or the last of their id below it."""
-    left: np.ndarray = offsets >= begins
-    below = np.flatnonzero(~left)
-    last = len(below) - 1 - np.unique(ids[below][::-1], return_index=True)[1]
-    left[below[last]] = True
-    return left
 
 
 def _number_of(segment: Segment, records: Records, row: int, names: Names, numbers: dict[bytes, int]) -> int:

@@ -91,7 +91,9 @@ def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[t
     for part, numbers in zip(parts, values, strict=True):
         first = names.first_offsets.get(part.place, 0)
         if not part.whole_from(first):
-            yield Cut(tuple(kind.name for kind in OF_PARTITIONS), part.missing, "partition", numbers, part.begins(first))
+            yield Cut(
+                tuple(kind.name for kind in OF_PARTITIONS), part.missing, "partition", numbers, part.begins(first)
+            )
 
 
 def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:

@@ -74,9 +74,9 @@ class TransactionView(EventView):
     def has_prepares(self, markers: np.ndarray) -> np.ndarray:
         """Whether every Prepare record of the pair of these markers is shown, if there was one.
 
-        A log that is cut shows all that follows the first record of a transactional id that it shows, and the epochs of
-        a producer id never go down in it: if that one has a lower epoch than the marker, all records of the marker's
-        epoch come later. A producer id that stands in a log that is whole stands in no other.
+        The epochs of a producer id never go down in a log: if the first record that is shown of it has a lower epoch
+        than the marker, all records of the marker's epoch come later. And a producer id that stands in a log that is
+        whole stands in no other.
         """
         if not self.cut_logs:
             return np.ones(len(markers), bool)

@@ -111,10 +111,11 @@ def test_those_that_do_not_say_so_would_be_wrong() -> None:
 
 
 def test_a_logs_rest_is_judged() -> None:
-    """Of a log that begins later the rest is judged: fewer events, and no fewer properties."""
+    """Of a log that begins later the rest is judged: fewer events, and no fewer properties. All reads are judged of what
+    lies at or above where it begins."""
     columns, config = BED.bent(""), {"mode": "v2", "quiet_end": True}
-    offsets = columns["offset"][(columns["kind"] == Kind.marker_appended) & (columns["partition"] == 0)]
-    below = int(np.sort(offsets)[1])
+    read = columns["kind"] == Kind.record_read
+    below = int(np.sort(columns["offset"][read & (columns["partition"] == 0)])[3])
     kept = ~np.isin(columns["kind"], PARTITION) | (columns["partition"] != 0) | (columns["offset"] >= below)
     left = {name: values[kept] for name, values in columns.items()}
     cuts = [msgspec.structs.asdict(Cut(names(PARTITION), "it is cut", "partition", (0,), below))]
@@ -123,3 +124,6 @@ def test_a_logs_rest_is_judged() -> None:
     for name in ("markers_as_prepared", "markers_as_told", "reads_as_marked", "sequences_follow_on"):
         assert 0 < rest[name].judged < whole[name].judged, name
         assert not rest[name].violations, name
+    assert rest["reads_as_marked"].judged == int(
+        (read & ((columns["partition"] != 0) | (columns["offset"] >= below))).sum()
+    )

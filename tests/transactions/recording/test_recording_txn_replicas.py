@@ -199,7 +199,7 @@ def test_a_cleaned_topic_has_gaps(tmp_path: Path) -> None:
     part = committed([tmp_path])
     assert (part.end, part.whole) == (5, False)
     assert part.whole_from(3)
-    assert "t-0: is compacted between offsets 1 and 3" in part.notes
+    assert part.missing == "t-0 is compacted between offsets 1 and 3"
 
 
 def test_deleted_records_are_noted(tmp_path: Path) -> None:
@@ -208,7 +208,16 @@ def test_deleted_records_are_noted(tmp_path: Path) -> None:
     checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
     part = committed([tmp_path])
     assert (part.replica.start, part.whole) == (2, False)
-    assert "t-0: begins at offset 2; what was before is deleted" in part.notes
+    assert part.missing == "t-0 begins at offset 2, as what was before is deleted"
+    assert (part.begins(), part.begins(4), part.whole_from(1), part.whole_from(3)) == (2, 4, False, True)
+
+
+def test_what_is_deleted_within_a_batch_takes_all_of_it(tmp_path: Path) -> None:
+    """DeleteRecords names any offset: nothing is missing from the next batch on."""
+    write_log(tmp_path, "t-0", [batch(0, [(None, b"x")] * 3), batch(3, [(None, b"x")] * 2)])
+    checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
+    part = committed([tmp_path])
+    assert (part.replica.start, part.begins(), part.begins(4)) == (2, 3, 5)
 
 
 def test_what_is_set_aside_is_no_partition(tmp_path: Path) -> None:
