@@ -18,9 +18,9 @@ import msgspec
 class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One log of which something is gone.
 
-    `kinds`: the events that it holds. `column` and `values`: by what they are known, as partition 3 or transactional ids
-    0 and 1; no values if nothing of it is shown. `below`: the offset below which nothing is shown. `why`: what happened
-    to it, as a clause.
+    `kinds`: the events that it holds. `column` and `values`: by what they are known, as partition 3 or transactional
+    ids 0 and 1; no values if nothing of it is shown. `below`: the offset below which nothing is shown. `why`: what
+    happened to it, as a clause.
     """
 
     kinds: tuple[str, ...]

@@ -17,6 +17,7 @@ from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.timelines import Timeline, taken
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
+WHOLE = np.iinfo(np.int64).min  # below all offsets, and below -1, which stands for none
 MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
 
 
@@ -50,8 +51,9 @@ class TransactionView(EventView):
 
     @cached_property
     def _shown_from(self) -> np.ndarray:
-        """By partition: the offset from which on its log is shown; 0, as of all others, if it is whole."""
-        table = np.zeros(2 + max((value for cut in self.cut_partitions for value in cut.values), default=-1), np.int64)
+        """By partition: the offset from which on its log is shown; WHOLE, as of all others, if that is all of it."""
+        largest = max((value for cut in self.cut_partitions for value in cut.values), default=-1)
+        table = np.full(largest + 2, WHOLE)
         for cut in self.cut_partitions:
             table[[*cut.values]] = cut.below
         return table
@@ -68,7 +70,7 @@ class TransactionView(EventView):
 
     def is_from_start(self, rows: np.ndarray) -> np.ndarray:
         """Whether the log of the partition of these rows is shown from its first record on."""
-        from_start: np.ndarray = self._first_offset(rows) == 0
+        from_start: np.ndarray = self._first_offset(rows) == WHOLE
         return from_start
 
     def has_prepares(self, markers: np.ndarray) -> np.ndarray:

@@ -95,7 +95,7 @@ def test_what_is_left_of_a_wrong_history_accuses_nothing_else(plant: str) -> Non
 
 
 def test_those_that_do_not_say_so_would_be_wrong() -> None:
-    """The same cuts turn properties against right histories that need what is gone: they are unknown, with the reason."""
+    """The same cuts turn those against right histories that need what is gone: they are unknown, with the reason."""
     wrong = set()
     for columns, config in simulated():
         for seed in SEEDS:
@@ -111,8 +111,7 @@ def test_those_that_do_not_say_so_would_be_wrong() -> None:
 
 
 def test_a_logs_rest_is_judged() -> None:
-    """Of a log that begins later the rest is judged: fewer events, and no fewer properties. All reads are judged of what
-    lies at or above where it begins."""
+    """Of a log that begins later the rest is judged: fewer events, no fewer properties; all reads of what is left."""
     columns, config = BED.bent(""), {"mode": "v2", "quiet_end": True}
     read = columns["kind"] == Kind.record_read
     below = int(np.sort(columns["offset"][read & (columns["partition"] == 0)])[3])
