@@ -135,10 +135,15 @@ def rewritten(file: Path, row: int, at: int, new: bytes) -> None:
 def turned_round(log_dirs: Sequence[Path], partition: str) -> None:
     """On every node the last marker of a partition says abort instead of commit, or the other way round."""
     for log_dir in log_dirs:
-        (file,) = (log_dir / partition).glob("*.log")
+        file = max(each for each in (log_dir / partition).glob("*.log") if _has_markers(each))
         content, begins = file.read_bytes(), starts(file)
         row = max(row for row, at in enumerate(begins) if content[at + 22] & CONTROL)
         rewritten(file, row, MARKER_TYPE_AT, bytes([1 - content[begins[row] + MARKER_TYPE_AT]]))
+
+
+def _has_markers(file: Path) -> bool:
+    content = file.read_bytes()
+    return any(content[at + 22] & CONTROL for at in starts(file))
 
 
 def compacted(log_dirs: Sequence[Path], partition: str, count: int) -> None:

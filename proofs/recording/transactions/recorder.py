@@ -6,6 +6,8 @@ source recorded) with a single history in it; log directories, or clients, may b
 What a reader must know. Committed is what `replicas.py` says. The order within a log and among the clients is real; all
 else is merged by clocks, and no evidence: then the manifest says `ordered` false, and `ordered_among` names the kinds
 whose order is. A property that needs more than that, or events that are nowhere recorded, is unknown, with its reason.
+Of a log of which the cleaner, retention or DeleteRecords took something, what comes after that is recorded, and the
+config's `cuts` say so: see `properties/history/cuts.py`.
 """
 
 from __future__ import annotations
