@@ -128,7 +128,8 @@ class HistoryProperty(Generic[View]):
         """
         told: str | None = manifest.config.get("undecidable", {}).get(self.name)
         needed, gone = self.needed(mode), self.gone(manifest, mode)
-        missing = sorted({kind.name for kind in needed} - set(manifest.observable))
+        of_cut = {kind for cut in cuts_of(manifest.config) for kind in cut.kinds}
+        missing = sorted({kind.name for kind in needed} - {*manifest.observable, *of_cut})
         if self.not_promised(mode):
             return None
         if missing:

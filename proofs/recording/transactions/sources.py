@@ -15,10 +15,13 @@ from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.matching import matched
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 from fencepost.properties.history.cuts import Cut
+from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.transactions.history.events import Kind
 
+NOT_THERE = "{} is not among the directories"
 OF_PARTITIONS = (Kind.batch_appended, Kind.marker_appended)
 OF_COORDINATOR = (Kind.txn_logged, Kind.id_expired)
 
@@ -66,6 +69,7 @@ class Sources:
             *_cut_partitions(logs.data, names, [(names.partitions[part.place],) for part in logs.data]),
             *_cut_partitions(logs.offsets, names, [_values(each, "partition") for each in offsets]),
             *_cut_logs(logs.transaction_log, [_values(each.events, "txn_id") for each in logged]),
+            *_absent(logs, names),
         ]
         if logs.data:
             observable |= {*OF_PARTITIONS}
@@ -97,17 +101,29 @@ def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[t
 
 
 def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
-    """Those partitions of the transaction log of which something is gone; one that is not there at all is one of them.
-
-    A partition that is not there is noticed where one with a higher number is.
-    """
-    kinds = tuple(kind.name for kind in OF_COORDINATOR)
+    """Those partitions of the transaction log of which something is gone."""
     for part, numbers in zip(parts, ids, strict=True):
         if not part.whole:
-            yield Cut(kinds, part.missing, "txn_id", numbers, part.begins())
-    there = {part.place.partition for part in parts}
-    for number in sorted({*range(max(there, default=0))} - there):
-        yield Cut(kinds, f"{Place(TRANSACTION_LOG, number)} is not among the directories", "txn_id")
+            yield Cut(tuple(kind.name for kind in OF_COORDINATOR), part.missing, "txn_id", numbers, part.begins())
+
+
+def absent_of(logs: ClusterLogs) -> tuple[Place, ...]:
+    """The partitions that are not there at all: as the metadata log says, and of a topic of coordinators those with a
+    lower number than one that is there."""
+    found = {*logs.absent}
+    for topic, parts in ((OFFSETS, logs.offsets), (TRANSACTION_LOG, logs.transaction_log)):
+        there = {part.place.partition for part in parts}
+        found |= {Place(topic, number) for number in range(max(there, default=0)) if number not in there}
+    return tuple(sorted(found))
+
+
+def _absent(logs: ClusterLogs, names: Names) -> Iterator[Cut]:
+    """The logs that are not there at all. The number of an offsets partition is that of no group, as none is shown."""
+    for place in absent_of(logs):
+        of_log = place.topic == TRANSACTION_LOG
+        kinds = tuple(kind.name for kind in (OF_COORDINATOR if of_log else OF_PARTITIONS))
+        values = (names.partitions[place],) if place in names.partitions else ()
+        yield Cut(kinds, NOT_THERE.format(place), "txn_id" if of_log else "partition", values, NEVER)
 
 
 def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
@@ -119,9 +135,11 @@ def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
             begins = part.begins(first)
             judged = f"judged from offset {begins} on" if begins < part.end else "not judged"
             rest.append(f"{part.missing}, and is {judged}")
+    rest += [f"{NOT_THERE.format(place)}, and is not judged" for place in absent_of(logs)]
     if not rest:
         return []
-    return [f"{len(logs.all) - len(rest)} partitions judged whole, {len(rest)} not: {'; '.join(rest)}"]
+    whole = sum(part.whole_from(names.first_offsets.get(part.place, 0)) for part in logs.all)
+    return [f"{whole} partitions judged whole, {len(rest)} not: {'; '.join(rest)}"]
 
 
 def _mode(logged: Sequence[Logged]) -> str:

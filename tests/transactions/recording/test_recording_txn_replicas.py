@@ -245,6 +245,17 @@ def test_a_missing_node_is_refused(tmp_path: Path) -> None:
     assert "has replicas on nodes 1, 2, 3, but node 3's is not among the directories" in line
 
 
+@pytest.mark.parametrize(("in_sync", "end"), [([1, 2], 4), ([2], 5), ([1, 2, 3], None), ([], None)])
+def test_a_lost_replica_matters_if_it_was_in_sync(tmp_path: Path, in_sync: Sequence[int], end: int | None) -> None:
+    """A disk is lost, and the caller says so: without what only its replica decides the partition counts as absent."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE)
+    give_metadata(directories[0], [TOPIC_T, partition_t(*in_sync)])
+    assert "has replicas on nodes 1, 2, 3, but node 3's" in refusal(directories)
+    logs = read_cluster(directories, lambda place: True, incomplete=True)
+    assert [part.end for part in logs.data] == ([] if end is None else [end])
+    assert logs.absent == ((Place("t", 0),) if end is None else ())
+
+
 def test_a_partition_that_is_nowhere_is_refused(tmp_path: Path) -> None:
     """The metadata log knows it, and no directory has it."""
     directories = real_logs(tmp_path)

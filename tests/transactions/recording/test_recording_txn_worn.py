@@ -3,6 +3,7 @@
 The logs are the real ones of three nodes. A defect in what is left is found, and what was right stays right.
 """
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -120,6 +121,27 @@ def test_a_partition_of_the_transaction_log_that_is_not_there_accuses_nobody(tmp
     assert report.judged["markers_as_prepared"] == 1
     cuts = told.manifest.config["cuts"]
     assert [cut["why"] for cut in cuts] == ["__transaction_state-0 is not among the directories"]
+
+
+@pytest.mark.parametrize(("lost", "decided"), [(TRIMMED, 33), (OFFSETS, 33), (LOG, 27)])
+def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> None:
+    """Of a partition that no directory holds nothing is judged, and all else is, if the caller says that it is lost."""
+    nodes = real_logs(tmp_path)
+    for node in nodes:
+        shutil.rmtree(node / lost)
+    words = ["record", "--protocol", "transactions", *nodes, "--clients", CLIENTS, "--out", tmp_path / "out"]
+    refused = fencepost(*words)
+    assert refused.code == 2
+    assert "if it is lost for good, --incomplete judges what is there" in refused.err
+    ran = fencepost(*words, "--incomplete")
+    assert ran.code == 0, ran.err
+    assert f"3 partitions judged whole, 1 not: {lost} is not among the directories, and is not judged" in ran.out
+    report = replay(tmp_path / "out", cores=1)
+    assert report.holds
+    assert len(report.decided) == decided
+    turned_round(nodes, OTHER)
+    record_transactions(nodes, CLIENTS, tmp_path / "turned", incomplete=True)
+    assert set(replay(tmp_path / "turned", cores=1).violations) >= {"markers_as_told", "reads_as_marked"}
 
 
 def test_sequences_that_begin_above_0_are_no_violation(tmp_path: Path) -> None:
