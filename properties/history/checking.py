@@ -128,10 +128,12 @@ class HistoryProperty(Generic[View]):
         """
         told: str | None = manifest.config.get("undecidable", {}).get(self.name)
         needed, gone = self.needed(mode), self.gone(manifest, mode)
-        of_cut = {kind for cut in cuts_of(manifest.config) for kind in cut.kinds}
-        missing = sorted({kind.name for kind in needed} - {*manifest.observable, *of_cut})
+        lost = {kind for cut in cuts_of(manifest.config) for kind in cut.kinds}
+        missing = sorted({kind.name for kind in needed} - {*manifest.observable})
         if self.not_promised(mode):
             return None
+        if missing and {*missing} <= lost:
+            return f"nothing is left of what it needs: {gone}"
         if missing:
             return f"the histories do not show {', '.join(missing)}"
         if told is not None:

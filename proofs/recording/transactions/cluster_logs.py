@@ -149,7 +149,9 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
     missing = sorted(nodes - {each.node for each in held_by})
     if missing:
         what = f"{place} has replicas on nodes {_listed(nodes)}, but node {missing[0]}'s is not among the directories"
-        todo = "name every node's log directory, since what is committed depends on all, or with --topic only topics that"
+        todo = (
+            "name every node's log directory, since what is committed depends on all, or with --topic only topics that"
+        )
         raise RecordingError(what, held_by[0].path, f"{todo} these hold; {LOST}")
 
 

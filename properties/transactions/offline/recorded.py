@@ -46,11 +46,11 @@ def followable(manifest: Manifest) -> str:
     mode = str(manifest.config.get("mode", "v2"))
     if mode not in REMOTE_MODELS:
         raise HistoryError(f"no model for mode {mode!r}")
+    if gone := [cut.why for cut in cuts_of(manifest.config)]:
+        raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
     needed = (*NEEDED, *(NEEDED_BELOW_V2 if mode != "v2" else ()))
     if missing := sorted(set(needed) - set(manifest.observable)):
         raise HistoryError(f"the histories do not show {', '.join(missing)}")
-    if gone := [cut.why for cut in cuts_of(manifest.config)]:
-        raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
     ordered = set(CLIENTS) if manifest.ordered else set(manifest.config.get("ordered_among", ()))
     if unordered := sorted({*CLIENTS} & {*manifest.observable} - ordered):
         raise HistoryError(f"the order among clients' events is not known: of {', '.join(unordered)}")

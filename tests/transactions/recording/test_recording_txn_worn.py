@@ -30,6 +30,7 @@ CLIENTS = REAL / "clients.jsonl"
 OFFSETS, LOG = "__consumer_offsets-0", "__transaction_state-0"
 TRIMMED, OTHER = f"{TOPIC}-0", f"{TOPIC}-1"
 DECIDED = {True: 33, False: 9}  # with and without clients: as many as of whole logs
+NEEDS_LOG = ("markers_agree", "markers_as_prepared", "states_follow_on", "logged_epochs_never_fall", "ends_bump_epoch")
 Worn = Callable[[Sequence[Path]], None]
 HOLES: dict[str, tuple[Worn, str]] = {
     "offsets cleaned": (
@@ -139,6 +140,7 @@ def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> N
     report = replay(tmp_path / "out", cores=1)
     assert report.holds
     assert len(report.decided) == decided
+    assert all(lost in report.unknown[name] for name in {*NEEDS_LOG} - {*report.decided})
     turned_round(nodes, OTHER)
     record_transactions(nodes, CLIENTS, tmp_path / "turned", incomplete=True)
     assert set(replay(tmp_path / "turned", cores=1).violations) >= {"markers_as_told", "reads_as_marked"}
