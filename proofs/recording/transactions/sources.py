@@ -12,10 +12,10 @@ from fencepost.proofs.recording.transactions.client_events import ClientEvents, 
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs
 from fencepost.proofs.recording.transactions.coordinator_events import Logged, logged_events, offset_events
 from fencepost.proofs.recording.transactions.event_table import Events
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.matching import matched
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events
-from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.grouping import NEVER

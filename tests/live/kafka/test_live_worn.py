@@ -1,4 +1,4 @@
-"""A live broker with its log cleaner on, as Kafka's default has it, and with deleted records: what is left is judged."""
+"""A live broker with its log cleaner on, as Kafka's default has it, and deleted records: what is left is judged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROUNDS = 30  # of transactions, until the cleaner has been in all three topics
 
 
 def test_what_the_cleaner_leaves_is_judged(jars: Path, tmp_path: Path) -> None:
-    """Offsets, transaction log and a topic of data compacted, a partition cut: no alarm, and a turned marker is found."""
+    """Offsets, transaction log and a topic of data compacted, a partition cut: no alarm, and a defect is found."""
     with KafkaCluster(jars, tmp_path / "kafka", size=1, settings=CLEANING) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic("compacted", 1, 1, config=COMPACTED)])["compacted"].result()

@@ -3,6 +3,7 @@
 The logs are the real ones of three nodes. A defect in what is left is found, and what was right stays right.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -168,3 +169,16 @@ def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> Non
     kernel = conformance_of(told.manifest)
     assert isinstance(kernel, Undecided)
     assert kernel.reason.endswith(f"{TRIMMED} begins at offset 2, as what was before is deleted")
+
+
+def test_cuts_that_are_none_are_refused(tmp_path: Path) -> None:
+    """A manifest is a file that anybody may write: what is wrong with it is one line, and exit code 2."""
+    write_log(tmp_path / "n", "t-0", [marker(5, (7, 0), True)], first=5)
+    record_transactions([tmp_path / "n"], None, tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    said = json.loads(manifest.read_text())
+    said["config"]["cuts"] = [{"below": 5}]
+    manifest.write_text(json.dumps(said))
+    ran = fencepost("replay", tmp_path / "out", "--no-spark")
+    assert ran.code == 2
+    assert "the config's cuts are none of logs: Object missing required field `kinds`" in ran.err
