@@ -95,9 +95,8 @@ def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[t
     for part, numbers in zip(parts, values, strict=True):
         first = names.first_offsets.get(part.place, 0)
         if not part.whole_from(first):
-            yield Cut(
-                tuple(kind.name for kind in OF_PARTITIONS), part.missing, "partition", numbers, part.begins(first)
-            )
+            why = part.missing or f"{part.place} has a batch that begins before offset {first} and ends after it"
+            yield Cut(tuple(kind.name for kind in OF_PARTITIONS), why, "partition", numbers, part.begins(first))
 
 
 def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:

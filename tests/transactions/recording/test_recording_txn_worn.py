@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost
-from fencepost.proofs.recording import record_transactions
+from fencepost.proofs.recording import Header, record_transactions, write_events
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces.kernel import Undecided, conformance_of
 from transaction_logs import (
@@ -158,6 +158,16 @@ def test_sequences_that_begin_above_0_are_no_violation(tmp_path: Path) -> None:
     write_log(tmp_path / "n", "t-0", [*rest[:2], sent(7, (7, 0), 9, b"2"), *rest[3:]], first=5)
     record_transactions([tmp_path / "n"], None, tmp_path / "other")
     assert replay(tmp_path / "other", cores=1).violations["sequences_follow_on"]["count"] == 1
+
+
+def test_a_run_that_begins_amid_a_batch_is_judged_from_the_next(tmp_path: Path) -> None:
+    """The clients' header says offset 1, and the first two records are one batch of somebody else."""
+    write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1", b"2"), sent(2, (7, 0), 2, b"3")])
+    write_events(tmp_path / "seen.jsonl", [], Header(partitions=(("t", 0, 1),)))
+    told = record_transactions([tmp_path / "n"], tmp_path / "seen.jsonl", tmp_path / "out")
+    assert told.counts == {"batch_appended": 1}
+    (cut,) = told.manifest.config["cuts"]
+    assert (cut["below"], cut["why"]) == (2, "t-0 has a batch that begins before offset 1 and ends after it")
 
 
 def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> None:
