@@ -39,11 +39,12 @@ RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "c
 @click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")
 @click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated.")
 @click.option("--quiet-end", is_flag=True, help="All had come to rest before the logs were copied.")
+@click.option("--incomplete", is_flag=True, help="Transactions: some logs are lost; what is there is recorded.")
 @click.option("--kafka-version", default="unknown", show_default=True, help="What the manifest says of the cluster.")
 @JSON
 def record(
     log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, block_size: int,
-    topics: tuple[str, ...], quiet_end: bool, kafka_version: str, json_file: Path | None,
+    topics: tuple[str, ...], quiet_end: bool, incomplete: bool, kafka_version: str, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 
@@ -62,7 +63,7 @@ def record(
     require_free(Location.of(out))
     with _reading() as progress:
         report = recorder.record(
-            Request(log_dirs, clients, out, block_size, topics, quiet_end, kafka_version, progress)
+            Request(log_dirs, clients, out, block_size, topics, quiet_end, kafka_version, progress, incomplete)
         )
     _print(report)
     if json_file is not None:

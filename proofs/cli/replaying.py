@@ -285,10 +285,14 @@ def _of_several(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 def _told(dataset: Dataset, report: "ReplayReport") -> int:
     """Prints a report; the exit code that it makes."""
+    from fencepost.properties.history.cuts import cuts_of
+
     console.print(
         f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
         f"{report.events_per_second:,.0f} events/s"
     )
+    if gone := [cut.why for cut in cuts_of(dataset.manifest.config)]:
+        console.print(f"judged in part, as far as they are left, are {len(gone)} logs: {'; '.join(gone)}", markup=False)
     if report.rekeyed is not None:
         for line in report.rekeyed.lines():
             console.print(line, markup=False)

@@ -22,6 +22,7 @@ class Request:
     quiet_end: bool
     kafka_version: str
     progress: Callable[[Path, int], None]
+    incomplete: bool = False
 
 
 @dataclass(frozen=True)

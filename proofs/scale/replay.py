@@ -26,6 +26,7 @@ from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.signs import counted
 
+NOTHING_LEFT = "nothing to judge in what is left of the logs"
 NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it speaks of"
 
 
@@ -204,7 +205,10 @@ def replay(
         checked += [*outcome.small, _of_large(outcome, large, kernels)]
         unknown, told = {**unknown, **outcome.unknown}, outcome.told
     _require_all(opened, checked)
-    return replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=told)
+    report = replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=told)
+    gone = properties.gone(opened.manifest)
+    nothing_left = {name: f"{NOTHING_LEFT}: {gone[name]}" for name in report.vacuous if name in {*gone} - {*unknown}}
+    return replace(report, unknown=report.unknown | nothing_left)
 
 
 def _of_large(outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]) -> Checked:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 import numpy as np
+from fencepost.properties.history.cuts import Left, cuts_of
 from fencepost.properties.history.grouping import NEVER, NONE
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.spreading import Spread
@@ -74,7 +75,8 @@ class HistoryProperty(Generic[View]):
     `needs` are the kinds of event of which all must be recorded, `needs_in` further ones by the mode that the config of
     the manifest names (in a mode it does not name, all of them); `needs_order`: steps are the real order across nodes;
     `needs_quiet_end`: the config says `quiet_end`, that is, a history ends when nothing is left to happen. `modes`: the
-    only modes that promise it, if not every one does.
+    only modes that promise it, if not every one does. `left`: why it can be judged of what is left of a log of which
+    something is gone; if nothing says so, it is unknown there.
     """
 
     name: str
@@ -89,6 +91,7 @@ class HistoryProperty(Generic[View]):
     needs_quiet_end: bool = False
     modes: tuple[str, ...] = ()
     spread: Spread | None = None
+    left: Left | None = None
 
     def on(self, view: View, columns: Mapping[str, np.ndarray]) -> Finding:
         """The finding on one piece; `columns` are those the view was made of."""
@@ -107,21 +110,36 @@ class HistoryProperty(Generic[View]):
         """Why it is not asked of histories of this mode; None if it is."""
         return f"mode {mode} does not promise it" if self.modes and mode not in self.modes else None
 
+    def needed(self, mode: str) -> frozenset[IntEnum]:
+        """The kinds of event of which all must be recorded, in this mode."""
+        return self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
+
+    def gone(self, manifest: Manifest, mode: str) -> str:
+        """What is gone of the logs that hold the events that it looks at; empty if nothing is."""
+        kinds = {kind.name for kind in self.needed(mode) | (self.spread.kinds if self.spread is not None else set())}
+        return "; ".join(cut.why for cut in cuts_of(manifest.config) if kinds & {*cut.kinds})
+
     def undecidable(self, manifest: Manifest, mode: str) -> str | None:
         """Why histories like these, of this mode, cannot answer it although it is promised; None if they can.
 
-        A recorder has two words of its own in the config: `undecidable`, reasons by property, for what its input hides
-        although every event is there; and `ordered_among`, kinds that stand in their real order among themselves.
+        A recorder has three words of its own in the config: `undecidable`, reasons by property, for what its input
+        hides although every event is there; `ordered_among`, kinds that stand in their real order among themselves; and
+        `cuts`, the logs of which something is gone (see `cuts.py`).
         """
         told: str | None = manifest.config.get("undecidable", {}).get(self.name)
-        needed = self.needs | self.needs_in.get(mode, frozenset().union(*self.needs_in.values()))
-        missing = sorted({kind.name for kind in needed} - set(manifest.observable))
+        needed, gone = self.needed(mode), self.gone(manifest, mode)
+        lost = {kind for cut in cuts_of(manifest.config) for kind in cut.kinds}
+        missing = sorted({kind.name for kind in needed} - {*manifest.observable})
         if self.not_promised(mode):
             return None
+        if missing and {*missing} <= lost:
+            return f"nothing is left of what it needs: {gone}"
         if missing:
             return f"the histories do not show {', '.join(missing)}"
         if told is not None:
             return told
+        if gone and self.left is None:
+            return f"it needs all of every log, but {gone}"
         ordered = manifest.ordered or {kind.name for kind in needed} <= {*manifest.config.get("ordered_among", ())}
         if self.needs_order and not ordered:
             return "the order of steps across nodes is not known"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
+from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
@@ -124,6 +125,10 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name in NUMBERS:
             if type(number := self.config.get(name, 0)) is not int:
                 yield f"the config's {name} is {number!r}, which is no whole number"
+        try:
+            cuts_of(self.config)
+        except msgspec.ValidationError as error:
+            yield f"the config's cuts are none of logs: {error}"
         mode = self.config.get("mode", self.variant)
         if self.variant and mode != self.variant and self.source == "simulated":  # recorded ones may be mixed
             yield f"the variant is {self.variant!r}, and the config says mode {mode!r}: it is of another variant"

@@ -93,6 +93,12 @@ class HistoryProperties:
         """The properties that these histories cannot answer, each with the reason."""
         return reasons(self.properties.values(), manifest, self.mode)
 
+    def gone(self, manifest: Manifest) -> dict[str, str]:
+        """The properties that are judged of what is left of some logs, each with what is gone of these."""
+        mode = mode_of(manifest, self.mode)
+        found = {name: told.gone(manifest, mode) for name, told in self.properties.items()}
+        return {name: why for name, why in found.items() if why}
+
     def unpromised(self, manifest: Manifest) -> dict[str, str]:
         """The properties that are not asked of histories of this mode, each with the reason."""
         return not_promised(self.properties.values(), manifest, self.mode)

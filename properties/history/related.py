@@ -108,6 +108,15 @@ def when(condition: Expression, value: object, otherwise: object) -> Operation:
     return Operation("when", (condition, value, otherwise))
 
 
+@dataclass(frozen=True, eq=False)
+class Asked(Expression):
+    """What the method `name` of the view says of an event, by these columns of it."""
+
+    event: "Event"
+    name: str
+    columns: tuple[str, ...]
+
+
 class Event:
     """An event that a property speaks of."""
 
@@ -276,6 +285,8 @@ def evaluated(expression: Any, view: EventView, rows: Mapping[Event, np.ndarray]
         return APPLIED[expression.name](*(evaluated(arg, view, rows) for arg in expression.args))
     if isinstance(expression, Setting):
         return view.setting(expression.name)
+    if isinstance(expression, Asked):
+        return getattr(view, expression.name)(rows[expression.event])
     if not isinstance(expression, Value):
         return expression
     at = rows[expression.event]

@@ -135,8 +135,10 @@ def _said(one: "Each | Related") -> Iterator[str]:
 
 
 def _values(expression: Any) -> Iterator[str]:
-    from fencepost.properties.history.related import Value, parts_of
+    from fencepost.properties.history.related import Asked, Value, parts_of
 
     for part in parts_of(expression):
+        if isinstance(part, Asked):
+            yield from part.columns
         if isinstance(part, Value) and part.column not in ("at", "missing"):
             yield part.column

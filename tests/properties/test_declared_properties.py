@@ -12,6 +12,7 @@ from fencepost.properties.history.properties_of import in_a_table
 from fencepost.properties.history.related import (
     APPLIED,
     IT,
+    Asked,
     Declared,
     Event,
     Operation,
@@ -67,6 +68,8 @@ class Plain:
         match expression:
             case Setting(name):
                 return self.view.setting(name)
+            case Asked(event, name):
+                return bool(getattr(self.view, name)(np.array([self.row_of(event, row)]))[0])
             case Operation("when", (condition, yes, no)):
                 return self.value(yes if self.value(condition, row) else no, row)
             case Operation("not", (arg,)):

@@ -13,6 +13,7 @@ REAL = Path(__file__).parent / "data" / "transactions-3-nodes"  # made by tests/
 TOPIC = "fencepost-2aa327cb-topic-0"
 CLUSTER = "ZmVuY2Vwb3N0LXRlc3RzLQ"
 AFTER_CRC = struct.Struct(">hiqqqhii")
+MARKER_TYPE_AT = 61 + 5 + 3  # behind the header, the record's first five bytes, and the key's first three
 Entry = tuple[bytes | None, bytes | None]  # key, value
 
 
@@ -120,3 +121,51 @@ def starts(file: Path) -> list[int]:
         found.append(at)
         at += 12 + struct.unpack_from(">i", content, at + 8)[0]
     return found
+
+
+def rewritten(file: Path, row: int, at: int, new: bytes) -> None:
+    """Change bytes of one batch, counted from its start, in a way that its CRC fits, as a broker with a bug would."""
+    content, begins = bytearray(file.read_bytes()), [*starts(file), file.stat().st_size]
+    begin, end = begins[row], begins[row + 1]
+    content[begin + at : begin + at + len(new)] = new
+    struct.pack_into(">I", content, begin + 17, crc32c(bytes(content[begin + 21 : end])))
+    file.write_bytes(content)
+
+
+def turned_round(log_dirs: Sequence[Path], partition: str) -> None:
+    """On every node the last marker of a partition says abort instead of commit, or the other way round."""
+    for log_dir in log_dirs:
+        file = max(each for each in (log_dir / partition).glob("*.log") if _has_markers(each))
+        content, begins = file.read_bytes(), starts(file)
+        row = max(row for row, at in enumerate(begins) if content[at + 22] & CONTROL)
+        rewritten(file, row, MARKER_TYPE_AT, bytes([1 - content[begins[row] + MARKER_TYPE_AT]]))
+
+
+def _has_markers(file: Path) -> bool:
+    content = file.read_bytes()
+    return any(content[at + 22] & CONTROL for at in starts(file))
+
+
+def compacted(log_dirs: Sequence[Path], partition: str, count: int) -> None:
+    """On every node the first batches of a partition are gone, as if by its log cleaner: the segment stays."""
+    for log_dir in log_dirs:
+        file = segment(log_dir, partition)
+        content, topic, number = file.read_bytes(), *partition.rsplit("-", 1)
+        file.write_bytes(content[starts(file)[count] :])
+        checkpoint(log_dir, "cleaner-offset-checkpoint", {(topic, int(number)): first_offset(file)})
+
+
+def deleted(log_dirs: Sequence[Path], partition: str, count: int) -> None:
+    """On every node the first batches of a partition are gone, as if by its retention: the segment is another."""
+    for log_dir in log_dirs:
+        file = segment(log_dir, partition)
+        content, topic, number = file.read_bytes(), *partition.rsplit("-", 1)
+        file.write_bytes(content[starts(file)[count] :])
+        first = first_offset(file)
+        file.rename(segment(log_dir, partition, first))
+        checkpoint(log_dir, "log-start-offset-checkpoint", {(topic, int(number)): first})
+
+
+def first_offset(file: Path) -> int:
+    """The offset with which the first batch of a segment begins."""
+    return int.from_bytes(file.read_bytes()[:8], "big")

@@ -135,7 +135,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
 
 
 def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
-    notes = list(logs.notes) if logs is not None else []
+    notes = [*logs.notes, *(part.missing for part in logs.all if part.missing)] if logs is not None else []
     if log.beside:
         notes.append(f"{log.beside} offsets were committed in no transaction, and are left out")
     if log.before:

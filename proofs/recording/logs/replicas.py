@@ -45,7 +45,23 @@ class Committed:
 
     def whole_from(self, first: int) -> bool:
         """Whether nothing is missing from offset `first` on."""
-        return self.replica.start <= first and all(gap.end <= first for gap in self.replica.gaps)
+        return self.begins(first) == first
+
+    def begins(self, first: int = 0) -> int:
+        """The least offset, not below `first`, with which a batch begins and from which on nothing is missing."""
+        replica = self.replica
+        least = max((first, replica.start, *(gap.end for gap in replica.gaps)))
+        astride = np.flatnonzero((replica.headers["base_offset"] < least) & (replica.last_offsets >= least))
+        return int(replica.last_offsets[astride[0]]) + 1 if len(astride) else least
+
+    @property
+    def missing(self) -> str:
+        """What is not there any more, as a clause; empty if nothing is missing."""
+        said = f"begins at offset {self.replica.start}, as what was before is deleted" if self.replica.start else ""
+        if self.replica.gaps:
+            compacted = f"is compacted between offsets {self.replica.gaps[0].first} and {self.replica.gaps[-1].end}"
+            said = f"{said}, and {compacted}" if said else compacted
+        return f"{self.place} {said}" if said else ""
 
 
 def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
@@ -113,9 +129,4 @@ def _notes(replicas: Sequence[Replica], agreed: dict[int, int], best: Replica, e
         notes.append(
             f"{best.place}: offsets {end} to {best.end - 1} are not on all replicas in sync and count as uncommitted"
         )
-    if best.start:
-        notes.append(f"{best.place}: begins at offset {best.start}; what was before is deleted")
-    if best.gaps:
-        first, last = best.gaps[0], best.gaps[-1]
-        notes.append(f"{best.place}: is compacted between offsets {first.first} and {last.end}")
     return notes

@@ -25,6 +25,7 @@ from fencepost.proofs.recording.logs.replicas import Committed, committed_part
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 
+LOST = "if it is lost for good, --incomplete judges what is there"
 COORDINATORS = {OFFSETS: 1, TRANSACTION_LOG: 2}  # read after the data, in this order
 
 
@@ -39,6 +40,7 @@ class ClusterLogs:
     bytes_read: int
     notes: tuple[str, ...]
     changed: bool  # what was read was written to, or deleted, meanwhile
+    absent: tuple[Place, ...] = ()  # wanted, but not enough of their replicas are among the directories
 
     @property
     def all(self) -> tuple[Committed, ...]:
@@ -47,9 +49,16 @@ class ClusterLogs:
 
 
 def read_cluster(
-    paths: Sequence[Path], wanted: Callable[[Place], bool], progress: Progress | None = None
+    paths: Sequence[Path],
+    wanted: Callable[[Place], bool],
+    progress: Progress | None = None,
+    incomplete: bool = False,
 ) -> ClusterLogs:
-    """Read every replica of the partitions `wanted`. Raises `RecordingError` for what is no cluster's, or not all."""
+    """Read every replica of the partitions `wanted`. Raises `RecordingError` for what is no cluster's, or not all.
+
+    `incomplete`: some replicas are lost for good. A partition of which all that are in sync are there is read all the
+    same, and any other is `absent`.
+    """
     dirs = [read_log_dir(path) for path in paths]
     _check_one_cluster(dirs)
     placement = _latest_placement(paths)
@@ -58,9 +67,15 @@ def read_cluster(
         for place in each.partitions:
             if wanted(place):
                 holders.setdefault(place, []).append(each)
-    for place, held_by in holders.items():
-        _check_replicas(place, held_by, placement)
-    _check_partitions([place for place in _known(placement) if wanted(place) and place not in holders], paths)
+    absent = [place for place in _known(placement) if wanted(place) and place not in holders]
+    if incomplete:
+        lost = [place for place, held_by in holders.items() if not _in_sync_there(place, held_by, placement)]
+        holders = {place: held_by for place, held_by in holders.items() if place not in lost}
+        absent = sorted([*absent, *lost])
+    else:
+        for place, held_by in holders.items():
+            _check_replicas(place, held_by, placement)
+        _check_partitions(absent, paths)
     notes = []
     if placement is None:
         notes.append("no metadata log among the directories: whether a replica is missing cannot be told")
@@ -68,9 +83,7 @@ def read_cluster(
     replicas = [[read_replica(each, place, progress=progress) for each in holders[place]] for place in order]
     asked = [each for each in (placement, _latest_placement(paths)) if each is not None]
     parts = [
-        committed_part(
-            copies, [each.in_sync(place.topic, _topic_id(place, holders[place]), place.partition) for each in asked]
-        )
+        committed_part(copies, _answers(place, holders[place], asked, incomplete))
         for place, copies in zip(order, replicas, strict=True)
     ]
     read = [segment for copies in replicas for copy in copies for segment in copy.segments]
@@ -82,6 +95,7 @@ def read_cluster(
         bytes_read=sum(len(segment.content) for segment in read),
         notes=(*notes, *(note for part in parts for note in part.notes)),
         changed=any(_changed(copy) for copies in replicas for copy in copies),
+        absent=tuple(absent),
     )
 
 
@@ -135,8 +149,28 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
     missing = sorted(nodes - {each.node for each in held_by})
     if missing:
         what = f"{place} has replicas on nodes {_listed(nodes)}, but node {missing[0]}'s is not among the directories"
-        todo = "name every node's log directory, or with --topic only topics that these hold: what is committed"
-        raise RecordingError(what, held_by[0].path, f"{todo} depends on all")
+        todo = (
+            "name every node's log directory, since what is committed depends on all, or with --topic only topics that"
+        )
+        raise RecordingError(what, held_by[0].path, f"{todo} these hold; {LOST}")
+
+
+def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> bool:
+    """Whether no replica that may decide what is committed is missing, as far as a metadata log tells."""
+    if placement is None:
+        return True
+    topic_id, nodes = _topic_id(place, held_by), {each.node for each in held_by}
+    in_sync = placement.in_sync(place.topic, topic_id, place.partition)
+    return nodes >= (in_sync or placement.replicas(place.topic, topic_id, place.partition))
+
+
+def _answers(
+    place: Place, held_by: Sequence[LogDir], asked: Sequence[Placement], incomplete: bool
+) -> list[frozenset[int]]:
+    """Who is in sync, each time that it was asked; of an answer that names a replica that is lost nothing follows."""
+    answers = [each.in_sync(place.topic, _topic_id(place, held_by), place.partition) for each in asked]
+    there = {each.node for each in held_by}
+    return [nodes for nodes in answers if not incomplete or nodes <= there]
 
 
 def _known(placement: Placement | None) -> list[Place]:
@@ -147,7 +181,8 @@ def _known(placement: Placement | None) -> list[Place]:
 def _check_partitions(missing: Sequence[Place], paths: Sequence[Path]) -> None:
     if missing:
         what = f"the metadata log knows {missing[0]}, but none of the directories holds it"
-        raise RecordingError(what, paths[0], "name every node's log directory, or with --topic the topics to record")
+        todo = "name every node's log directory, or with --topic the topics to record"
+        raise RecordingError(what, paths[0], f"{todo}; {LOST}")
 
 
 def _listed(nodes: frozenset[int]) -> str:

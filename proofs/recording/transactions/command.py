@@ -8,7 +8,8 @@ def record(request: Request) -> Report:
     """With what can be decided of the history, since logs show no order across nodes."""
     recorded = record_transactions(
         request.log_dirs, request.clients, request.out, topics=request.topics, quiet_end=request.quiet_end,
-        kafka_version=request.kafka_version, progress=request.progress,
+        kafka_version=request.kafka_version, incomplete=request.incomplete,
+        progress=request.progress,
     )  # fmt: skip
     told = {
         "events": recorded.counts,

@@ -54,10 +54,13 @@ class Logged:
 
 
 def logged_events(committed: Committed, names: Names) -> Logged:
-    """Every change of a transactional id, in order of offset; the coordinator's epoch is the log's leader epoch."""
+    """Every change of a transactional id, in order of offset, from where on nothing is missing.
+
+    The coordinator's epoch is the log's leader epoch.
+    """
     numbers: dict[bytes, int] = {}
     tables, versions, skipped = [], set[int](), 0
-    for segment, batches in committed_batches(committed):
+    for segment, batches in committed_batches(committed, committed.begins()):
         records = records_of(segment, batches[segment.headers["attributes"][batches] & CONTROL == 0])
         found = np.array([_number_of(segment, records, row, names, numbers) for row in range(len(records.batch))], int)
         skipped += int((found == UNKNOWN).sum())
@@ -114,13 +117,13 @@ def _decoded(segment: Segment, records: Records, row: int) -> TransactionState:
 
 
 def offset_events(committed: Committed, names: Names, producer_ids: frozenset[int]) -> Events:
-    """Offsets committed in transactions, and their markers, in order of offset.
+    """Offsets committed in transactions, and their markers, in order of offset, from where on nothing is missing.
 
     `producer_ids` are those of the transaction log that is recorded: other programs' markers are left out.
     """
     rows: list[Row] = []
     pending: dict[int, set[int]] = defaultdict(set)
-    for segment, batches in committed_batches(committed):
+    for segment, batches in committed_batches(committed, committed.begins()):
         attributes = segment.headers["attributes"][batches]
         in_transaction = attributes & TRANSACTIONAL != 0
         commits = _commits(segment, batches[in_transaction & (attributes & CONTROL == 0)], names)

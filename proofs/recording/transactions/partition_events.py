@@ -34,10 +34,10 @@ class Shown:
 
 
 def data_events(committed: Committed, names: Names) -> Shown:
-    """The events of a data partition, in order of offset."""
+    """The events of a data partition, in order of offset, from where on nothing is missing."""
     number = names.partitions[committed.place]
     tables, outside = [], [np.zeros(0, np.int64)]
-    for segment, rows in committed_batches(committed, names.first_offsets.get(committed.place, 0)):
+    for segment, rows in committed_batches(committed, committed.begins(names.first_offsets.get(committed.place, 0))):
         headers = segment.headers
         in_transaction = headers["attributes"][rows] & TRANSACTIONAL != 0
         control = headers["attributes"][rows] & CONTROL != 0

@@ -6,6 +6,8 @@ source recorded) with a single history in it; log directories, or clients, may b
 What a reader must know. Committed is what `replicas.py` says. The order within a log and among the clients is real; all
 else is merged by clocks, and no evidence: then the manifest says `ordered` false, and `ordered_among` names the kinds
 whose order is. A property that needs more than that, or events that are nowhere recorded, is unknown, with its reason.
+Of a log of which the cleaner, retention or DeleteRecords took something, what comes after that is recorded, and the
+config's `cuts` say so: see `properties/history/cuts.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place, Progress
@@ -80,12 +83,14 @@ def record_transactions(
     topics: Collection[str] = (),
     quiet_end: bool = False,
     kafka_version: str = "unknown",
+    incomplete: bool = False,
     progress: Progress | None = None,
 ) -> Recorded:
     """Write the history of the brokers in `log_dirs`, and of the events in the file `clients`, to `out`.
 
     `topics`: only these, of data. `quiet_end`: the caller knows that clients and coordinator had come to rest before
-    the logs were copied; it is not believed where the logs show otherwise. Raises `RecordingError` for input that
+    the logs were copied; it is not believed where the logs show otherwise. `incomplete`: some logs are lost; what is
+    there is recorded. Raises `RecordingError` for input that
     cannot be used; then nothing is written.
     """
     started = time.perf_counter()
@@ -97,7 +102,7 @@ def record_transactions(
         todo = "begin the file with a header that names partitions, groups and transactional_ids"
         assert clients is not None
         raise RecordingError("has no header, so its numbers cannot be matched with logs", clients, todo)
-    logs = read_cluster(list(map(Path, log_dirs)), _wanted(header, topics), progress) if log_dirs else None
+    logs = read_cluster(list(map(Path, log_dirs)), _wanted(header, topics), progress, incomplete) if log_dirs else None
     if logs is not None and header is not None and clients is not None:
         _check_places(header, logs, clients)
     if logs is not None:
@@ -115,6 +120,8 @@ def record_transactions(
     committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
     if logs is not None:
         config["committed"] = committed
+    if found.cuts:
+        config["cuts"] = [msgspec.structs.asdict(cut) for cut in found.cuts]
     if logs is not None and seen is None:
         config["undecidable"] = {"appended_once": UNNUMBERED}
     if logs is not None and header is not None and header.ordered:
@@ -159,7 +166,7 @@ def _check_topics(topics: Collection[str], logs: ClusterLogs, log_dirs: Sequence
 
 
 def _check_places(header: Header, logs: ClusterLogs, clients: Path) -> None:
-    there = {part.place for part in logs.data}
+    there = {*logs.absent, *(part.place for part in logs.data)}
     for place in header.places:
         if place not in there:
             what = f"names partition {place}, which none of the log directories holds"

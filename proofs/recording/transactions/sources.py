@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from fencepost.proofs.recording.logs.log_dirs import Place
+from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header
 from fencepost.proofs.recording.transactions.cluster_logs import ClusterLogs
 from fencepost.proofs.recording.transactions.coordinator_events import Logged, logged_events, offset_events
 from fencepost.proofs.recording.transactions.event_table import Events
+from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.matching import matched
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events
+from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
+from fencepost.properties.history.cuts import Cut
+from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.transactions.history.events import Kind
 
+NOT_THERE = "{} is not among the directories"
 OF_PARTITIONS = (Kind.batch_appended, Kind.marker_appended)
 OF_COORDINATOR = (Kind.txn_logged, Kind.id_expired)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there.
+    """Events of each log and of the clients, in their own order. `observable`: kinds of which every event is there, but
+    for the logs that are `cuts`.
 
     `mode`: what the transaction log says that clients speak. `restless`: something was still to happen in the end.
     """
@@ -31,6 +40,7 @@ class Sources:
     mode: str
     restless: bool
     notes: list[str]
+    cuts: tuple[Cut, ...] = ()
 
     @classmethod
     def of(cls, logs: ClusterLogs | None, seen: ClientEvents | None, header: Header | None) -> Sources:
@@ -55,11 +65,17 @@ class Sources:
             sources.append(told.events)
             notes += told.notes
         notes += _oddities(logged)
-        whole = all(part.whole_from(names.first_offsets[part.place]) for part in logs.data)
-        if logs.data and whole and all(part.whole for part in logs.offsets):
+        cuts = [
+            *_cut_partitions(logs.data, names, [(names.partitions[part.place],) for part in logs.data]),
+            *_cut_partitions(logs.offsets, names, [_values(each, "partition") for each in offsets]),
+            *_cut_logs(logs.transaction_log, [_values(each.events, "txn_id") for each in logged]),
+            *_absent(logs, names),
+        ]
+        if logs.data:
             observable |= {*OF_PARTITIONS}
-        if logs.transaction_log and all(part.whole for part in logs.transaction_log):
+        if logs.transaction_log:
             observable |= {*OF_COORDINATOR}
+        notes += judged_of(logs, names)
         ids = names.told["transactional_ids"]
         unfinished = [ids[number] for each in logged for number in each.unfinished]
         restless = bool(unfinished) or logs.changed
@@ -67,7 +83,62 @@ class Sources:
             notes.append(f"transactional id {unfinished[0]!r} was being ended when the log was read")
         if logs.changed:
             notes.append("the logs were written to while they were read")
-        return cls(sources, names, observable, _mode(logged), restless, notes)
+        return cls(sources, names, observable, _mode(logged), restless, notes, tuple(cuts))
+
+
+def _values(table: Events, column: str) -> tuple[int, ...]:
+    return tuple(np.unique(table[column]).tolist())
+
+
+def _cut_partitions(parts: Sequence[Committed], names: Names, values: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
+    """Those logs of partitions of which something is gone; `values`: the partitions in each."""
+    for part, numbers in zip(parts, values, strict=True):
+        first = names.first_offsets.get(part.place, 0)
+        if not part.whole_from(first):
+            why = part.missing or f"{part.place} has a batch that begins before offset {first} and ends after it"
+            yield Cut(tuple(kind.name for kind in OF_PARTITIONS), why, "partition", numbers, part.begins(first))
+
+
+def _cut_logs(parts: Sequence[Committed], ids: Sequence[tuple[int, ...]]) -> Iterator[Cut]:
+    """Those partitions of the transaction log of which something is gone."""
+    for part, numbers in zip(parts, ids, strict=True):
+        if not part.whole:
+            yield Cut(tuple(kind.name for kind in OF_COORDINATOR), part.missing, "txn_id", numbers, part.begins())
+
+
+def absent_of(logs: ClusterLogs) -> tuple[Place, ...]:
+    """The partitions that are not there at all: as the metadata log says, and of a topic of coordinators those with a
+    lower number than one that is there."""
+    found = {*logs.absent}
+    for topic, parts in ((OFFSETS, logs.offsets), (TRANSACTION_LOG, logs.transaction_log)):
+        there = {part.place.partition for part in parts}
+        found |= {Place(topic, number) for number in range(max(there, default=0)) if number not in there}
+    return tuple(sorted(found))
+
+
+def _absent(logs: ClusterLogs, names: Names) -> Iterator[Cut]:
+    """The logs that are not there at all. The number of an offsets partition is that of no group, as none is shown."""
+    for place in absent_of(logs):
+        of_log = place.topic == TRANSACTION_LOG
+        kinds = tuple(kind.name for kind in (OF_COORDINATOR if of_log else OF_PARTITIONS))
+        values = (names.partitions[place],) if place in names.partitions else ()
+        yield Cut(kinds, NOT_THERE.format(place), "txn_id" if of_log else "partition", values, NEVER)
+
+
+def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
+    """How many logs are judged as a whole, and from which offset on the others are; empty if all are whole."""
+    rest = []
+    for part in logs.all:
+        first = names.first_offsets.get(part.place, 0)
+        if not part.whole_from(first):
+            begins = part.begins(first)
+            judged = f"judged from offset {begins} on" if begins < part.end else "not judged"
+            rest.append(f"{part.missing}, and is {judged}")
+    rest += [f"{NOT_THERE.format(place)}, and is not judged" for place in absent_of(logs)]
+    if not rest:
+        return []
+    whole = sum(part.whole_from(names.first_offsets.get(part.place, 0)) for part in logs.all)
+    return [f"{whole} partitions judged whole, {len(rest)} not: {'; '.join(rest)}"]
 
 
 def _mode(logged: Sequence[Logged]) -> str:

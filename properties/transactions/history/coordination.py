@@ -54,15 +54,22 @@ def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndar
     return first_equal(view.place, rows, wanted, prepares, values)
 
 
+def _markers(view: TransactionView) -> np.ndarray:
+    """Markers of which the Prepare records are shown."""
+    markers = view.rows_of(Kind.marker_appended)
+    shown: np.ndarray = markers[view.has_prepares(markers)]
+    return shown
+
+
 def markers_as_prepared(view: TransactionView) -> Rows:
     """Markers, against the Prepare records of their pair, at any time."""
-    markers = view.rows_of(Kind.marker_appended)
+    markers = _markers(view)
     return found(markers, _prepared(view, markers) == NEVER, np.full(len(markers), NEVER))
 
 
 def markers_after_prepare(view: TransactionView) -> Rows:
     """Markers for which there is a Prepare record, against when it became durable."""
-    markers = view.rows_of(Kind.marker_appended)
+    markers = _markers(view)
     prepared = _prepared(view, markers)
     return found(markers, (prepared != NEVER) & (prepared > markers), prepared)
 

@@ -25,7 +25,10 @@ def stable_below_open(view: TransactionView) -> Rows:
 
 
 def none_hanging(view: TransactionView) -> Rows:
-    """What is last on a partition of a producer id: a batch is open, and somebody must be about to close it."""
+    """What is last on a partition of a producer id: a batch is open, and somebody must be about to close it.
+
+    Where the transaction log is cut, only producer ids that it shows are judged.
+    """
     log = view.log
     last = np.append(~log.same[1:], True)[: len(log.rows)]
     judged = log.rows[last]
@@ -34,5 +37,8 @@ def none_hanging(view: TransactionView) -> Rows:
     table = last_rows(ids.of[logged], logged, ids.size + 1)
     table[ids.size] = NONE
     latest = table[ids.of[judged]]
+    if view.cut_logs:
+        last[last] = latest != NONE
+        judged, latest = log.rows[last], latest[latest != NONE]
     ongoing = (latest != NONE) & (view.columns["state"][latest] == State.Ongoing)
     return found(judged, ~view.log_is_marker[last] & ~ongoing, np.where(latest == NONE, NEVER, latest))

@@ -4,7 +4,8 @@ Whatever needs no order across nodes can be asked of logs alone, as a cluster le
 """
 
 from fencepost.properties.history.checking import HistoryProperty
-from fencepost.properties.history.related import IT, Setting, declared, each, first, following, last, when
+from fencepost.properties.history.cuts import Left
+from fencepost.properties.history.related import IT, Asked, Setting, declared, each, first, following, last, when
 from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.transactions.history import coordination, logs
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
@@ -22,6 +23,9 @@ _LOG = (Kind.batch_appended, Kind.marker_appended)
 MAX_SEQUENCE = 2**31 - 1  # after it comes 0
 
 FINE = IT.error == 0
+SHOWN = Asked(IT, "is_shown", ("partition", "offset"))
+FROM_START = Asked(IT, "is_from_start", ("partition",))
+HAS_PREPARES = Asked(IT, "has_prepares", ("producer_id", "epoch", "txn_id"))
 OF_ID = ("partition", "producer_id")
 BEFORE = last(*_LOG, by=OF_ID, along="offset", blank=True)
 BATCH_BEFORE = last(Kind.batch_appended, by=OF_ID, along="offset", blank=True)
@@ -50,24 +54,29 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "the epochs of a producer id on a partition never go down",
         each(*_LOG),
         ~BEFORE.missing & (IT.epoch < BEFORE.epoch), saying("below the epoch of"), explained=BEFORE,
+        left=Left.PAIRS,
     ),
     declared(
         "sequences_follow_on", "txn.13",
         "sequence numbers go up by one, and start at 0 with each epoch",
         each(Kind.batch_appended, where=IT.sequence >= 0),
         ~BEFORE.missing & (IT.sequence != DUE), saying("does not follow on"), explained=BEFORE,
+        given=FROM_START | ~BATCH_BEFORE.missing,
+        left=Left.NEIGHBOURS,
     ),
     declared(
         "appended_once", "txn.14",
         "a record that is sent with a sequence number is appended to a partition once",
         each(Kind.batch_appended, where=IT.sequence >= 0),
         IT.at != FIRST_APPENDED.at, saying("the same record as"), explained=FIRST_APPENDED,
+        left=Left.PAIRS,
     ),
     declared(
         "duplicates_answered_rightly", "txn.14",
         "a duplicate is answered with the offset at which that very record lies",
         each(Kind.batch_duplicate),
-        ~LIES_THERE, saying("there lies", "there lies nothing"), explained=BATCH_THERE,
+        ~LIES_THERE, saying("there lies", "there lies nothing"), explained=BATCH_THERE, given=SHOWN,
+        left=Left.ONWARDS,
     ),
     declared(
         "one_epoch_while_open", "txn.16",
@@ -75,6 +84,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         each(Kind.batch_appended),
         (BEFORE.kind == Kind.batch_appended) & (IT.epoch != BEFORE.epoch), saying("written while still open is"),
         explained=BEFORE,
+        left=Left.NEIGHBOURS,
     ),
     declared(
         "appended_while_added", "txn.15",
@@ -84,24 +94,30 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         CHECKED.missing | ((CHECKED.at < MARKER_BEFORE.at) & ENDS_CHECK),
         saying("no check of the partition succeeded since", "no check of the partition succeeded"),
         explained=MARKER_BEFORE, modes=("v1-verified", "v2"),
+        left=Left.NEIGHBOURS,
     ),
     HistoryProperty(
         "markers_as_prepared", "txn.8",
         "a marker's outcome is that of a Prepare record with its producer id and epoch",
         _HISTORY, coordination.markers_as_prepared, saying("no such Prepare is in the transaction log"),
         _MARKERS | _LOGGED, spread=Spread(_MARKERS | _LOGGED, _PRODUCER),
+        left=Left.COVERED,
     ),
     HistoryProperty(
         "markers_after_prepare", "txn.8",
         "a marker is appended only after its Prepare record is durable",
         _HISTORY, coordination.markers_after_prepare, saying("its Prepare is durable only by"),
         _MARKERS | _LOGGED, needs_order=True, spread=Spread(_MARKERS | _LOGGED, _PRODUCER),
+        left=Left.COVERED,
     ),
     declared(
         "markers_agree", "txn.P2",
         "the markers of one producer id and epoch are all alike",
         each(Kind.marker_appended),
         IT.outcome != FIRST_MARKER.outcome, saying("not like"), explained=FIRST_MARKER, modes=("v2",),
+        given=HAS_PREPARES, needs=_MARKERS,
+        spread=Spread(_MARKERS | _LOGGED, _PRODUCER),
+        left=Left.PAIRS,
     ),
     declared(
         "coordinators_never_older", "txn.11",
@@ -109,6 +125,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         each(Kind.marker_appended),
         ~MARKER_BEFORE.missing & (IT.coordinator_epoch < MARKER_BEFORE.coordinator_epoch),
         saying("from an older coordinator than"), explained=MARKER_BEFORE,
+        left=Left.PAIRS,
     ),
     declared(
         "reads_as_marked", "txn.17",
@@ -117,6 +134,8 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         ~LIES_THERE | (CLOSED_BY.outcome != COMMIT),
         saying("not committed there is", "nothing committed lies there"),
         explained=when(LIES_THERE, CLOSED_BY.at, BATCH_THERE.at),
+        given=SHOWN,
+        left=Left.ONWARDS,
     ),
     declared(
         "fetches_stop_at_stable", "txn.17",
@@ -136,6 +155,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "the last stable offset is at or below the first record whose transaction is open",
         ("history", "partition"), logs.stable_below_open, saying("still open is"),
         _BATCHES | _MARKERS | {Kind.stable_moved},
+        left=Left.ONWARDS,
     ),
     HistoryProperty(
         "none_hanging", "txn.P10",
@@ -143,12 +163,14 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, logs.none_hanging,
         saying("stays open; the coordinator's last is", "stays open, unknown to the coordinator"),
         _BATCHES | _MARKERS | _LOGGED, needs_quiet_end=True, spread=Spread(_BATCHES | _MARKERS | _LOGGED, _PRODUCER),
+        left=Left.COVERED,
     ),
     HistoryProperty(
         "states_follow_on", "txn.8",
         "the transaction log moves only as allowed; a Prepare is final",
         ("history", "txn_id"), coordination.states_follow_on, saying("may not come after"),
         _LOGGED | {Kind.id_expired},
+        left=Left.NEIGHBOURS,
     ),
     declared(
         "logged_epochs_never_fall", "txn.P7",
@@ -156,6 +178,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         each(Kind.txn_logged),
         ~LOGGED_BEFORE.missing & when(SAME_ID, IT.epoch < LOGGED_BEFORE.epoch, IT.epoch != 0),
         saying("below that of"), explained=LOGGED_BEFORE,
+        left=Left.NEIGHBOURS,
     ),
     declared(
         "ends_bump_epoch", "txn.9",
@@ -163,6 +186,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         each(Kind.txn_logged, where=(IT.state == State.PrepareCommit) | (IT.state == State.PrepareAbort)),
         ~LOGGED_BEFORE.missing & SAME_ID & (IT.epoch <= LOGGED_BEFORE.epoch), saying("not above that of"),
         explained=LOGGED_BEFORE, modes=("v2",),
+        left=Left.NEIGHBOURS,
     ),
     HistoryProperty(
         "prepared_as_asked", "txn.P5",
@@ -170,6 +194,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, coordination.prepared_as_asked, saying("asked for only by", "nobody asks for that"),
         _LOGGED | {Kind.end_sent}, needs_order=True,
         spread=Spread(_LOGGED | {Kind.end_sent}, _LOGGED_ID),
+        left=Left.NEIGHBOURS,
     ),
     HistoryProperty(
         "ends_answered_as_logged", "txn.7",
@@ -192,5 +217,6 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, coordination.completed_after_markers, saying("not closed yet is"),
         _LOGGED | _BATCHES | _MARKERS, needs_order=True,
         spread=Spread(_LOGGED | _BATCHES | _MARKERS, _LOGGED_ID),
+        left=Left.ONWARDS,
     ),
 )  # fmt: skip

@@ -7,6 +7,7 @@ Everything up to `lone_client_never_fenced` can be asked of a recording that sho
 from functools import partial
 
 from fencepost.properties.history.checking import HistoryProperty
+from fencepost.properties.history.cuts import Left
 from fencepost.properties.history.related import IT, Setting, declared, each, first, last, when
 from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.transactions.history import coordination, fencing, offsets, reading
@@ -198,6 +199,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "the markers that close a transaction on its partitions are as its owner is told",
         _HISTORY, coordination.markers_as_told, saying("its owner is told otherwise by"),
         _DECIDED | {Kind.end_told}, spread=_CLOSED(_DECIDED | {Kind.end_told}),
+        left=Left.ONWARDS,
     ),
     HistoryProperty(
         "markers_as_decided", "txn.P5",
@@ -205,11 +207,13 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         _HISTORY, coordination.markers_as_decided,
         saying("its owner asks for that only by", "its owner never asks to commit"),
         _DECIDED | {Kind.end_sent}, needs_order=True, spread=_CLOSED(_DECIDED | {Kind.end_sent}),
+        left=Left.ONWARDS,
     ),
     HistoryProperty(
         "transactions_share_fate", "txn.P2",
         "the markers that close a transaction on its partitions are all alike",
         _HISTORY, coordination.transactions_share_fate, saying("not like"),
         _DECIDED, spread=_CLOSED(_DECIDED),
+        left=Left.PAIRS,
     ),
 )  # fmt: skip

@@ -10,12 +10,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE, Groups
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.timelines import Timeline, taken
 from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind, State
 
+WHOLE = np.iinfo(np.int64).min  # below all offsets, and below -1, which stands for none
 MAX_EPOCH = 32767  # Kafka's: reserved for fencing, so that no client ever gets it
 
 
@@ -31,7 +33,7 @@ class Fences:
 class TransactionView(EventView):
     """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
 
-    `config` is that of the manifest: mode (v2 if it does not say), release (of Kafka; 4.0), max_epoch, quiet_end.
+    `config` is that of the manifest: mode (v2 if it does not say), release (of Kafka; 4.0), max_epoch, quiet_end, cuts.
     """
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
@@ -41,6 +43,51 @@ class TransactionView(EventView):
         self.fence_bump = 2 if self.is_v2 and str(config.get("release", "4.0")) == "4.0" else 1
         self.max_epoch = int(config.get("max_epoch", MAX_EPOCH))
         self.quiet_end = bool(config.get("quiet_end"))
+        cuts = cuts_of(config)
+        self.cut_partitions = [cut for cut in cuts if Kind.batch_appended.name in cut.kinds]
+        self.cut_logs = [cut for cut in cuts if Kind.txn_logged.name in cut.kinds]
+
+    # What is left of logs of which something is gone.
+
+    @cached_property
+    def _shown_from(self) -> np.ndarray:
+        """By partition: the offset from which on its log is shown; WHOLE, as of all others, if that is all of it."""
+        largest = max((value for cut in self.cut_partitions for value in cut.values), default=-1)
+        table = np.full(largest + 2, WHOLE)
+        for cut in self.cut_partitions:
+            table[[*cut.values]] = cut.below
+        return table
+
+    def _first_offset(self, rows: np.ndarray) -> np.ndarray:
+        partition, others = self.at("partition", rows), len(self._shown_from) - 1
+        first: np.ndarray = self._shown_from[np.where((partition >= 0) & (partition < others), partition, others)]
+        return first
+
+    def is_shown(self, rows: np.ndarray) -> np.ndarray:
+        """Whether what lies at the partition and offset of these rows is shown, and all that comes after it."""
+        shown: np.ndarray = self.at("offset", rows) >= self._first_offset(rows)
+        return shown
+
+    def is_from_start(self, rows: np.ndarray) -> np.ndarray:
+        """Whether the log of the partition of these rows is shown from its first record on."""
+        from_start: np.ndarray = self._first_offset(rows) == WHOLE
+        return from_start
+
+    def has_prepares(self, markers: np.ndarray) -> np.ndarray:
+        """Whether every Prepare record of the pair of these markers is shown, if there was one.
+
+        The epochs of a producer id never go down in a log: if the first record that is shown of it has a lower epoch
+        than the marker, all records of the marker's epoch come later. And a producer id that stands in a log that is
+        whole stands in no other.
+        """
+        if not self.cut_logs:
+            return np.ones(len(markers), bool)
+        ids, cut = self.numbers_of("producer_id"), [value for log in self.cut_logs for value in log.values]
+        first = ids.first(self.rows_of(Kind.txn_logged))[ids.of[markers]]
+        row = np.where(first == NEVER, 0, first)
+        whole = ~np.isin(self.columns["txn_id"][row], cut)
+        has: np.ndarray = (first != NEVER) & (whole | (self.columns["epoch"][row] < self.columns["epoch"][markers]))
+        return has
 
     # Records and the transactions of their owners, as clients know them.
 

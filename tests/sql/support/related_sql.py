@@ -10,7 +10,7 @@ from typing import Any
 
 from fencepost.properties.history.checking import HistoryProperty
 from fencepost.properties.history.grouping import NEVER
-from fencepost.properties.history.related import IT, Declared, Operation, Related, Setting, Value
+from fencepost.properties.history.related import IT, Asked, Declared, Operation, Related, Setting, Value
 
 SYMBOLS = {"==": "=", "!=": "<>", "and": "AND", "or": "OR"}
 Names = Mapping[str, str]  # what columns are called in `events`, and what settings are
@@ -28,6 +28,8 @@ class _Text:
         match expression:
             case Setting(name):
                 return self.names[name]
+            case Asked():  # whether something is left of a log that is cut: these histories show logs as a whole
+                return "(1 = 1)"
             case Value(event, column) if event is IT:
                 return f"{it}.{self.column('step' if column == 'at' else column)}"
             case Value(event, column):

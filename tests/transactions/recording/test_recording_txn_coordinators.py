@@ -125,6 +125,27 @@ def test_a_coordinators_own_abort_speaks_for_no_client(tmp_path: Path) -> None:
     assert logged_events(part, Names(None, [])).client_versions == {0}
 
 
+def test_of_a_compacted_log_the_rest_is_left(tmp_path: Path) -> None:
+    """What stands before the last gap is left out: what came between it and the rest is not known."""
+    log = [state(0, "b", Q, 5), state(1, "a", P, 0), state(4, "b", Q, 1), state(5, "a", P, 1)]
+    write_log(tmp_path, TRANSACTIONS, log)
+    (part,) = read_cluster([tmp_path], lambda place: True).transaction_log
+    logged = logged_events(part, Names(None, []))
+    assert rows(logged.events, "txn_id", "state") == [("txn_logged", 0, 1), ("txn_logged", 1, 1)]
+
+
+def test_of_a_compacted_offsets_topic_the_rest_is_left(tmp_path: Path) -> None:
+    """What stands before the last gap decides nothing: whose marker it was is not known."""
+    log = [committed(0, P, "g", 10), committed(3, Q, "h", 5), marker(4, P, True), marker(5, Q, True)]
+    write_log(tmp_path, OFFSETS, log)
+    (part,) = read_cluster([tmp_path], lambda place: True).offsets
+    names = Names(None, [])
+    assert rows(offset_events(part, names, frozenset()), "partition", "offset") == [
+        ("batch_appended", 0, 3), ("marker_appended", 1, 4), ("marker_appended", 0, 5),
+    ]  # fmt: skip
+    assert names.told["groups"] == ["h", "__consumer_offsets-0"]
+
+
 def test_an_unfinished_end_is_told(tmp_path: Path) -> None:
     """A Prepare that nothing follows: markers may still be on their way."""
     write_log(tmp_path, TRANSACTIONS, [state(0, "a", P, 1), state(1, "a", P, 2), state(2, "b", Q, 4)])

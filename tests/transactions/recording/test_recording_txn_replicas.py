@@ -199,7 +199,7 @@ def test_a_cleaned_topic_has_gaps(tmp_path: Path) -> None:
     part = committed([tmp_path])
     assert (part.end, part.whole) == (5, False)
     assert part.whole_from(3)
-    assert "t-0: is compacted between offsets 1 and 3" in part.notes
+    assert part.missing == "t-0 is compacted between offsets 1 and 3"
 
 
 def test_deleted_records_are_noted(tmp_path: Path) -> None:
@@ -208,7 +208,16 @@ def test_deleted_records_are_noted(tmp_path: Path) -> None:
     checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
     part = committed([tmp_path])
     assert (part.replica.start, part.whole) == (2, False)
-    assert "t-0: begins at offset 2; what was before is deleted" in part.notes
+    assert part.missing == "t-0 begins at offset 2, as what was before is deleted"
+    assert (part.begins(), part.begins(4), part.whole_from(1), part.whole_from(3)) == (2, 4, False, True)
+
+
+def test_what_is_deleted_within_a_batch_takes_all_of_it(tmp_path: Path) -> None:
+    """DeleteRecords names any offset: nothing is missing from the next batch on."""
+    write_log(tmp_path, "t-0", [batch(0, [(None, b"x")] * 3), batch(3, [(None, b"x")] * 2)])
+    checkpoint(tmp_path, "log-start-offset-checkpoint", {("t", 0): 2})
+    part = committed([tmp_path])
+    assert (part.replica.start, part.begins(), part.begins(4)) == (2, 3, 5)
 
 
 def test_what_is_set_aside_is_no_partition(tmp_path: Path) -> None:
@@ -234,6 +243,17 @@ def test_a_missing_node_is_refused(tmp_path: Path) -> None:
     """The metadata log says who has replicas; what is committed depends on all of them."""
     line = refusal(real_logs(tmp_path)[:2])
     assert "has replicas on nodes 1, 2, 3, but node 3's is not among the directories" in line
+
+
+@pytest.mark.parametrize(("in_sync", "end"), [([1, 2], 4), ([2], 5), ([1, 2, 3], None), ([], None)])
+def test_a_lost_replica_matters_if_it_was_in_sync(tmp_path: Path, in_sync: Sequence[int], end: int | None) -> None:
+    """A disk is lost, and the caller says so: without what only its replica decides the partition counts as absent."""
+    directories = nodes(tmp_path, FIVE[:4], FIVE)
+    give_metadata(directories[0], [TOPIC_T, partition_t(*in_sync)])
+    assert "has replicas on nodes 1, 2, 3, but node 3's" in refusal(directories)
+    logs = read_cluster(directories, lambda place: True, incomplete=True)
+    assert [part.end for part in logs.data] == ([] if end is None else [end])
+    assert logs.absent == ((Place("t", 0),) if end is None else ())
 
 
 def test_a_partition_that_is_nowhere_is_refused(tmp_path: Path) -> None:
