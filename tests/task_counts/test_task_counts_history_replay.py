@@ -118,6 +118,7 @@ MORE: dict[str, dict[str, Any]] = {
     "partial_failure_ignored": {"failed": 0.06},
     "shortcut_equal": {"stall": 0.03},
     "compaction_keeps_first": {"compact": 0.05, "crash": 0.02},
+    "deletion_tombstones_the_count": {"delete_share": 0.3},
     "set_without_commit": {"crash": 0.02},
     "check_after_count_only": {"stall": 0.03},
     "assignment_offset_ignored": {"quiet_end": True},
