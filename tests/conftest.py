@@ -14,7 +14,7 @@ import pytest
 # What tests share lies in folders of this name, and is imported by its own.
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
-from nights import mark_long, night, of_other_nights
+from nights import give_time, mark_long, night, of_other_nights
 
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -56,6 +56,7 @@ LONGEST = (
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files keep their tests together and in order; what other nights try is left to them."""
     mark_long(items)
+    give_time(items)
     if others := of_other_nights(items, night()):
         config.hook.pytest_deselected(items=others)
         left = set(others)

@@ -62,6 +62,15 @@ def test_long_tests_are_of_a_night_and_there(pytestconfig: pytest.Config) -> Non
     assert [mark.kwargs for mark in marks] == [{"nights": nights.NIGHTS_OF_LONG}]
 
 
+def test_tests_of_a_night_have_longer() -> None:
+    """Where they name no limit of their own."""
+    items, marks = [item("tests/x.py::test_long", 1), item("tests/x.py::test_limited", 1)], list[Any]()
+    for one, named in zip(items, ({"nightly"}, {"nightly", "timeout"}), strict=True):
+        one.get_closest_marker, one.add_marker = named.__contains__, marks.append
+    nights.give_time(items)
+    assert [mark.args for mark in marks] == [(nights.SECONDS,)]
+
+
 @pytest.mark.nightly
 def test_each_long_test_is_collected(pytestconfig: pytest.Config) -> None:
     """By the very id, whichever night it is."""

@@ -22,6 +22,9 @@ SEED = "FENCEPOST_SEED"
 
 LONG = Path(__file__).parent / "data" / "long.txt"
 NIGHTS_OF_LONG = 3
+SECONDS = 900
+"""Of a test of the night, where it names no other limit: three times that of a test of every run, which some come near
+to on a machine that does something else too."""
 
 
 def long_tests() -> list[str]:
@@ -36,6 +39,13 @@ def mark_long(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if (item.nodeid in long or item.nodeid.partition("[")[0] in long) and not item.get_closest_marker("nightly"):
             item.add_marker(pytest.mark.nightly(nights=NIGHTS_OF_LONG))
+
+
+def give_time(items: Sequence[pytest.Item]) -> None:
+    """Tests of the night have longer than those of every run."""
+    for item in items:
+        if item.get_closest_marker("nightly") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SECONDS))
 
 
 def night() -> int | None:
