@@ -19,7 +19,7 @@ from fencepost.proofs.testing.differing import Signature
 from fencepost.proofs.testing.failures import Disagreement, happened
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
-from fencepost.proofs.testing.pasting import paste
+from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
@@ -400,6 +400,7 @@ def _described(
 ) -> Disagreement:
     """``driving``: it may be found out what comes of going on."""
     evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
+    program = printed(search.agreeing, name, last.program.config, last.made, last.disagreed, search.observed)
     promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))
     return Disagreement(
         str(evidence),
@@ -407,9 +408,10 @@ def _described(
         promise,
         "" if promise or not driving or again == (0, search.agreeing.tries) else _consequence(search, last),
         len(last.program.calls),
-        paste(name, last.program.config, last.made, evidence, conjuncts),
+        program.text,
         again,
         tuple(happened(made, evidence) for made in last.made),
+        program.remark,
     )
 
 
