@@ -53,8 +53,9 @@ class AgreementReport:
     was looked at, or what a black box shows; ``observed``: which event kinds that is; ``model``: what it was held
     against beside the promises, or ``none``; ``predicted``: promises that the variant is known to break and did break,
     each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share of the
-    systems that the model must follow to their end for *holds*, else the verdict is *unknown*; ``least_compared``: the
-    share of the calls that must be held against it.
+    systems that the model must follow to their end for *holds*, else the verdict is *unknown*, or, of an implementation
+    that shows no more than a black box, one `by_promises`; ``least_compared``: the share of the calls that must be held
+    against it.
 
     ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
     on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
@@ -113,6 +114,13 @@ class AgreementReport:
             f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
             f"{self.least:.0%} is the least: {left}"
         )
+
+    @property
+    def by_promises(self) -> bool:
+        """Was it judged by its promises alone, as it shows no more than a black box, and the model followed less than
+        the least of that?"""
+        too_little = self.coverage.followed < self.least or self.coverage.share_compared < self.least_compared
+        return self.verdict == "holds" and too_little
 
     @property
     def program(self) -> str:
@@ -262,6 +270,8 @@ class _Found:
         least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
         least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
         too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
+        # Of what shows no more than a black box most models can't follow most; its promises were judged all the same.
+        too_little = too_little and not (agreeing.probed and search.observed <= agreeing.black_box)
         otherwise: Verdict = "unknown" if too_little or ended else "holds"
         verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
         return AgreementReport(
