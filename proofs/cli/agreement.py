@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,6 +23,8 @@ from fencepost.proofs.report import SCHEMA, cut_short, write_json
 from fencepost.proofs.unanswered import remove_topics, wire_errors
 from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import folder, own
 
@@ -181,9 +183,13 @@ def agree(
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
     kept_runs = regressions(agreeing) if plays_kept else None
     examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
+
+    def predicted(report: "AgreementReport") -> str:
+        return as_predicted(report, agreeing) if excused is None else ""
+
     shown = _Shown(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
-        sorted(only) if promises and only is not None else [], kept_runs, verbose,
+        sorted(only) if promises and only is not None else [], kept_runs, verbose, predicted,
     )  # fmt: skip
     so_far: list[SoFar] = []
 
@@ -213,7 +219,7 @@ def agree(
         from fencepost.proofs.pages.programs import pages_of
 
         write_pages(pages_of(report), html_file, None)
-    return 0 if report.verdict == "holds" else 1
+    return 0 if report.verdict == "holds" or predicted(report) else 1
 
 
 @contextmanager
@@ -261,6 +267,7 @@ class _Shown:
     only: list[str]
     kept: "Regressions | None"
     verbose: bool
+    predicted: Callable[["AgreementReport"], str]
 
     def tell(self, report: "AgreementReport", interrupted: bool = False) -> None:
         """Prints it, and writes it as JSON where that is asked for."""
@@ -281,11 +288,15 @@ class _Shown:
         if report.inconclusive:
             console.print(f"    inconclusive: {report.inconclusive}", markup=False)
             console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
+        elif report.by_promises:
+            console.print("    judged by its promises alone: the model can't be followed from what a black box shows")
         elif report.ended:
             console.print(f"    The search ended before its time: {report.ended}", markup=False)
         if report.failure is not None:
             console.print(str(report.failure), markup=False)
             console.print(report.program, markup=False)
+            if told := self.predicted(report):
+                console.print(f"as predicted of {report.variant}: {told}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
             console.print(f"{difference}\n{difference.program}", markup=False)
@@ -301,7 +312,7 @@ class _Shown:
             console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
         for reason, count in sorted(report.coverage.beyond.items()):
             console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
-        for line in () if self.bootstrap else unreached(report.never, self.verbose):
+        for line in () if self.bootstrap or report.by_promises else unreached(report.never, self.verbose):
             console.print(f"    {line}", markup=False)
         if self.json_file is not None:
             document = self._document(report)
@@ -324,6 +335,23 @@ class _Shown:
             "differences": [{"told": str(each), "program": each.program} for each in report.differences],
             "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
         }  # fmt: skip
+
+
+def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
+    """Why the failure is predicted: the variant is a mistake, and its model breaks the promise too, or its histories
+    break it by design.  Empty where it is not, and where the driver tells by the run what is predicted of the variant.
+    A defect of the implementation that breaks the same promise is not told apart."""
+    if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
+        return ""
+    rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
+    mistake = [v for v in variants if v.name == report.variant and not v.main]
+    asked = {n: p for v in mistake for n, p in v.asked.items() if n not in v.kept}
+    if broken := [name_in_words(name) for name, told in asked.items() if told.rule == rule]:
+        return f"its model breaks {rule} too ({', '.join(broken)})"
+    history = properties_of(agreeing.protocol)
+    manifest = Manifest(history.vocabulary.protocol, (), (), config={"mode": report.variant})
+    reasons = (why for name, why in history.predicted(manifest).items() if history.properties[name].rule == rule)
+    return next(reasons, "")
 
 
 def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iterator[str]:

@@ -19,7 +19,7 @@ from fencepost.proofs.testing.differing import Signature
 from fencepost.proofs.testing.failures import Disagreement, happened
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
-from fencepost.proofs.testing.pasting import paste
+from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
 from fencepost.proofs.unanswered import wire_errors
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.regressions import Regressions
 
 SHRUNK = 3  # of the failures found
+LONG = 4_000
+"""A program with more calls never came to rest, since the longest of the reference have some 1,200: it is shrunk only
+where no failure has a shorter one."""
 
 Verdict = Literal["holds", "violated", "differs", "unknown"]
 SoFar = Callable[[str], "AgreementReport"]
@@ -53,8 +56,9 @@ class AgreementReport:
     was looked at, or what a black box shows; ``observed``: which event kinds that is; ``model``: what it was held
     against beside the promises, or ``none``; ``predicted``: promises that the variant is known to break and did break,
     each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share of the
-    systems that the model must follow to their end for *holds*, else the verdict is *unknown*; ``least_compared``: the
-    share of the calls that must be held against it.
+    systems that the model must follow to their end for *holds*, else the verdict is *unknown*, or, of an implementation
+    that shows no more than a black box, one `by_promises`; ``least_compared``: the share of the calls that must be held
+    against it.
 
     ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
     on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
@@ -113,6 +117,13 @@ class AgreementReport:
             f"the model followed {self.followed:.0%} of {self.systems} programs to their end, "
             f"{self.least:.0%} is the least: {left}"
         )
+
+    @property
+    def by_promises(self) -> bool:
+        """Was it judged by its promises alone, as it shows no more than a black box, and the model followed less than
+        the least of that?"""
+        too_little = self.coverage.followed < self.least or self.coverage.share_compared < self.least_compared
+        return self.verdict == "holds" and too_little
 
     @property
     def program(self) -> str:
@@ -262,6 +273,8 @@ class _Found:
         least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
         least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
         too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
+        # Of what shows no more than a black box most models can't follow most; its promises were judged all the same.
+        too_little = too_little and not (agreeing.probed and search.observed <= agreeing.black_box)
         otherwise: Verdict = "unknown" if too_little or ended else "holds"
         verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
         return AgreementReport(
@@ -348,6 +361,7 @@ def _shortest(
     failing = sorted(failing, key=lambda failure: (opaque(failure.program), len(failure.program.calls)))[:SHRUNK]
     all_opaque = opaque(failing[0].program)
     failing = [failure for failure in failing if opaque(failure.program) == all_opaque]
+    failing = [failure for failure in failing if len(failure.program.calls) <= LONG] or failing[:1]
     seen: dict[str, Failure] = {}
     patience = tries
 
@@ -375,16 +389,15 @@ def _shortest(
     first, fails_first = failed_again[0]
     if tries > 1 and not all(fails_first(first) for _ in range(tries)):
         patience = tries
-    shrunk = min((shrink(search.agreeing, program, fails) for program, fails in failed_again), key=_length)
+    every = [shrink(search.agreeing, program, fails) for program, fails in failed_again]
+    shortest = min(every, key=lambda each: len(each.program.calls))
+    shrunk = shortest.program
     rules = None if difference else seen[repr(shrunk)].disagreed.promises or None
     last = [search.replay(shrunk, wanted, rules, difference) for _ in range(tries)]
     failures = [failure for failure in last if failure is not None]
     found_last = failures[-1] if failures else seen[repr(shrunk)]
-    return _described(search, found_last, name, (len(failures), tries) if tries > 1 else None)
-
-
-def _length(program: Program) -> int:
-    return len(program.calls)
+    again = (len(failures), tries) if tries > 1 else None
+    return replace(_described(search, found_last, name, again), left=shortest.left)
 
 
 def _not_deterministic(name: str, differing: str = "") -> str:
@@ -400,6 +413,7 @@ def _described(
 ) -> Disagreement:
     """``driving``: it may be found out what comes of going on."""
     evidence, conjuncts, broken = last.disagreed.evidence, last.disagreed.conjuncts, last.watch.monitor.found
+    program = printed(search.agreeing, name, last.program.config, last.made, last.disagreed, search.observed)
     promise = next((f"{c.rule}: {c.text}" for c in conjuncts if c.action == "promise"), str(broken or ""))
     return Disagreement(
         str(evidence),
@@ -407,9 +421,10 @@ def _described(
         promise,
         "" if promise or not driving or again == (0, search.agreeing.tries) else _consequence(search, last),
         len(last.program.calls),
-        paste(name, last.program.config, last.made, evidence, conjuncts),
+        program.text,
         again,
         tuple(happened(made, evidence) for made in last.made),
+        program.remark,
     )
 
 

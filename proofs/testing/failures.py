@@ -90,7 +90,8 @@ class Disagreement:
     ``program`` is Python that fails by itself; ``first_bad`` says where; ``conjuncts`` are those false in the nearest
     step that the model allows; ``promise`` names the promise that the program breaks, if it does, and ``consequence``
     what comes of going on.  ``again``: in how many of how many tries it failed again, where chance has a part in it.
-    ``run``: its calls, with the events that came of them.
+    ``run``: its calls, with the events that came of them.  ``remark``: why the reference implementation does not pass
+    the program, if so.  ``left``: shorter programs were left untried.
     """
 
     first_bad: str
@@ -101,6 +102,8 @@ class Disagreement:
     program: str
     again: tuple[int, int] | None = None
     run: tuple[Happened, ...] = ()
+    remark: str = ""
+    left: bool = False
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -114,6 +117,8 @@ class Disagreement:
             lines += [f"  {c}" for c in self.conjuncts] or ["  nothing: the model has no such step"]
         lines += [f"promise broken: {self.promise}"] if self.promise else []
         lines += [f"going on: {self.consequence}"] if self.consequence else []
+        lines += [self.remark] if self.remark else []
+        lines += ["the program is perhaps not the shortest: shrinking it further takes too long"] if self.left else []
         if self.again is not None and self.again[0] < self.again[1]:
             failed, tries = self.again
             how = f"not every time: run again, the program failed in {failed} of {tries} tries"

@@ -1,6 +1,7 @@
 """A failing program as Python that can be pasted and run, without the model: it ends with the assertion that fails."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -15,24 +16,58 @@ def paste(
     made: Sequence[Made],
     evidence: Evidence,
     conjuncts: Sequence[FalseConjunct],
+    ending: "Ending | None" = None,
+    passed_over: Collection[int] = (),
 ) -> str:
     """The program.  ``factory`` is ``module:name``, or empty: then ``factory`` must be defined where the program
-    runs."""
-    lines = []
+    runs.  ``ending``: in place of the assertion that the evidence makes; ``passed_over``: the places of calls that need
+    not be possible, as what they name may not wait there."""
+    lines = ["from contextlib import suppress"] if passed_over else []
     if factory:
         module, name = factory.split(":")
         lines.append(f"from {module} import {name} as factory")
     for helper in dict.fromkeys(m.needs for m in made if m.needs):
         lines.append("from {} import {}".format(*helper.split(":")))
     lines.append(f"system = factory({dict(config)!r})")
-    lines += [m.text for m in made[:-1]]
+    start = len(lines)
+    lines += [_may_fail(m.text) if at in passed_over else m.text for at, m in enumerate(made[:-1])]
     if made[-1].error is not None:
         return "\n".join([*lines, f"{made[-1].text}  # raises {made[-1].error!r}", ""])
+    if ending is not None:
+        lines.insert(start if ending.from_the_start else len(lines), "system.drain_events()")
+        last = ending.lines(made[-1], because(evidence, conjuncts))
+        return "\n".join([*lines, *_possible(last, len(made) - 1 in passed_over), ""])
     before = made[:-1] if evidence.event is not None else ()
     earlier = next((m for m in before if any(e is evidence.other for e in m.events)), None)
     lines.append("earlier = list(system.drain_events())" if earlier else "system.drain_events()")
-    lines += last_call(made[-1], evidence, because(evidence, conjuncts), earlier)
+    last = last_call(made[-1], evidence, because(evidence, conjuncts), earlier)
+    lines += _possible(last, len(made) - 1 in passed_over)
     return "\n".join([*lines, ""])
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a program asserts: conditions over ``result``, and over ``events``, which are those of the last call or
+    ``from_the_start`` of all calls.  ``variables``: lines that define what ``condition`` speaks of beside those."""
+
+    condition: str
+    variables: tuple[str, ...] = ()
+    from_the_start: bool = False
+
+    def lines(self, made: Made, reason: str) -> list[str]:
+        """The last call, and the assertion."""
+        events = "events = list(system.drain_events())"
+        return [f"result = {made.text}", events, *self.variables, f"assert {self.condition}, {reason!r}"]
+
+
+def _may_fail(call: str) -> str:
+    """A call of which nothing is expected where what it names does not wait."""
+    return f"with suppress(KeyError): {call}"
+
+
+def _possible(last: list[str], passed_over: bool) -> list[str]:
+    """The last call and its assertion, where the call need not be possible."""
+    return ["result = None", _may_fail(last[0]), *last[1:]] if passed_over else last
 
 
 def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
@@ -55,13 +90,13 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
     names, values = compared(made, evidence.event)
     before = sum(compared(made, e) == (names, values) for e in _until(made.events, evidence.event))
     lines = [f"{call}{'  # ' + remark if remark else ''}", "events = list(system.drain_events())"]
-    lines.append(_seen("seen", evidence.event, names))
+    lines.append(seen_line("seen", evidence.event, names))
     if before:  # once more is once too often
         return [*lines, f"assert seen.count({values!r}) <= {before}, {reason!r}"]
     if not (earlier or any(e is evidence.other for e in _until(made.events, evidence.event))):
         return [*lines, f"assert {values!r} not in seen, {reason!r}"]
     other_names, other = compared(earlier or made, evidence.other)  # each of the two would be right without the other
-    lines.append(_seen("others", evidence.other, other_names, "earlier" if earlier else "events"))
+    lines.append(seen_line("others", evidence.other, other_names, "earlier" if earlier else "events"))
     return [*lines, f"assert {values!r} not in seen or {other!r} not in others, {reason!r}"]
 
 
@@ -72,7 +107,7 @@ def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
     return names, tuple(read(event, name) for name in names)
 
 
-def _seen(variable: str, event: Any, names: Sequence[str], events: str = "events") -> str:
+def seen_line(variable: str, event: Any, names: Sequence[str], events: str = "events") -> str:
     """A line that has these columns of all events."""
     columns = ", ".join(f"e.get({n!r})" if isinstance(event, Mapping) else f"e.{n}" for n in names)
     return f"{variable} = [({columns}) for e in {events}]"

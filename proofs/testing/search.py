@@ -31,6 +31,9 @@ TWICE = 4
 """Examples that are run again, to see whether the same calls give the same."""
 FAILURES, FURTHER = 6, 15
 """After the first failing example, so many failures or further examples end the search."""
+FURTHER_CALLS = 15_000
+"""Or so many calls in further examples: of transactions, which take most, an example of the reference has some 900 on
+average.  Those of a system that never comes to rest may have ten times as many."""
 
 
 class Watch:
@@ -195,6 +198,7 @@ class Search:
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
+        self.further_calls = 0  # in the examples after the first that fails
         probed = observed is None and agreeing.probed
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
 
@@ -248,6 +252,7 @@ class Search:
         run, self.under_way = self.under_way, None
         if run is None:
             return
+        self.further_calls += len(run.made) if self.failures else 0
         self.exercised.over(run)
         self.longest = sorted([*self.longest, run], key=lambda run: -len(run.made))[:TWICE]
         assert isinstance(run.watcher, Watch)
@@ -306,7 +311,8 @@ class Search:
 
     def _is_enough(self) -> bool:
         return len(self.failures) >= FAILURES or (
-            bool(self.failures) and self.examples >= self.examples_to_failure + FURTHER
+            bool(self.failures)
+            and (self.examples >= self.examples_to_failure + FURTHER or self.further_calls > FURTHER_CALLS)
         )
 
     def start(self, config: Mapping[str, Any]) -> Run:

@@ -20,6 +20,8 @@ from fencepost.properties.driving import Event, Made, Message, read
 
 MOST_CANDIDATES = 2_000
 MOST_KEYS = 50_000
+FEW = 4
+"""Event kinds that are named where too few are shown."""
 NOTHING_KNOWN: Row = {}
 """Of a call in which nothing happens unseen: its row is not asked for."""
 
@@ -153,10 +155,8 @@ class Tracker:
             if len(found) > MOST_CANDIDATES and self.followed.tired:
                 raise Beyond("too many states fit what was seen")
             if len(found) > MOST_CANDIDATES:
-                raise RuntimeError(
-                    f"more than {MOST_CANDIDATES} states fit what was seen: the implementation shows too little; "
-                    f"emit more of the event kinds {', '.join(hidden)}"
-                )
+                some = ", ".join(sorted(set(hidden))[:FEW])
+                raise Beyond(f"too many states fit what was seen; events of more kinds would help: {some}")
         self.candidates = list(found.values())
 
     def _is_hidden(self, kind: str) -> bool:

@@ -1,12 +1,14 @@
 """What is observed is an option of its own: all that an implementation shows, or what a black box does."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import fencepost, read_json
-from fencepost.proofs.testing import AgreementReport, agree
+from fencepost.proofs.cli.agreement import as_predicted
+from fencepost.proofs.testing import AgreementReport, agree, tracker
 from fencepost.properties.agreement import driven
 from fencepost.reference_impl.id_blocks import reference
 
@@ -91,3 +93,39 @@ def test_the_command_says_what_was_observed(tmp_path: Path, monkeypatch: pytest.
     ran = fencepost(*asked)
     assert "black box" not in ran.out
     assert read_json(file)["observe"] == "all"
+
+
+@pytest.mark.parametrize(("variant", "examples"), [("transactions/v1-verified", 4), ("group-fencing/shipped", 3)])
+def test_a_black_box_that_no_model_can_follow_is_judged_by_its_promises(variant: str, examples: int) -> None:
+    """On the reference that is no failure, and what was not followed is in the output."""
+    ran = fencepost("agree", variant, "--observe", "black-box", "--examples", examples)
+    assert ran.code == 0
+    assert "holds after" in ran.out
+    assert "judged by its promises alone: the model can't be followed from what a black box shows" in ran.out
+    assert "not followed to the end" in ran.out
+
+
+def test_too_many_states_are_no_mistake_of_the_implementation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more states fit than are looked at, the model follows no further, and the promises are judged."""
+    monkeypatch.setattr(tracker, "MOST_CANDIDATES", 1)
+    report = agree(
+        "fencepost.reference_impl.transactions:reference", protocol="transactions", variant="v2", observe="black-box",
+        max_examples=8, seed=1, verdict_only=True,
+    )  # fmt: skip
+    assert (report.verdict, report.by_promises) == ("holds", True)
+    assert any(reason.startswith("too many states fit what was seen; ") for reason in report.coverage.beyond)
+
+
+def test_a_mistake_breaks_what_its_model_breaks() -> None:
+    """As predicted, and no failure unless nothing is to be expected; what the model keeps is a failure all the same."""
+    ran = fencepost("agree", "source-commits/last-polled", "--examples", 15)
+    assert ran.code == 0
+    assert "as predicted of last-polled: its model breaks src." in ran.out
+    ran = fencepost("agree", "source-commits/last-polled", "--examples", 15, "--expecting", "none")
+    assert ran.code == 1
+    assert "as predicted" not in ran.out
+    agreeing, name = driven("source-commits"), "fencepost.reference_impl.source_commits:reference"
+    report = agree(name, protocol=agreeing, variant="last-polled", max_examples=15)
+    assert report.failure is not None
+    kept = replace(report, failure=replace(report.failure, promise="src.2: something that its model keeps"))
+    assert not as_predicted(kept, agreeing)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fencepost.proofs.testing import engine
+from fencepost.proofs.testing import engine, shrinking
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.agreement import Agreeing, driven
 from fencepost.properties.driving import Program
@@ -84,3 +84,37 @@ def test_workers_come_back_before_the_faults_are_over(calls: list[Any], valid: b
     """A connector whose worker is down for ever need not run, and a program that shows so much shows nothing."""
     assert of_counts.valid(counts(*calls)) is valid
     assert driven("task-counts").valid is of_counts.valid
+
+
+def test_shrinking_is_bounded_by_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed fails all the same, and is not called a shortest program."""
+    search = Search(ID_BLOCKS, Falling, "kraft", {}, frozenset(), ID_BLOCKS.black_box, ())
+    failure = search.replay(Program(CONFIG, CALLS))
+    assert isinstance(failure, Failure)
+    monkeypatch.setattr(shrinking, "MOST_CALLS", 8)
+    told = engine._shortest(search, "", [failure])
+    assert told.left
+    assert "perhaps not the shortest" in str(told)
+    assert "ValueError" in told.first_bad
+    assert told.calls > 2
+    monkeypatch.undo()
+    assert "perhaps not the shortest" not in str(engine._shortest(search, "", [failure]))
+
+
+def test_a_program_that_never_rests_is_not_shrunk_beside_a_shorter_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take most of the time, and seldom end shorter."""
+    search = Search(ID_BLOCKS, Falling, "kraft", {}, frozenset(), ID_BLOCKS.black_box, ())
+    long, short = (search.replay(Program(CONFIG, calls)) for calls in (CALLS, CALLS[:2] + CALLS[-1:]))
+    assert isinstance(long, Failure)
+    assert isinstance(short, Failure)
+    monkeypatch.setattr(engine, "LONG", 4)
+    replayed = list[int]()
+    replay = search.replay
+    monkeypatch.setattr(
+        search, "replay", lambda program, *of: (replayed.append(len(program.calls)), replay(program, *of))[1]
+    )
+    engine._shortest(search, "", [long, short])
+    assert max(replayed) == 3
+    replayed.clear()
+    engine._shortest(search, "", [long])
+    assert max(replayed) == len(CALLS)
