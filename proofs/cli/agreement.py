@@ -185,7 +185,8 @@ def agree(
     examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
-        return as_predicted(report, agreeing) if excused is None else ""
+        """Of an implementation of the user's own nothing is: its defects may break what the mistake breaks."""
+        return as_predicted(report, agreeing) if excused is None and implementation is None else ""
 
     shown = _Shown(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
@@ -339,8 +340,7 @@ class _Shown:
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
     """Why the failure is predicted: the variant is a mistake, and its model breaks the promise too, or its histories
-    break it by design.  Empty where it is not, and where the driver tells by the run what is predicted of the variant.
-    A defect of the implementation that breaks the same promise is not told apart."""
+    break it by design.  Empty where it is not, and where the driver itself tells what is predicted of the variant."""
     if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
         return ""
     rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
