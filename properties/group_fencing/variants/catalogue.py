@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.releases import (
+    ABSTRACTION,
     ANY_NETWORK,
     AT_ONCE,
     AT_THE_POLL,
@@ -215,7 +216,7 @@ VARIANTS = (
     Variant(
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
-        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=Kafka("4.2", "4.2", V2 | CLASSIC, HALF),
+        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=ABSTRACTION,  # no release keeps transactions so whole
     ),
     Variant(
         "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
