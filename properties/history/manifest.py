@@ -101,6 +101,11 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise HistoryError(f"{where}: {contradiction}")
         return manifest
 
+    def require_whole(self) -> None:
+        """Raises `HistoryError` where something of a log is gone: a run is followed from its beginning on."""
+        if gone := [cut.why for cut in cuts_of(self.config)]:
+            raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
+
     def _contradictions(self) -> Iterator[str]:
         """What of it cannot be so."""
         names = [file.name for file in self.files]

@@ -63,7 +63,7 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
     assert found == {
         "id-blocks": [4, 1],
-        "transactions": [20, 15],
+        "transactions": [20, 16],
         "task-counts": [19, 2],
         "group-fencing": [36, 0],
         "source-commits": [16, 0],

@@ -16,7 +16,6 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.properties.agreement import Followed
 from fencepost.properties.conforming import Recorded, Source, Sources
 from fencepost.properties.history import HistoryError, Manifest
-from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.transactions.history.events import COMMIT, Kind
 from fencepost.properties.transactions.observations.recorded import BY_VARIANT, COLUMNS, HIDDEN, NOT_THE_COORDINATORS
 from fencepost.properties.transactions.observations.recorded_causes import NOT_THERE, Unseen
@@ -46,10 +45,8 @@ def followable(manifest: Manifest) -> str:
     mode = str(manifest.config.get("mode", "v2"))
     if mode not in REMOTE_MODELS:
         raise HistoryError(f"no model for mode {mode!r}")
-    if gone := [cut.why for cut in cuts_of(manifest.config)]:
-        raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
-    needed = (*NEEDED, *(NEEDED_BELOW_V2 if mode != "v2" else ()))
-    if missing := sorted(set(needed) - set(manifest.observable)):
+    manifest.require_whole()
+    if missing := sorted({*NEEDED, *(NEEDED_BELOW_V2 if mode != "v2" else ())} - set(manifest.observable)):
         raise HistoryError(f"the histories do not show {', '.join(missing)}")
     ordered = set(CLIENTS) if manifest.ordered else set(manifest.config.get("ordered_among", ()))
     if unordered := sorted({*CLIENTS} & {*manifest.observable} - ordered):
