@@ -6,13 +6,13 @@ which they are a part.
         [--by promises] [--protocol NAME]
     python tests/script.py tests/campaigns/support/detection.py compare BEFORE.jsonl AFTER.jsonl
 
-``campaign`` looks for every defect with seeds 1 to 10, by promises and what a black box shows (those that break none by
-the model), and drives 10,000 clusters of each variant of the reference, half of them by promises alone, in which
-nothing must be found; with ``--bootstrap`` also 2,000 of live brokers, of the variants that are named. It takes hours,
-says how many, and goes on where it was stopped as long as the code is the same. ``--only defects``, ``quiet`` or
-``live`` is a part of it. After a change that few runs can meet ``--since COMMIT`` takes the others of that commit as
-they are, and the table says so, and what was changed. It exits with 1 on any alarm, and where a defect is found for
-fewer than nine of ten seeds.
+``campaign`` looks for every defect with seeds 1 to 10 by the model, and for those that break a promise by promises and
+what a black box shows as well; and it drives 10,000 clusters of each variant of the reference, half of them by promises
+alone, in which nothing must be found; with ``--bootstrap`` also 2,000 of live brokers, of the variants that are named.
+It takes hours, says how many, and goes on where it was stopped as long as the code is the same. ``--only defects``,
+``quiet`` or ``live`` is a part of it. After a change that few runs can meet ``--since COMMIT`` takes the others of that
+commit as they are, and the table says so, and what was changed. It exits with 1 on any alarm, and where a defect is
+found for fewer than nine of ten seeds, or for fewer by the model than by promises.
 
 ``measure`` appends a line for each defect and seed, and leaves out what the file has already, so that it goes on where
 it was stopped.  ``found`` is the number of clusters until the first one that disagrees with model or promises, null

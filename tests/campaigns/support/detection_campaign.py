@@ -16,7 +16,7 @@ from typing import Any
 
 import detection_runs
 from checked_out import changed, code, commit
-from detection_runs import Run
+from detection_runs import EXAMPLES, How, Run
 from fencepost.proofs.scale.jobs import Jobs, cores_here
 
 DRIVEN_BY = ("proofs/testing", "proofs/readings", "tests/campaigns/support/detection_runs.py")
@@ -96,15 +96,14 @@ class _Told:
 
 
 def told(done: Sequence[Line]) -> dict[str, Any]:
-    """What a campaign says: by defect and seed after how many clusters it was found (null: not), and by variant in how
-    many clusters nothing was, or what was."""
-    rates: dict[str, dict[str, Any]] = {}
+    """What a campaign says: by defect, way and seed after how many clusters it was found (null: not), and by variant in
+    how many clusters nothing was, or what was."""
+    rates: dict[str, dict[How, dict[str, int | None]]] = {}
     quiet: dict[str, dict[str, Any]] = {}
     for line in done:
         name = f"{line['protocol']}/{line['of']}"
         if line["part"] == "defect":
-            one = rates.setdefault(name, {"how": line["how"], "clusters": line["clusters"], "found": {}})
-            one["found"][str(line["seed"])] = line["found"]
+            rates.setdefault(name, {}).setdefault(line["how"], {})[str(line["seed"])] = line["found"]
         else:
             name = f"{name} of live brokers" if line["part"] == "live" else name
             one = quiet.setdefault(f"{name} by {line['how']}", {"driven": 0, "alarms": []})
@@ -118,6 +117,7 @@ def told(done: Sequence[Line]) -> dict[str, Any]:
         "code": {line["protocol"]: line["code"] for line in done},
         "date": datetime.now(UTC).date().isoformat(),
         "seeds": seeds,
+        "clusters": EXAMPLES,
         "defects": rates,
         "quiet": quiet,
     }
@@ -128,14 +128,28 @@ def rate(found: Mapping[str, int | None]) -> float:
     return sum(after is not None for after in found.values()) / len(found)
 
 
-def wrong(campaign: Mapping[str, Any], least: Mapping[str, float] | None = None) -> list[str]:
-    """Alarms, and defects that are found for fewer of the seeds than they should be (default: `LEAST`)."""
-    seldom = [
-        f"{name}: found for {rate(one['found']):.0%} of the seeds, {asked:.0%} is the least"
-        for name, one in campaign["defects"].items()
-        if rate(one["found"]) < (asked := (least or {}).get(name, LEAST))
-    ]
-    return [*(f"{name}: {alarm}" for name, one in campaign["quiet"].items() for alarm in one["alarms"]), *seldom]
+def wrong(campaign: Mapping[str, Any], least: Mapping[tuple[str, How], float] | None = None) -> list[str]:
+    """Alarms, and defects that are found for fewer of the seeds than they should be (default: `LEAST`), or for fewer by
+    the model than by what a black box shows."""
+    out = [f"{name}: {alarm}" for name, one in campaign["quiet"].items() for alarm in one["alarms"]]
+    for name, ways in campaign["defects"].items():
+        for how, found in ways.items():
+            if rate(found) < (asked := (least or {}).get((name, how), LEAST)):
+                out.append(f"{name} by {how}: found for {rate(found):.0%} of the seeds, {asked:.0%} is the least")
+        if least is None and "model" in ways and rate(ways["model"]) < rate(ways.get("promises", {"": None})):
+            out.append(f"{name}: found for fewer of the seeds by the model than by promises alone")
+    return out
+
+
+def _by_protocol(campaign: Mapping[str, Any]) -> Iterator[str]:
+    """A row for each protocol and way."""
+    each: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for name, ways in campaign["defects"].items():
+        for how, found in ways.items():
+            each[name.partition("/")[0], how].append(rate(found))
+    for (protocol, how), rates in sorted(each.items()):
+        often = sum(one >= LEAST for one in rates)
+        yield f"| {protocol} | {how} | {often} of {len(rates)} | {sum(rates) / len(rates):.1%} |"
 
 
 def page(campaign: Mapping[str, Any]) -> str:
@@ -148,19 +162,28 @@ def page(campaign: Mapping[str, Any]) -> str:
         *_not_again(campaign),
         "",
         "Each defect of the reference was looked for with each seed, in as many clusters as `fencepost agree` drives",
-        "by default: those that break a promise by promises alone and what a black box shows, the others by the model.",
+        f"by default ({campaign['clusters']}): those that break a promise by promises alone and what a black box "
+        "shows, and all of them by the model.",
+        "",
+        f"| protocol | by | found for {LEAST:.0%} of the seeds or more | of all runs |",
+        "|---|---|---|---|",
+        *_by_protocol(campaign),
         "",
         "| defect | by | found for | clusters until then: median, most |",
         "|---|---|---|---|",
     ]
-    for name, one in sorted(campaign["defects"].items()):
-        hits = sorted(after for after in one["found"].values() if after is not None)
-        clusters = f"{statistics.median(hits):g}, {hits[-1]}" if hits else ""
-        out.append(f"| {name} | {one['how']} | {len(hits)} of {len(one['found'])} seeds | {clusters} |")
-    seldom = [name for name, one in sorted(campaign["defects"].items()) if rate(one["found"]) < LEAST]
+    for name, ways in sorted(campaign["defects"].items()):
+        for how, found in sorted(ways.items()):
+            hits = sorted(after for after in found.values() if after is not None)
+            clusters = f"{statistics.median(hits):g}, {hits[-1]}" if hits else ""
+            out.append(f"| {name} | {how} | {len(hits)} of {len(found)} seeds | {clusters} |")
+    seldom = [
+        f"- {name} by {how}{_why(name)}"
+        for name, ways in sorted(campaign["defects"].items()) for how, found in sorted(ways.items())
+        if rate(found) < LEAST
+    ]  # fmt: skip
     if seldom:
-        out += ["", f"Found for fewer than {LEAST:.0%} of the seeds, which is less than was asked for:", ""]
-        out += [f"- {name}{_why(name)}" for name in seldom]
+        out += ["", f"Found for fewer than {LEAST:.0%} of the seeds, which is less than was asked for:", "", *seldom]
     out += [
         "",
         "What is right was driven as well, and nothing must be found in it.",

@@ -1,4 +1,4 @@
-"""The campaign of detection rates: it goes on where it was stopped, and says what is wrong; at night a tenth of it is
+"""The campaign of detection rates: it goes on where it was stopped, and says what is wrong; at night a share of it is
 done, with other seeds each time."""
 
 import json
@@ -10,13 +10,14 @@ import detection_campaign
 import detection_runs
 import pytest
 from detection_runs import PROTOCOLS, Run
+from fencepost.properties.agreement import DRIVEN
 from nights import night
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "proofs" / "verdicts" / "detection.json"
 FOUND = Run("defect", "id-blocks", "next_id_not_advanced", 1, "promises", 100)
 QUIET = Run("quiet", "id-blocks", "kraft", 1, "promises", 5)
-NIGHTLY_CLUSTERS = 1_000
+NIGHTLY_CLUSTERS, SHARE = 200, 8
 MORE_SEEDS = 9
 """A defect that one seed misses at night is looked for with so many more."""
 FEWER = 0.2
@@ -61,20 +62,29 @@ def test_what_is_wrong_is_told() -> None:
     right = [line("v", 1, driven=200, alarms=[]), line("v", 2, driven=50, alarms=["a program"])]
     told = detection_campaign.told([*seldom, *often, *right])
     assert detection_campaign.wrong(told) == [
-        "p/v by promises: a program", "p/shy: found for 80% of the seeds, 90% is the least",
+        "p/v by promises: a program", "p/shy by promises: found for 80% of the seeds, 90% is the least",
     ]  # fmt: skip
     page = detection_campaign.page(told)
     assert "| p/shy | promises | 8 of 10 seeds | 18, 32 |" in page
     assert "| p/v by promises | 250 | 1 |" in page
     assert "seeds 1 to 10" in page
-    assert "less than was asked for:\n\n- p/shy\n\n" in page
+    assert "less than was asked for:\n\n- p/shy by promises\n\n" in page
+    assert "| p | promises | 1 of 2 | 85.0% |" in page
+
+
+def test_the_model_finds_no_less_than_promises() -> None:
+    """A defect that is found for fewer seeds by the model is one where something in following it is wrong."""
+    by_model = [{**line("d", seed, found=None if seed == 1 else 3), "how": "model"} for seed in range(1, 11)]
+    told = detection_campaign.told([*by_model, *[line("d", seed, found=2) for seed in range(1, 11)]])
+    assert detection_campaign.wrong(told) == ["p/d: found for fewer of the seeds by the model than by promises alone"]
 
 
 def test_every_defect_and_every_variant_is_in_it() -> None:
-    """Each defect that breaks something once for each seed, and each variant of the reference in both ways."""
+    """Each defect that breaks something once for each seed and way, and each variant of the reference in both ways."""
     runs = detection_runs.looked_for(range(1, 3), PROTOCOLS)
     assert {(run.protocol, run.of) for run in runs} == {(p, n) for p in PROTOCOLS for n in detection_runs.defects(p)}
-    assert len(runs) == 2 * len({(run.protocol, run.of) for run in runs})
+    assert len(runs) == 2 * len({(run.protocol, run.of, run.how) for run in runs})
+    assert PROTOCOLS == list(DRIVEN)
     quiet = detection_runs.quiet(1, 10_000, ["transactions"])
     clusters = {(run.of, run.how): 0 for run in quiet}
     for run in quiet:
@@ -88,20 +98,25 @@ def seed_of_tonight() -> int:
 
 
 @pytest.mark.nightly(nights=2)
-@pytest.mark.timeout(2 * 3600)
-def test_a_tenth_of_the_campaign(tmp_path: Path) -> None:
-    """No alarm, and no rate below that of the table, as far as chance allows."""
+@pytest.mark.timeout(3600)
+def test_a_share_of_the_campaign(tmp_path: Path) -> None:
+    """An eighth of what one seed is to find, another one each night: no alarm, and no rate below that of the table, as
+    far as chance allows."""
     seed = seed_of_tonight()
     print(f"seed {seed}")
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {"defects": {}}
-    least = {name: detection_campaign.rate(one["found"]) - FEWER for name, one in table["defects"].items()}
-    runs = detection_runs.looked_for(range(seed, seed + 1), PROTOCOLS)
+    least = {
+        (name, how): detection_campaign.rate(found) - FEWER
+        for name, ways in table["defects"].items() for how, found in ways.items()
+    }  # fmt: skip
+    runs = detection_runs.looked_for(range(seed, seed + 1), PROTOCOLS)[seed // 1_000 % SHARE :: SHARE]
     work = tmp_path / "work.jsonl"
     done = detection_campaign.work_off(work, runs + detection_runs.quiet(seed, NIGHTLY_CLUSTERS, PROTOCOLS))
-    missed = {(one["protocol"], one["of"]) for one in done if one.get("found", 0) is None}
+    missed = {(one["protocol"], one["of"], one["how"]) for one in done if one.get("found", 0) is None}
     more = [
         run for run in detection_runs.looked_for(range(seed + 1, seed + 1 + MORE_SEEDS), PROTOCOLS)
-        if (run.protocol, run.of) in missed and least.get(f"{run.protocol}/{run.of}", detection_campaign.LEAST) > 0
+        if (run.protocol, run.of, run.how) in missed
+        and least.get((f"{run.protocol}/{run.of}", run.how), detection_campaign.LEAST) > 0
     ]  # fmt: skip
     done += detection_campaign.work_off(work, more)
     wrong = detection_campaign.wrong(detection_campaign.told(done), least)
