@@ -80,12 +80,14 @@ class Beside:
     Here nothing is.  A protocol with more to say derives from it.  ``excusable``: rules that are not held against an
     implementation where `excuses` says so, beside those that the variant is ``expecting`` to break.
     ``left_to_the_model``: properties that are not judged here; ``further``: some that are judged here alone, as no
-    recording shows enough for them.
+    recording shows enough for them.  ``truncated``: the call, counted from 1, in which a log first lost its end, so
+    that offsets are used twice: what the events before it and those after it violate together is excused by that call.
     """
 
     excusable: frozenset[str] = frozenset()
     left_to_the_model: frozenset[str] = frozenset()
     further: tuple[HistoryProperty[Any], ...] = ()
+    truncated: float = inf
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         self.config, self.expecting = config, expecting
@@ -136,7 +138,8 @@ class HistoryMonitor:
         self, protocol: str, config: Mapping[str, Any], expecting: frozenset[str] = frozenset(),
         beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside,
     ) -> None:  # fmt: skip
-        self.config, self.expecting, self.beside = config, expecting, beside(config, expecting)
+        self.config, self.beside = config, beside(config, expecting)
+        self.expecting = self.beside.expecting
         declared = properties_of(protocol)
         every = in_a_table(*declared.properties.values(), *self.beside.further)
         self.history: HistoryProperties = replace(declared, properties=every)
@@ -197,10 +200,12 @@ class HistoryMonitor:
         that is excused, and the first that is not."""
         prefixes = Prefixes(self.history, self.config, self._rows, frozenset(self._ends))
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
-        calls = sorted({*self._quiet, len(self._ends)} - {0})
+        whole = {len(self._ends), *([int(self.beside.truncated) - 1] if self.beside.truncated < inf else [])} - {0}
+        calls = sorted({*self._quiet, *whole} - {0})
         if len(calls) > 1:  # what violates a property, whatever comes after, does so at the end as well
-            last = self._ends[-1]
-            names = [n for n in names if self.history.properties[n].needs_quiet_end or prefixes.are_any(n, last)]
+            ends = [self._ends[call - 1] for call in whole]
+            quiet = [name for name in names if self.history.properties[name].needs_quiet_end]
+            names = [n for n in names if n in quiet or any(prefixes.are_any(n, end) for end in ends)]
         for call in calls:
             end, at_rest = self._ends[call - 1], call in self._quiet
             for name in [name for name in names if len(prefixes.rows(name, end, at_rest).at)]:
@@ -226,13 +231,16 @@ class HistoryMonitor:
             shown = prefixes.shown(name, at, end)
             event = self._events[shown - 1] if shown else None
             shown_in = bisect_left(self._ends, shown) + 1 if shown else call
-            is_excused = self._is_excused(rule, shown_in, concerned)
+            excused_in = call if call >= self.beside.truncated else shown_in
+            if excused_in > shown_in > bisect_left(self._ends, at + 1) + 1 and self._is_excused(rule, call, concerned):
+                continue  # which of the later rows shows it can't be found where offsets are used twice
+            is_excused = self._is_excused(rule, excused_in, concerned)
             if is_excused not in seen:
                 seen.add(is_excused)
                 text = prefixes.told(name, at, shown or end, at_rest=not shown)
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
-                excuse = self.beside.why(shown_in, concerned) if is_excused else ""
+                excuse = self.beside.why(excused_in, concerned) if is_excused else ""
                 if shown > at + 1:  # it was right until then, so it is what does not go with what shows it
                     explains = self._events[at]
                 broken = Broken(rule, text, None if check else event, check, shown_in, excuse, explains)

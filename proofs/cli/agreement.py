@@ -115,6 +115,11 @@ MOST = 10_000_000
     metavar="COUNT",
     help="Transactions: in some of the clusters so many new producers, one after another.  5000 find ids drawn by lot.",
 )
+@click.option(
+    "--unclean-elections", is_flag=True,
+    help="Transactions: let replicas lead that lack the end of a log.  No model follows what is lost then; what stays "
+    "promised is judged.",
+)  # fmt: skip
 @click.option("--keep-topics", is_flag=True, help="Leave the topics on the brokers that the run has made there.")
 @click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
 @HTML
@@ -125,8 +130,8 @@ def agree(
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
     bootstrap: str | None, client: str | None, client_log: Path | None, beside_reference: bool,
     call_limit: float | None,
-    timeouts: bool, newcomers: int | None, keep_topics: bool, verbose: bool, html_file: Path | None, seed: int,
-    json_file: Path | None,
+    timeouts: bool, newcomers: int | None, unclean_elections: bool, keep_topics: bool, verbose: bool,
+    html_file: Path | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
@@ -160,6 +165,10 @@ def agree(
         )
     if newcomers is not None:
         agreeing = _with_newcomers(agreeing, newcomers)
+    if unclean_elections:
+        if agreeing.protocol != "transactions" or bootstrap:
+            raise CatalogueError("--unclean-elections are of transactions, in a cluster that the driver has to itself")
+        config, promises_only = {"unclean_elections": True}, True
     if implementation and (client or beside_reference):
         raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
     if client and beside_reference and client != "raw":

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fencepost.model.rules import RULES
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.monitoring import Beside, Broken, Concerned
 from fencepost.properties.transactions.driving.interface import READERS, Message
@@ -32,6 +33,12 @@ EXPECTING = {
     "v2": frozenset[str](),
 }
 """What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
+
+UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
+"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26).  What coordinators
+promise stays: fences, who owns which epoch, and that a lone client is not fenced.  Mechanisms are not judged after it,
+as offsets of a log are used twice."""
+STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
 
 ON_THE_WAY = frozenset({
     "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
@@ -65,7 +72,9 @@ class TransactionsBeside(Beside):
     left_to_the_model = frozenset({"lone_client_never_fenced"})  # of that more is known here
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
-        super().__init__(config, expecting)
+        super().__init__(config, expecting | UNCLEAN if config.get("unclean_elections") else expecting)
+        if config.get("unclean_elections"):
+            self.excusable = frozenset(rule for rule in RULES if rule.startswith("txn.")) - STAYS
         self.mode: str = config["mode"]
         self.partitions: int = config["partitions"]
         self.max_epoch: int = config.get("max_epoch", 32767)
@@ -209,6 +218,8 @@ class TransactionsBeside(Beside):
         return bool(self.why(call, concerned))
 
     def why(self, call: int, concerned: Concerned) -> str:
+        if call >= self.truncated:
+            return "txn.26 elect_unclean: a replica that lacked the end of its log has led"
         found = [self.late.why(call, one) for one in concerned if isinstance(one, frozenset)]
         return str(found[0]) if self.expecting and found and all(found) else ""
 
@@ -227,6 +238,8 @@ class TransactionsBeside(Beside):
             self.late.fence(self.transactions.values(), lambda t: self.now_ms - t.began_ms >= self.timeout_ms)
         elif name == "log_append" and not made.call.get("ok"):
             self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
+        elif name == "elect_unclean":
+            self.truncated = min(self.truncated, self.calls)
         elif name == "leave":
             self.away.add(made.call.get("partition"))
         elif name == "come_back":
@@ -463,7 +476,8 @@ class TransactionsBeside(Beside):
         self.open_there.setdefault(_of_id(event), []).append(read(event, "record"))
 
     def _marker_appended(self, event: Event) -> None:
-        self.closed[read(event, "partition"), read(event, "offset", -1)] = self.open_there.pop(_of_id(event), [])
+        there = read(event, "partition"), read(event, "offset", -1)
+        self.closed.setdefault(there, self.open_there.pop(_of_id(event), []))  # a log may have lost its end
         self.late.appended(self.calls, *_of_id(event))
         if read(event, "outcome") != COMMIT:
             self.window.pop(_of_id(event), None)

@@ -24,14 +24,14 @@ def beside(config: Mapping[str, Any], expecting: frozenset[str]) -> Beside:
 class BesideEach(Beside):
     """``each``: by transactional id."""
 
-    excusable = TransactionsBeside.excusable
     further = TransactionsBeside.further
     left_to_the_model = TransactionsBeside.left_to_the_model
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
-        super().__init__(config, expecting)
-        self.owners = Owners()
         self.each = [TransactionsBeside(config, expecting) for _ in range(config["ids"])]
+        super().__init__(config, self.each[0].expecting)
+        self.excusable = self.each[0].excusable
+        self.owners = Owners()
 
     def events(self, made: Made) -> Sequence[Event]:
         return self.each[0].events(made)
@@ -43,6 +43,7 @@ class BesideEach(Beside):
             own = made if about in (ALL, txn_id) else replace(made, message=None)
             shown = [event for owner, event in owned if owner in (ALL, txn_id)]
             yield from one.watch(own, shown, self.owners.among(messages, txn_id))
+        self.truncated = self.each[0].truncated
 
     def is_quiet(self, made: Made) -> bool:
         return all(one.is_quiet(made) for one in self.each)
@@ -62,6 +63,8 @@ class BesideEach(Beside):
 
     def why(self, call: int, concerned: Concerned) -> str:
         """One of the ids each: what hangs under one of them holds up the readers of all."""
+        if call >= self.truncated:
+            return self.each[0].why(call, concerned)
         found = [self._of_any(call, one) for one in concerned if isinstance(one, frozenset)]
         return str(found[0]) if self.expecting and found and all(found) else ""
 

@@ -35,6 +35,7 @@ class Config(Configuration):
     release: Annotated[str, OneOf(*RELEASES)] = "4.0"
     # A new leader knows the last five batches (replica), or the last one (restart).
     leader_change: Annotated[str, OneOf("replica", "restart")] = "replica"
+    unclean_elections: bool = False  # unclean.leader.election.enable
 
     @property
     def asks_coordinator(self) -> bool:

@@ -42,9 +42,7 @@ def elect_unclean(system: System, partition: int, end: int) -> None:
     leader = system.leaders[partition]
     if leader.log.first_of_batch(end) != end:
         raise ValueError(f"a log ends before or behind a batch, and offset {end} is within one")
-    del leader.log.batches[end:]
-    leader.change()
-    leader.note_stable_offset()
+    leader.cut_off(end)
 
 
 def abort_hanging(system: System, partition: int) -> None:

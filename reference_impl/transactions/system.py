@@ -136,6 +136,17 @@ class System(ClientSide):
         """Another leader for the partition, or the same one after a restart: what was in memory only is gone."""
         self.leaders[partition].change(restart)
 
+    def elect_unclean(self, partition: int, lost: int) -> None:
+        """A replica leads that lacks the last `lost` batches and markers. Raises ValueError where that is not allowed.
+        """
+        if not self.env.config.unclean_elections:
+            raise ValueError("unclean_elections is false: no replica leads that is out of sync")
+        log = self.leaders[partition].log
+        end = len(log.batches)
+        for _ in range(lost):
+            end = log.first_of_batch(end - 1) if end else 0
+        self.leaders[partition].cut_off(end)
+
     def read(
         self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
     ) -> list[tuple[int, int]]:

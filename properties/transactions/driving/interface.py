@@ -6,7 +6,8 @@ Config keys: ``seed``, ``mode`` ("v1": no verification; "v1-verified": KIP-890 p
 ``clients`` (producer slots), ``ids`` (transactional ids: slot s has the id s % ids; absent: one), ``partitions``,
 ``groups`` (their offsets partitions are numbered behind the data partitions), ``keys`` (partitions of a group's input,
 an offset for each of which is in every commit; absent: one), ``transaction_timeout_ms``, ``max_epoch`` (32767 in Kafka;
-the largest epoch ever handed out is one less).
+the largest epoch ever handed out is one less),
+``unclean_elections`` (replicas out of sync may lead; absent: none does).
 
 An implementation need not have all of it: parameters and methods that are named in `ABILITIES` may be missing, and are
 then not used, nor is the config key that goes with them; the report says which.
@@ -107,6 +108,12 @@ class System(Protocol):
     def come_back(self, partition: Partition) -> None:
         """A replica that is up again leads the partition with all that is in its log."""
 
+    def elect_unclean(
+        self, partition: Annotated[int, Index("partitions")], lost: Annotated[int, OneOf(1, 1, 2, 3)]
+    ) -> None:
+        """A replica that lacks the last ``lost`` batches and markers of a data partition leads it
+        (unclean.leader.election.enable).  Called only where ``unclean_elections`` is on."""
+
     def advance(self, ms: Ms) -> None:
         """Virtual milliseconds pass: requests time out and are sent again, transactions time out, ids expire."""
 
@@ -133,10 +140,11 @@ ABILITIES: Mapping[str, tuple[str, str]] = {
     "leaders that restart": ("change_leader", "restart"),
     "partitions that are away": ("come_back", ""),
     "several offsets in a commit": ("fetch_offset", "key"),
+    "unclean elections": ("elect_unclean", ""),
 }
 """What an implementation may lack: the method, and the parameter of it by which one can tell."""
-IDS, BATCHES, PIECES, ANYWHERE, RESTARTS, AWAY, KEYS = ABILITIES
-ABILITY_OF_KEY = {"ids": IDS, "keys": KEYS}
+IDS, BATCHES, PIECES, ANYWHERE, RESTARTS, AWAY, KEYS, UNCLEAN = ABILITIES
+ABILITY_OF_KEY = {"ids": IDS, "keys": KEYS, "unclean_elections": UNCLEAN}
 """Of keys of the configuration."""
 
 

@@ -41,6 +41,7 @@ class Call(calls.Call):
         "change_leader": ("broker-restart",),
         "leave": ("partition-away",),
         "forget": ("producer-expiry",),
+        "elect_unclean": ("unreplicated-tail",),
     }
 
 

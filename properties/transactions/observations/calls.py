@@ -28,7 +28,8 @@ CALLS = {
     **{f"deliver {kind}_answer": Allowed() for kind in ("init", "add", "produce", "end", "marker")},
     **dict.fromkeys(
         ("drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "change_leader", "read",
-         "fetch_offset", "in_pieces", "leave", "come_back"),
+         "fetch_offset", "in_pieces", "leave", "come_back",
+         "elect_unclean"),
         Allowed(),
     ),
     "log_append": Allowed(once=("txn_logged", "append_failed", "id_expired"), must=True),

@@ -56,6 +56,8 @@ class TransactionsInterpreter(Choosing):
         self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
         if passes_hours and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
+        if name == "elect_unclean":
+            raise Beyond("what an unclean election loses the model has")
         if name == "newcomers":
             raise Beyond("there is no room for so many newcomers")
         self.fail_overs += name == "fail_over"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fencepost.properties.machine import scenario
 from fencepost.properties.roles import Between
-from fencepost.properties.transactions.driving.interface import AWAY, Partition, Slot
+from fencepost.properties.transactions.driving.interface import AWAY, UNCLEAN, Partition, Slot
 from fencepost.properties.transactions.driving.verbs import BACKOFF_MS
 from fencepost.properties.transactions.scenarios.shared import TIME_OUT_MS, Shared
 
@@ -43,7 +43,13 @@ class Several(Shared, steps={}):
     @property
     def troubles(self) -> tuple[str, ...]:
         """The scenarios with a partition that the implementation can be asked for."""
-        return ("leader_restarts", "producers_are_forgotten", *(("partition_is_away",) if self.can(AWAY) else ()))
+        unclean = ("unclean_election",) * 3 if self.can(UNCLEAN) and self.run.config.get("unclean_elections") else ()
+        return (
+            "leader_restarts",
+            "producers_are_forgotten",
+            *(("partition_is_away",) if self.can(AWAY) else ()),
+            *unclean,
+        )
 
     @scenario
     def reader_takes_pieces(self, partition: Partition, most: Most, offset: Offset) -> None:
@@ -190,6 +196,38 @@ class Several(Shared, steps={}):
         self.read(at)
         if at < int(self.run.config["partitions"]):
             self.in_pieces(at, 1)
+
+    def unclean_election(
+        self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 3)],
+        lost: Annotated[int, Between(1, 3)], anew: bool, late: bool,
+    ) -> None:  # fmt: skip
+        """A replica that lacks the end of a partition's log leads it.  ``moment``: while a transaction is open there,
+        while its marker is on its way, or when it is over, and its marker may be lost; or a fence is what is lost.
+        Then comes another transaction, of the same producer or of one that begins ``anew``; ``late``: a record of the
+        one before is on its way until then."""
+        one, at = self.opened(slot), partition % int(self.run.config["partitions"])
+        for place in (at, self.partition(at + 1)):
+            self.call("send", one, place)
+        self.deliver_all()
+        if late:
+            self.call("send", one, at)
+            self.hold(self.first("produce"))
+        if moment == 3:
+            self.take_over(self.rival(one))
+        elif moment:
+            self.end(one, commits[0])
+        self.deliver_all(without=("marker",) if moment == 1 else ())
+        self.looked_at(at)
+        self.call("elect_unclean", at, lost)
+        self.go_on()
+        if anew:
+            self.call("restart_client", one)
+        one, _ = self.with_record(one, at)
+        self.let_go()
+        self.deliver_all()
+        self.end(one, commits[1])
+        self.go_on()
+        self.looked_at(at)
 
     def partition_is_away(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 2)]

@@ -87,6 +87,12 @@ class PartitionLeader(Node):
         self.log = self.log.rebuilt(self.log.leader_epoch + 1, restart)
         self.env.emit(Kind.LEADER_CHANGED, node=self.node_id, partition=self.log.partition)
 
+    def cut_off(self, end: int) -> None:
+        """Another broker leads, whose log ends at this offset, between two batches: what is behind it is gone."""
+        del self.log.batches[end:]
+        self.change()
+        self.note_stable_offset()
+
     def receive_produce(self, message: Message) -> None:
         """Append at once inside a transaction; else ask first.
 
