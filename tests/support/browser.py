@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ending import started
+
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 WHY_NOT = "chromium and chromedriver are needed (Debian: chromium, chromium-driver)"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
@@ -89,7 +91,7 @@ def browser() -> Iterator[Browser]:
     assert DRIVER is not None, WHY_NOT
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    driver = started([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         place = f"http://127.0.0.1:{port}"
         _wait_for(place, driver)

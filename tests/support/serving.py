@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from command_line import SCRIPT, clean_environment
+from ending import started
 
 
 @contextmanager
 def serving(*words: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
     """The process and the address that it prints; after the block it is interrupted, and ends with exit code 130."""
     command = [str(SCRIPT), "explorer", *map(str, words)]
-    with subprocess.Popen(
+    with started(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment()
     ) as running:
         try:

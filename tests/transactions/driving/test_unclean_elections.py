@@ -1,5 +1,4 @@
-"""Elections of replicas that lack the end of a log: what they break is predicted, and what coordinators promise is still
-judged."""
+"""Elections of replicas that lack the end of a log: what they break is predicted, and the rest is still judged."""
 
 import pytest
 from fencepost.proofs.testing import agree

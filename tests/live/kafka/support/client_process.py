@@ -39,7 +39,9 @@ class ClientProcess:
 
     def __init__(self, library: str, bootstrap: str, txn_id: str, client_id: str) -> None:
         command = [sys.executable, __file__, library, bootstrap, txn_id, client_id]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        from ending import started  # of the test run: this file is a program as well
+
+        self._process = started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._answers: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, name=f"client-{client_id}", daemon=True)
         self._reader.start()

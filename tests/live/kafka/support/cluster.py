@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from ending import started
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
 from kafka_jars import ARCHIVE, LOGGING, ClusterError, features_of, fetch_kafka, java, kafka_version, reason_to_skip
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
@@ -134,7 +135,7 @@ class KafkaCluster:
         with (node.folder / "out.txt").open("ab") as out:
             command = self._java("kafka.Kafka", str(config), archive_to=self.archive_to)
             # A group of its own: an interrupted test run must not signal the nodes before stop() does.
-            node.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            node.process = started(command, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
     def kill(self, number: int) -> None:
         """SIGKILL: the node has no chance to tell anybody, and its memory is gone."""

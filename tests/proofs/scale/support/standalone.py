@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyspark
+from ending import started
 
 HOME = Path(pyspark.__file__).parent
 SCALA = next(re.search(r"_(\d+\.\d+)-", jar.name)[1] for jar in (HOME / "jars").glob("spark-core_*"))  # type: ignore[index]
@@ -38,15 +39,15 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     """Workers of one core each; all processes end with the block.  ``folder``, made if it is not there, gets what they
     write."""
     folder.mkdir(exist_ok=True)
-    started: list[subprocess.Popen[str]] = []
+    running: list[subprocess.Popen[str]] = []
 
     def start(name: str, *words: str) -> "subprocess.Popen[str]":
         log = (folder / f"{name}.log").open("w")
-        process = subprocess.Popen(
+        process = started(
             ["java", "-Xmx512m", "-cp", f"{HOME / 'jars'}/*", *words], stdout=log, stderr=subprocess.STDOUT, text=True,
             env=environment, cwd=folder, start_new_session=True,
         )  # fmt: skip
-        started.append(process)
+        running.append(process)
         return process
 
     environment = {
@@ -64,7 +65,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             _said(folder / f"{name}.log", re.compile(f"({REGISTERED})"))
         yield found
     finally:
-        for process in started:
+        for process in running:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()

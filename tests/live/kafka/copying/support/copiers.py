@@ -29,6 +29,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient
 from copy_audit import Copy, Place
 from copy_settings import Settings
+from ending import started
 from topics import create_topic
 
 PROGRAM = Path(__file__).with_name("copier.py")
@@ -50,7 +51,7 @@ class Copier:
         self._ended = False
         self._came = threading.Condition()
         command = [sys.executable, str(ROOT_SCRIPT), str(PROGRAM), json.dumps(asdict(settings))]
-        self._process = subprocess.Popen(
+        self._process = started(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         self._reader = threading.Thread(target=self._read, name=f"copier-{settings.name}", daemon=True)

@@ -1,0 +1,56 @@
+"""What a killed test run has started ends with it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PATIENCE_S = 20.0
+RUN = """
+import sys
+sys.path.append(sys.argv[1])
+from ending import started
+node = started(["sleep", "600"], start_new_session=True)
+print(node.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def is_running(node: Path) -> bool:
+    """Has it begun, and not ended?  Of a zombie nothing is to be read."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return node.read_bytes().startswith(b"sleep")
+    return False
+
+
+def waited_for(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+@pytest.mark.parametrize("end", ["terminate", "kill"])
+def test_what_a_killed_run_started_ends_with_it(end: str) -> None:
+    """Though it is in a session of its own, as brokers are, so that Ctrl-C does not reach it."""
+    words = [sys.executable, "-c", RUN, str(TESTS / "support")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        node = Path(f"/proc/{int(run.stdout.readline())}/cmdline")
+        assert waited_for(lambda: is_running(node))
+        getattr(run, end)()
+    assert waited_for(lambda: not is_running(node))
+
+
+def test_brokers_are_started_so() -> None:
+    """A process in a session of its own is one that nothing else ends."""
+    servers = [*(TESTS / "live").rglob("*.py"), TESTS / "proofs" / "scale" / "support" / "standalone.py"]
+    own_sessions = [path for path in servers if "start_new_session" in path.read_text(encoding="utf-8")]
+    assert len(own_sessions) > 2
+    for path in own_sessions:
+        assert "from ending import started" in path.read_text(encoding="utf-8"), path
