@@ -3,6 +3,7 @@ write instead."""
 
 import os
 import sys
+from typing import Any
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 """The folder of the language, in which no protocol is written."""
@@ -11,8 +12,19 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 class InputError(Exception):
     """Input of a command that cannot be used; the message is one line: what, where, why, and what to do.
 
-    The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.
+    The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.  It comes
+    out of another process as it was, whatever the arguments are from which a derived one makes its message.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
+
+def _as_it_was(kind: type[InputError], args: tuple[Any, ...], attributes: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class ModelError(InputError):

@@ -3,6 +3,7 @@
 import importlib
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.earlier import Earlier, Key, hand_in
+from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
@@ -77,6 +79,15 @@ def refuse_oddly(number: int) -> int:
 
 def refuse_input(number: int) -> int:
     raise InputError(f"line {number} is no line")
+
+
+def test_errors_of_input_come_out_of_a_process_as_they_were(tmp_path: Path) -> None:
+    """Also those that make their message from several arguments."""
+    error = RecordingError("is cut off", tmp_path / "0.log", "copy it again", 17)
+    error.add_note("as it was read")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is RecordingError and str(again) == str(error)
+    assert str(again) == f"{tmp_path}/0.log byte 17: is cut off; copy it again" and again.__notes__ == error.__notes__
 
 
 def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
