@@ -12,8 +12,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 class InputError(Exception):
     """Input of a command that cannot be used; the message is one line: what, where, why, and what to do.
 
-    The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.  It comes
-    out of another process as it was, whatever the arguments are from which a derived one makes its message.
+    The base of all such errors of models, properties and proofs: the command line turns each into exit code 2.  It
+    comes out of another process as it was, whatever the arguments are from which a derived one makes its message.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
