@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.group_fencing.member_events import Header, Row, Seen, every_row, read_members
@@ -32,6 +33,7 @@ from fencepost.proofs.recording.transactions.partition_events import committed_b
 from fencepost.properties.group_fencing.events import AUDITOR, GROUP_FENCING, OFFSETS, Kind
 from fencepost.properties.group_fencing.histories import HISTORY
 from fencepost.properties.history import Manifest, write_histories
+from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.pieces import absent_columns
 
 OF_LOG = GROUP_FENCING.shown_by(OFFSETS)
@@ -107,6 +109,8 @@ def record_group(
         "undecidable": _undecidable(seen, ordered.strangers) | _by_gaps(header, logs),
         "ordered_among": sorted({*OF_AUDITOR, *((*OF_LOG, *AGAINST_LOG) if log.whole else ())}),
     }
+    if gone := [part.missing for part in logs.offsets if part.missing] if logs is not None and not log.whole else []:
+        config["cuts"] = [msgspec.structs.asdict(Cut(tuple(OF_LOG), "; ".join(gone), "partition"))]
     sizes = {end - first for _, _, first, end in header.inputs}
     if len(sizes) == 1:
         (config["records"],) = sizes
