@@ -1,0 +1,44 @@
+"""Each comparison of a table of observations has teeth: histories that fit, bent in many places, fail it first; and a
+comparison that is taken out of a table is missed."""
+
+from pathlib import Path
+
+import pytest
+from bending import FEW, MANY, SIMULATED, comparisons, found_in, kept
+from fencepost.proofs.traces import conformance_kernel
+
+QUICK = (
+    "id-blocks/kraft", "task-counts/shipped", "group-fencing/shipped", "group-fencing/new-protocol",
+    "source-commits/proposed", "source-offsets/shipped",
+)  # fmt: skip
+"""Of each protocol's tables one or two; bent transactions of every run are in test_conformance_transactions."""
+KEPT = kept()
+
+
+def test_every_variant_is_kept() -> None:
+    """Whose histories are verified."""
+    assert KEPT.keys() == SIMULATED.keys()
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_no_comparison_is_gone(name: str) -> None:
+    """Nor is there one of which it is not known whether a bent history fails it."""
+    protocol, _, variant = name.partition("/")
+    _, config = SIMULATED[name]
+    judge = conformance_kernel(config.get("mode", variant), config, protocol)
+    assert {" ".join(one) for one in comparisons(judge)} == KEPT[name].keys()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_bent_histories_fail_what_they_often_do(name: str, tmp_path: Path) -> None:
+    """Each comparison of which that is so is the first that fails, of some."""
+    _, found = found_in(name, tmp_path / "h", FEW)
+    assert {one for one, how in KEPT[name].items() if how == "often"} <= found.keys()
+
+
+@pytest.mark.nightly(nights=2)
+@pytest.mark.parametrize("name", SIMULATED)
+def test_bent_histories_fail_every_comparison(name: str, tmp_path: Path) -> None:
+    """Also what they seldom do, in many."""
+    _, found = found_in(name, tmp_path / "h", MANY)
+    assert {one for one, how in KEPT[name].items() if how != "never"} <= found.keys()
