@@ -4,14 +4,10 @@ comparison that is taken out of a table is missed."""
 from pathlib import Path
 
 import pytest
-from bending import FEW, MANY, SIMULATED, comparisons, found_in, kept
-from fencepost.proofs.traces import conformance_kernel
+from bending import FEW, MANY, SIMULATED, comparisons, found_in, judge_of, kept
 
-QUICK = (
-    "id-blocks/kraft", "task-counts/shipped", "group-fencing/shipped", "group-fencing/new-protocol",
-    "source-commits/proposed", "source-offsets/shipped",
-)  # fmt: skip
-"""Of each protocol's tables one or two; bent transactions of every run are in test_conformance_transactions."""
+QUICK = ("id-blocks/kraft", "group-fencing/shipped", "source-commits/proposed")
+"""The others are of the night; bent transactions of every run are in test_conformance_transactions."""
 KEPT = kept()
 
 
@@ -23,10 +19,7 @@ def test_every_variant_is_kept() -> None:
 @pytest.mark.parametrize("name", SIMULATED)
 def test_no_comparison_is_gone(name: str) -> None:
     """Nor is there one of which it is not known whether a bent history fails it."""
-    protocol, _, variant = name.partition("/")
-    _, config = SIMULATED[name]
-    judge = conformance_kernel(config.get("mode", variant), config, protocol)
-    assert {" ".join(one) for one in comparisons(judge)} == KEPT[name].keys()
+    assert {" ".join(one) for one in comparisons(judge_of(name))} == KEPT[name].keys()
 
 
 @pytest.mark.parametrize("name", QUICK)

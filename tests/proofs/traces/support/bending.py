@@ -22,7 +22,7 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conforming import CONFORMING
 from fencepost.proofs.traces import ConformanceKernel, conformance_of, kernel
-from fencepost.properties.history import VOCABULARIES, HistoryDirectory, read_piece
+from fencepost.properties.history import VOCABULARIES, HistoryDirectory, Manifest, read_piece
 from fencepost.properties.history.location import Location
 
 KEPT = Path(__file__).parent / "data" / "comparisons.json"
@@ -46,6 +46,15 @@ def kept() -> dict[str, dict[str, str]]:
     """By variant: its comparisons, and how often bent histories fail each."""
     read: dict[str, dict[str, str]] = json.loads(KEPT.read_text(encoding="utf-8"))
     return read
+
+
+def judge_of(name: str) -> ConformanceKernel:
+    """What judges histories of a variant, of which everything is shown."""
+    protocol, _, variant = name.partition("/")
+    shown = tuple(CONFORMING[protocol].vocabulary.codes)
+    judge = conformance_of(Manifest(protocol, shown, (), config=dict(SIMULATED[name][1]), variant=variant))
+    assert isinstance(judge, ConformanceKernel)
+    return judge
 
 
 def found_in(name: str, place: Path, size: tuple[int, int, int]) -> tuple[set[str], dict[str, int]]:
