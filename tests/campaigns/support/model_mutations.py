@@ -165,24 +165,27 @@ def digest(variant):
         found.update(json.dumps([name, of(p.term)]).encode())
     return found.hexdigest()
 
-wanted, base = sys.argv[1], json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
-entry = protocols()[wanted]
-digests = {v.name: digest(v) for v in entry.variants}
+base = json.loads(open(sys.argv[1]).read()) if len(sys.argv) > 1 else None
+entries = protocols()
+digests = {f"{name}/{v.name}": digest(v) for name, entry in entries.items() for v in entry.variants}
 if base is None:
     print(json.dumps(digests)); sys.exit()
-other = [v for v in entry.variants if digests[v.name] != base.get(v.name)]
-print(f"changed {len(other)}", flush=True)
-for variant in other:
+every = [(entry, v) for entry in entries.values() for v in entry.variants]
+changed = [(e, v) for e, v in every if digests[f"{e.name}/{v.name}"] != base[f"{e.name}/{v.name}"]]
+print(f"changed {len(changed)}", flush=True)
+for entry, variant in changed:
     for heading, found in judge(entry, variant, "smoke").results:
         if not found.as_expected:
-            print(f"killed {found.engine} of {variant.name}: {found.property} {found.verdict}", flush=True)
+            of = f"{entry.name}/{variant.name}"
+            print(f"killed {found.engine} of {of}: {found.property} {found.verdict}", flush=True)
             sys.exit()
-for name, variant in entry.verified_implementations:
-    if variant in {v.name for v in other}:
-        report = agree(name, protocol=wanted, variant=variant, seed=1, max_examples=20, verdict_only=True)
-        if report.verdict == "differs":
-            print(f"killed agreement with {variant}", flush=True)
-            sys.exit()
+for entry, variant in changed:
+    for name, driven in entry.verified_implementations:
+        if driven == variant.name:
+            report = agree(name, protocol=entry.name, variant=driven, seed=1, max_examples=20, verdict_only=True)
+            if report.verdict == "differs":
+                print(f"killed agreement with {entry.name}/{driven}", flush=True)
+                sys.exit()
 '''
 
 
@@ -191,7 +194,6 @@ class Copy:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self.base: dict[str, str] = {}
         self.fail_anyway: list[str] = []  # tests that fail in a copy that is right, for want of Git, or of time
         for part in ("model", "proofs", "properties", "reference_impl", "tests", ".package", "pyproject.toml"):
             if (ROOT / part).is_dir():
@@ -214,24 +216,22 @@ class Copy:
 
     def judged(self, one: Mutation) -> tuple[str, str]:
         """What notices it: *killed* and by what, *the same* model, *survives*, or *undecided*."""
-        folder = one.file.split("/")[1].removesuffix(".py")
-        protocol = folder.replace("_", "-")
-        if protocol not in self.base:
-            code, told = self.run("judge_mutant.py", protocol)
+        if not (base := self.place / "base.json").exists():
+            code, told = self.run("judge_mutant.py")
             assert code == 0, told
-            self.base[protocol] = told.strip().splitlines()[-1]
+            base.write_text(told.strip().splitlines()[-1])
         path = self.place / one.file
         right = path.read_bytes()
         path.write_bytes(right[: one.start] + one.text.encode() + right[one.end :])
         try:
-            return self._judged(one, folder, protocol)
+            return self._judged(one)
         finally:
             path.write_bytes(right)
 
-    def _judged(self, one: Mutation, folder: str, protocol: str) -> tuple[str, str]:
-        late = ""
+    def _judged(self, one: Mutation) -> tuple[str, str]:
+        folder, late = one.file.split("/")[1].removesuffix(".py"), ""
         if not one.file.endswith("signs.py"):
-            code, told = self.run("judge_mutant.py", protocol, self.base[protocol])
+            code, told = self.run("judge_mutant.py", "base.json")
             lines = told.strip().splitlines() or [""]
             if killed := next((line for line in lines if line.startswith("killed ")), ""):
                 return "killed", killed.removeprefix("killed ")

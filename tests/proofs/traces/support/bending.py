@@ -4,8 +4,8 @@
 
 The file has every comparison of each variant whose histories are verified, and how often bent histories fail it first:
 *often* in the few of every run, *seldom* in the many of a night, or *never*: then a guard of a step fails before it, an
-earlier comparison does, or the answer that it is about is rarer than these histories.  A comparison that leaves a table
-leaves this file by a deliberate act alone.
+earlier comparison does, or the answer that it is about is rarer than these histories.  Of *when* a step is taken
+nothing fails by itself.  What leaves a table leaves this file by a deliberate act alone.
 """
 
 import json
@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.scale.generate import generate
+from fencepost.model.language.tree.terms import TRUE, conjuncts
+from fencepost.proofs.readings.words import say
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conforming import CONFORMING
 from fencepost.proofs.traces import ConformanceKernel, conformance_of, kernel
@@ -63,7 +65,12 @@ def found_in(name: str, place: Path, size: tuple[int, int, int]) -> tuple[set[st
     histories, events, copies = size
     columns, judge = simulated(place, protocol, variant, *SIMULATED[name], histories=histories, events=events)
     found = noticed(columns, judge, copies)
-    return {" ".join(one) for one in comparisons(judge)}, {" ".join(one): count for one, count in found.items()}
+    return said_by(judge), {" ".join(one): count for one, count in found.items()}
+
+
+def said_by(judge: ConformanceKernel) -> set[str]:
+    """All that a table says, as it is kept."""
+    return {" ".join(one) for one in comparisons(judge)} | whens(judge)
 
 
 def comparisons(judge: ConformanceKernel) -> dict[Comparison, set[int]]:
@@ -73,6 +80,18 @@ def comparisons(judge: ConformanceKernel) -> dict[Comparison, set[int]]:
         for check in (check for phase in phases for check in phase.checks if check.role in ("before", "after")):
             found.setdefault((check.role, check.says), set()).add(kind)
     return found
+
+
+def whens(judge: ConformanceKernel) -> set[str]:
+    """When which kind of event is which step: conjunct by conjunct."""
+    conforming = CONFORMING[judge.protocol]
+    names = {int(code): name for name, code in {**conforming.vocabulary.codes, **conforming.between}.items()}
+    return {
+        f"{names[kind]} {phase.action} when {say(part)}"
+        for kind, phases in kernel.model(judge.protocol, judge.variant)[1].items()
+        for phase in phases if phase.action is not None
+        for part in conjuncts(phase.when) if part is not TRUE
+    }  # fmt: skip
 
 
 def simulated(
@@ -164,7 +183,8 @@ def main() -> None:
             there, often = found_in(name, Path(place) / "few", FEW)
             _, seldom = found_in(name, Path(place) / "many", MANY)
         made[name] = {
-            one: "often" if often.get(one, 0) >= 4 else "seldom" if seldom.get(one, 0) >= 3 else "never"
+            one: "when" if " when " in one and not one.startswith(("before ", "after "))
+            else "often" if often.get(one, 0) >= 4 else "seldom" if seldom.get(one, 0) >= 3 else "never"
             for one in sorted(there)
         }
         print(name, *(f"{count} {how}" for how, count in Counter(made[name].values()).items()), flush=True)
