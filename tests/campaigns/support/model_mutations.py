@@ -29,7 +29,15 @@ from typing import Any
 
 from checked_out import ROOT, commit
 
-FOLDERS = ("id_blocks", "transactions", "group_fencing", "task_counts", "source_offsets", "source_commits", "end_to_end")
+FOLDERS = (
+    "id_blocks",
+    "transactions",
+    "group_fencing",
+    "task_counts",
+    "source_offsets",
+    "source_commits",
+    "end_to_end",
+)
 WHERE = [f"model/{folder}" for folder in FOLDERS] + ["model/kip618_yardstick.py", "properties/kip618_yardstick.py"]
 WHERE += [f"properties/{folder}/{place}" for folder in FOLDERS for place in ("claims", "signs.py", "history/signs.py")]
 OTHER = {
@@ -138,7 +146,7 @@ def before_and_after(one: Mutation) -> tuple[str, str]:
     return " ".join(raw[begin:stop].decode().split()), " ".join(mutated.decode().split())
 
 
-JUDGE = '''
+JUDGE = """
 import hashlib, json, sys
 from fencepost.properties.catalogue import protocols
 from fencepost.proofs.variants import judge
@@ -165,20 +173,23 @@ def digest(variant):
         found.update(json.dumps([name, of(p.term)]).encode())
     return found.hexdigest()
 
-base = json.loads(open(sys.argv[1]).read()) if len(sys.argv) > 1 else None
-entries = protocols()
-digests = {f"{name}/{v.name}": digest(v) for name, entry in entries.items() for v in entry.variants}
+folder, stem, base = sys.argv[1], sys.argv[2], json.loads(open(sys.argv[3]).read()) if len(sys.argv) > 3 else None
+own = [e for e in protocols().values() if e.variants[0].properties.__module__.split(".")[2] == folder]
+every = [(entry, v) for entry in own for v in entry.variants]
 if base is None:
-    print(json.dumps(digests)); sys.exit()
-every = [(entry, v) for entry in entries.values() for v in entry.variants]
-changed = [(e, v) for e, v in every if digests[f"{e.name}/{v.name}"] != base[f"{e.name}/{v.name}"]]
-print(f"changed {len(changed)}", flush=True)
-for entry, variant in changed:
+    print(json.dumps({f"{entry.name}/{v.name}": digest(v) for entry, v in every})); sys.exit()
+near = lambda v: stem in v.properties.__module__.split(".") + v.properties.protocol.__module__.split(".")
+changed = []
+for entry, variant in sorted(every, key=lambda one: not near(one[1])):
+    of = f"{entry.name}/{variant.name}"
+    if digest(variant) == base[of]:
+        continue
+    changed.append((entry, variant))
     for heading, found in judge(entry, variant, "smoke").results:
         if not found.as_expected:
-            of = f"{entry.name}/{variant.name}"
             print(f"killed {found.engine} of {of}: {found.property} {found.verdict}", flush=True)
             sys.exit()
+print(f"changed {len(changed)}", flush=True)
 for entry, variant in changed:
     for name, driven in entry.verified_implementations:
         if driven == variant.name:
@@ -186,7 +197,7 @@ for entry, variant in changed:
             if report.verdict == "differs":
                 print(f"killed agreement with {entry.name}/{driven}", flush=True)
                 sys.exit()
-'''
+"""
 
 
 class Copy:
@@ -216,22 +227,23 @@ class Copy:
 
     def judged(self, one: Mutation) -> tuple[str, str]:
         """What notices it: *killed* and by what, *the same* model, *survives*, or *undecided*."""
-        if not (base := self.place / "base.json").exists():
-            code, told = self.run("judge_mutant.py")
+        folder = one.file.split("/")[1].removesuffix(".py")
+        if not (base := self.place / f"{folder}.json").exists():
+            code, told = self.run("judge_mutant.py", folder, "")
             assert code == 0, told
             base.write_text(told.strip().splitlines()[-1])
         path = self.place / one.file
         right = path.read_bytes()
         path.write_bytes(right[: one.start] + one.text.encode() + right[one.end :])
         try:
-            return self._judged(one)
+            return self._judged(one, folder)
         finally:
             path.write_bytes(right)
 
-    def _judged(self, one: Mutation) -> tuple[str, str]:
-        folder, late = one.file.split("/")[1].removesuffix(".py"), ""
+    def _judged(self, one: Mutation, folder: str) -> tuple[str, str]:
+        late = ""
         if not one.file.endswith("signs.py"):
-            code, told = self.run("judge_mutant.py", "base.json")
+            code, told = self.run("judge_mutant.py", folder, Path(one.file).stem, f"{folder}.json")
             lines = told.strip().splitlines() or [""]
             if killed := next((line for line in lines if line.startswith("killed ")), ""):
                 return "killed", killed.removeprefix("killed ")
@@ -264,8 +276,8 @@ def page(kept: dict[str, Any]) -> str:
     counted = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     lines = [
         "# One line of a model got wrong, at random", "",
-        f"Made by `tests/campaigns/support/model_mutations.py` at {kept['commit']}, {kept['date']}, seed {kept['seed']}: "
-        f"{len(done)} of {kept['count']} drawn. {counted}.", "",
+        f"Made by `tests/campaigns/support/model_mutations.py` at {kept['commit']}, {kept['date']}, seed "
+        f"{kept['seed']}: {len(done)} of {kept['count']} drawn. {counted}.", "",
         "| line | as it is | as it becomes | what comes of it |", "|---|---|---|---|",
     ]  # fmt: skip
     for one in done:

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.scale.generate import generate
 from fencepost.model.language.tree.terms import TRUE, conjuncts
 from fencepost.proofs.readings.words import say
+from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.traces import ConformanceKernel, conformance_of, kernel
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conforming import CONFORMING
-from fencepost.proofs.traces import ConformanceKernel, conformance_of, kernel
 from fencepost.properties.history import VOCABULARIES, HistoryDirectory, Manifest, read_piece
 from fencepost.properties.history.location import Location
 
@@ -183,13 +183,20 @@ def main() -> None:
             there, often = found_in(name, Path(place) / "few", FEW)
             _, seldom = found_in(name, Path(place) / "many", MANY)
         made[name] = {
-            one: "when" if " when " in one and not one.startswith(("before ", "after "))
-            else "often" if often.get(one, 0) >= 4 else "seldom" if seldom.get(one, 0) >= 3 else "never"
+            one: "when"
+            if " when " in one and not one.startswith(("before ", "after "))
+            else "often"
+            if often.get(one, 0) >= 4
+            else "seldom"
+            if seldom.get(one, 0) >= 3
+            else "never"
             for one in sorted(there)
         }
         print(name, *(f"{count} {how}" for how, count in Counter(made[name].values()).items()), flush=True)
         KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_text(json.dumps({name: made[name] for name in SIMULATED if name in made}, indent=1) + "\n", encoding="utf-8")
+        KEPT.write_text(
+            json.dumps({name: made[name] for name in SIMULATED if name in made}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
