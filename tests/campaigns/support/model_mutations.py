@@ -1,12 +1,13 @@
 """One line of a model, of what is claimed of it, or of a sign of a danger is got wrong: is that noticed?
 
-    python tests/script.py tests/campaigns/support/model_mutations.py FILE PAGE [--count 60] [--seed 1] [--minutes 60]
+    python tests/script.py tests/campaigns/support/model_mutations.py FILE PAGE [--count 60] [--seed 1] [--minutes 60] \\
+        [--seconds 600]
 
 Draws lines at random and of each one change: a comparison or a connective is another one, a conjunct, a negation, a
 guard or an update is dropped, a number is one more or less, two arguments change places.  Then, in a copy of the
 checkout, from the cheapest to the dearest until something notices it: whether the language takes it and any variant
-becomes another one; each engine on each of these, in the smallest profile, without anything kept; the reference driven
-along those that it has; and the tests of the protocol.  FILE keeps what is done, with commit, seed and date: a run that
+becomes another one; each engine on each of these, in the smallest profile, without anything kept; the states that each
+is known to have; the reference driven along those that it has; and the tests of the protocol.  FILE keeps what is done, with commit, seed and date: a run that
 was stopped goes on where it was.  What survives needs an argument that nothing can notice it, under ``arguments`` in
 FILE by the number of the mutation, or a hole is closed.  PAGE is the table.  Exit code 1 if a survivor has no argument.
 """
@@ -43,7 +44,7 @@ WHERE += [f"properties/{folder}/{place}" for folder in FOLDERS for place in ("cl
 OTHER = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">",
 }  # fmt: skip
-SECONDS = 420
+SECONDS = 600
 """Of each stage at most: what takes longer is undecided, and said so."""
 
 PYTEST = ("-m", "pytest", "-n", "0", "-q", "-x", "--no-header", "-m", "not nightly")
@@ -152,6 +153,8 @@ from fencepost.properties.catalogue import protocols
 from fencepost.proofs.variants import judge
 from fencepost.proofs.testing import agree
 
+sys.path.append("tests/proofs/engines/support")
+
 def digest(variant):
     known, found = {}, hashlib.sha256()
     def of(term):
@@ -190,6 +193,12 @@ for entry, variant in sorted(every, key=lambda one: not near(one[1])):
             print(f"killed {found.engine} of {of}: {found.property} {found.verdict}", flush=True)
             sys.exit()
 print(f"changed {len(changed)}", flush=True)
+from pinned_graphs import kept, levels
+for entry, variant in changed:
+    of = f"{entry.name}/{variant.name}"
+    if levels(variant) != kept()[of]:
+        print(f"killed the graph of {of} is another one", flush=True)
+        sys.exit()
 for entry, variant in changed:
     for name, driven in entry.verified_implementations:
         if driven == variant.name:
@@ -203,8 +212,8 @@ for entry, variant in changed:
 class Copy:
     """A copy of the checkout, in which one line is wrong at a time."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, place: Path, seconds: float) -> None:
+        self.place, self.seconds = place, seconds
         self.fail_anyway: list[str] = []  # tests that fail in a copy that is right, for want of Git, or of time
         for part in ("model", "proofs", "properties", "reference_impl", "tests", ".package", "pyproject.toml"):
             if (ROOT / part).is_dir():
@@ -219,7 +228,7 @@ class Copy:
         try:
             ran = subprocess.run(
                 [sys.executable, *words], cwd=self.place, env={**os.environ, **paths}, capture_output=True, text=True,
-                timeout=SECONDS, check=False,
+                timeout=self.seconds, check=False,
             )  # fmt: skip
             return ran.returncode, ran.stdout + ran.stderr
         except subprocess.TimeoutExpired as late:
@@ -294,6 +303,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     given = parser.parse_args()
     kept = json.loads(given.file.read_text()) if given.file.exists() else {"done": [], "arguments": {}}
     if kept.get("seed", given.seed) != given.seed or kept.get("count", given.count) < given.count:
@@ -301,9 +311,10 @@ def main() -> int:
     kept |= {"seed": given.seed, "count": given.count}
     print(f"seed {given.seed}", flush=True)
     mutations = drawn(given.count, given.seed)
+    kept["done"] = [one for one in kept["done"] if one["verdict"] != "undecided"]  # perhaps there is more time now
     until, known = time.monotonic() + 60 * given.minutes, {one["number"] for one in kept["done"]}
     with tempfile.TemporaryDirectory() as place:
-        copy = Copy(Path(place))
+        copy = Copy(Path(place), given.seconds)
         for number, one in enumerate(mutations):
             if number in known or time.monotonic() > until:
                 continue
