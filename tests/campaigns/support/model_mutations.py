@@ -1,15 +1,16 @@
 """One line of a model, of what is claimed of it, or of a sign of a danger is got wrong: is that noticed?
 
-    python tests/script.py tests/campaigns/support/model_mutations.py FILE PAGE [--count 60] [--seed 1] [--minutes 60] \\
-        [--seconds 600]
+    python tests/script.py tests/campaigns/support/model_mutations.py FILE PAGE \\
+        [--count 60] [--seed 1] [--minutes 60] [--seconds 600]
 
 Draws lines at random and of each one change: a comparison or a connective is another one, a conjunct, a negation, a
 guard or an update is dropped, a number is one more or less, two arguments change places.  Then, in a copy of the
 checkout, from the cheapest to the dearest until something notices it: whether the language takes it and any variant
 becomes another one; each engine on each of these, in the smallest profile, without anything kept; the states that each
-is known to have; the reference driven along those that it has; and the tests of the protocol.  FILE keeps what is done, with commit, seed and date: a run that
-was stopped goes on where it was.  What survives needs an argument that nothing can notice it, under ``arguments`` in
-FILE by the number of the mutation, or a hole is closed.  PAGE is the table.  Exit code 1 if a survivor has no argument.
+is known to have; the reference driven along those that it has; and the tests of the protocol.  FILE keeps what is done,
+with commit, seed and date: a run that was stopped goes on where it was, and tries again what was undecided for want of
+time.  What survives needs an argument that nothing can notice it, under ``arguments`` in FILE by the number of the
+mutation, or a hole is closed.  PAGE is the table.  Exit code 1 if a survivor has no argument.
 """
 
 import argparse

@@ -1,7 +1,9 @@
 """How many states each variant has at each distance, as far as a short search goes: what a guard that was made looser
-changes though no promise breaks.
+changes though no promise breaks; and how far away each danger is.
 
-    python tests/script.py tests/proofs/engines/support/pinned_graphs.py [PROTOCOL/VARIANT...]    # data/graphs.json anew
+    python tests/script.py tests/proofs/engines/support/pinned_graphs.py [PROTOCOL/VARIANT...]
+
+makes data/graphs.json anew, or what it says of some variants.
 """
 
 import json
@@ -16,9 +18,12 @@ MOST = 4_000
 """States after which no further level is searched."""
 
 
-def kept() -> dict[str, list[int]]:
+Graph = dict[str, list[int] | dict[str, int]]
+
+
+def kept() -> dict[str, Graph]:
     """By variant, what `levels` says."""
-    read: dict[str, list[int]] = json.loads(KEPT.read_text(encoding="utf-8"))
+    read: dict[str, Graph] = json.loads(KEPT.read_text(encoding="utf-8"))
     return read
 
 
@@ -27,10 +32,11 @@ def variants() -> dict[str, Variant]:
     return {f"{p}/{v.name}": v for p, entry in protocols().items() for v in entry.variants}
 
 
-def levels(variant: Variant) -> list[int]:
-    """The states at each distance, and last the steps that were taken and cut."""
+def levels(variant: Variant) -> Graph:
+    """The states at each distance, the steps that were taken and cut, and the distance of each danger that is there."""
     found = explore(variant.spec, {}, bounds_of(variant, "smoke"), max_states=MOST, threads=1)
-    return [*found.levels, sum(found.taken.values()), sum(found.cut.values())]
+    steps = [sum(found.taken.values()), sum(found.cut.values())]
+    return {"levels": found.levels, "steps": steps, "met": dict(sorted(found.met.items()))}
 
 
 def main() -> None:
@@ -39,7 +45,7 @@ def main() -> None:
     made = {name: said for name, said in (kept() if sys.argv[1:] else {}).items() if name in there}
     for name in sys.argv[1:] or there:
         made[name] = levels(there[name])
-        print(name, sum(made[name][:-2]), flush=True)
+        print(name, made[name]['steps'], flush=True)
         KEPT.parent.mkdir(exist_ok=True)
         lines = [f" {json.dumps(name)}: {json.dumps(made[name])}" for name in there if name in made]
         KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
