@@ -13,8 +13,8 @@ from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language import Nat, Protocol, action, danger, not_of_this, require
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property
-from fencepost.model.language.tree.terms import boolean, both, constant, negation, state
-from fencepost.model.language.tree.types import scalar
+from fencepost.model.language.tree.terms import boolean, both, constant, negation, state, term
+from fencepost.model.language.tree.types import NAT, scalar
 from fencepost.proofs.engines.explore import Exploration, explore, presences, search, traces
 from fencepost.proofs.engines.explore.calmest import calmest
 from fencepost.proofs.engines.explore.compiled_search import compiled
@@ -85,13 +85,23 @@ def never_at() -> Mapping[str, Property]:
     return found
 
 
+def no_right_from_the_middle() -> Property:
+    """Broken by several steps of one level, of which the first is told."""
+    kind = scalar(Along)
+    x, after, y = state("x", kind), state("x", kind, True), state("y", kind)
+    apart = negation(boolean("eq", term("add", (x, y), None, NAT), constant(4, NAT)))
+    return Property(
+        "s", "step", None, (negation(both(negation(apart), negation(boolean("eq", x, after)))),), (), None, ""
+    )
+
+
 def explored(size: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> Exploration:
     """The grid, in blocks of this size."""
     for module in (search, traces, presences):
         monkeypatch.setattr(module, "BLOCK", size)
     monkeypatch.setattr(search, "SMALL", 1)
     monkeypatch.setattr(search, "CHUNK", 3)
-    return explore(SPEC, never_at(), {"top": TOP}, threads=threads)
+    return explore(SPEC, {**never_at(), "s": no_right_from_the_middle()}, {"top": TOP}, threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -103,7 +113,8 @@ def test_no_state_is_left_out(size: int, threads: int, monkeypatch: pytest.Monke
     assert found.levels == [len(level) for level in levels]
     assert (found.generated - 1, found.complete, found.deadlocks) == (steps, True, 1)
     depths = {f"{x} {y}": depth for depth, level in enumerate(levels) for x, y in level}
-    assert {name: found.traces.steps(name) for name in found.violated} == depths
+    assert {name: found.traces.steps(name) for name in found.violated} == {**depths, "s": 5}
+    assert found.traces["s"] == explored(1 << 15, 1, monkeypatch).traces["s"]
     assert found.met == {"last_of_its_level": TOP + 1}
     for name, depth in depths.items():
         assert len(found.traces[name].events) == depth
