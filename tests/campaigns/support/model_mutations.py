@@ -258,7 +258,7 @@ class Copy:
             if killed := next((line for line in lines if line.startswith("killed ")), ""):
                 return "killed", killed.removeprefix("killed ")
             if code > 0:
-                return "killed", f"refused: {lines[-1][:150]}"
+                return "killed", f"refused: {lines[-1].replace(f'{self.place}/.package/', '')[:150]}"
             if "changed 0" in lines:
                 return "the same", "no variant becomes another one: the terms are the same"
             late = "the engines took too long; " if code < 0 else ""

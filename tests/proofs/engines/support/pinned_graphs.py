@@ -1,5 +1,5 @@
 """How many states each variant has at each distance, as far as a short search goes: what a guard that was made looser
-changes though no promise breaks; and how far away each danger is.
+changes though no promise breaks; and how far away each danger and each witness is.
 
     python tests/script.py tests/proofs/engines/support/pinned_graphs.py [PROTOCOL/VARIANT...]
 
@@ -33,10 +33,13 @@ def variants() -> dict[str, Variant]:
 
 
 def levels(variant: Variant) -> Graph:
-    """The states at each distance, the steps that were taken and cut, and the distance of each danger that is there."""
-    found = explore(variant.spec, {}, bounds_of(variant, "smoke"), max_states=MOST, threads=1)
+    """The states at each distance, the steps that were taken and cut, and the distance of each danger and each witness
+    that is there."""
+    shown = {name: asked for name, asked in variant.asked.items() if asked.kind == "sometimes"}
+    found = explore(variant.spec, shown, bounds_of(variant, "smoke"), max_states=MOST, threads=1)
     steps = [sum(found.taken.values()), sum(found.cut.values())]
-    return {"levels": found.levels, "steps": steps, "met": dict(sorted(found.met.items()))}
+    met = {**found.met, **{name: found.traces.steps(name) for name in shown if name in found.traces}}
+    return {"levels": found.levels, "steps": steps, "met": dict(sorted(met.items()))}
 
 
 def main() -> None:
