@@ -151,8 +151,9 @@ class Coordinator(Producers):
     def fails_naming(s, e):
         """At the last epoch of a producer id a request that names another one fails, a retry too, before the
         coordinator looks at the epoch before (TransactionMetadata.prepareIncrementProducerEpoch, in 3.9 to 4.4.0).  One
-        that names an earlier producer id is looked at first, and refused, but for the last epoch of the id before."""
-        return s.is_used_up(s.live()) & (e != s.live()) & ((s.base <= e) | (e + 2 == s.base))
+        that names an earlier producer id is looked at first, and refused: the id before is known for no longer than
+        until the next transition (TransactionMetadata.prepareTransitionTo)."""
+        return s.is_used_up(s.live()) & (e != s.live()) & (s.base <= e)
 
     @action(fair="weak")
     def fence_first(s, c: Client):

@@ -69,8 +69,12 @@ class Tasks:
             self.first.add(event.task)
             yield from self.given(event)
 
+    def own(self, task: int) -> range:
+        """The partitions of a task; where no task is configured none has any, whatever a history says that starts."""
+        return range(task, self.partitions, self.count) if self.count > 0 else range(0)
+
     def given(self, event: Any) -> Iterator[Row]:
-        for partition in range(event.task, self.partitions, self.count):
+        for partition in self.own(event.task):
             yield _row(event, kind="given", partition=partition)
 
     def _fenced(self, event: Any) -> Iterator[Row]:
@@ -104,7 +108,7 @@ class Tasks:
         self.topics_of[event.instance] -= 1
         if self.topics_of[event.instance] > 0:
             return
-        own = range(self.task[event.instance], self.partitions, self.count)
+        own = self.own(self.task[event.instance])
         if any(event.position <= self.last.get((event.topic, partition), _NONE) for partition in own):
             self.followed.discard(event.instance)
         else:

@@ -151,8 +151,9 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
     ),
     declared(
         "checked_again_newest", "618.19",
-        "that look passes only if the set that the task started from is still the newest",
+        "that look passes only if the set that the task started from is still the newest, or what is newer is deleted",
         each(Kind.task_checked_again, by=CONNECTOR, where=PASSED),
-        NEWEST.offset > IT.set, saying("newer is"), explained=NEWEST,
+        (NEWEST_OR_DELETED.offset > IT.set) & (NEWEST_OR_DELETED.kind == Kind.set_written),
+        saying("newer is"), explained=NEWEST_OR_DELETED,
     ),
 )  # fmt: skip

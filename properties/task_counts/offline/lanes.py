@@ -96,6 +96,8 @@ class Lane:
             self._owner = e["node"][row]
         elif kind in (Kind.connector_written, Kind.connector_tombstoned):
             self._deleted = kind == Kind.connector_tombstoned
+            if self._deleted:
+                self._compacted.delete(self.newest)
         elif kind == Kind.set_written:
             self.newest, self._empty = self.newest + 1, False
             self.sets[e["set"][row]] = self.newest
@@ -105,8 +107,9 @@ class Lane:
                 return
             self.newest, self._empty = self.newest + 1, True
             self._put(row, Kind.set_written, self._owner, 0, self.newest, -1)
-        elif kind == Kind.task_checked_again and self._empty and e["status"][row] == OK:
-            self.reason = DELETED
+        elif kind == Kind.task_checked_again and e["status"][row] == OK:
+            hidden = self._compacted.hides_deletion(self._number(kind, e["set"][row]))
+            self.reason = DELETED if self._empty else COMPACTED if hidden else ""
         elif kind == Kind.compacted:
             self._compacted.at(self.newest)
         elif kind == Kind.count_written:

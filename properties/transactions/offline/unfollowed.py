@@ -97,7 +97,7 @@ class Partitions:
     def __init__(self, *, bumps: bool = False, verifies: bool = False) -> None:
         self.bumps, self.verifies = bumps, verifies
         self.is_beside = False  # the record that was appended last is one more of its transaction, and late
-        self.besides: set[int] = set()  # partitions where such a one is open
+        self.besides: dict[int, int] = {}  # partitions where such a one is open: the first number of the next id
         self.known: dict[int, int] = {}
         self.open: dict[int, dict[int, int]] = {}  # by partition and transaction: the first number of the next id
         self.over: set[tuple[int, int]] = set()  # transactions by partition, where they were open and are no more
@@ -126,7 +126,7 @@ class Partitions:
             return OLD_ID
         if (txn, partition) in self.over:
             self.is_beside = True
-            self.besides.add(partition)
+            self.besides[partition] = next_base
             return ""
         cleared = self.asked.get((txn, partition), False) and (txn, partition) in self.cleared
         if self.verifies and partition in self.besides and not (cleared or self.open.get(partition)):
@@ -139,10 +139,11 @@ class Partitions:
         """A marker is written.  Why it cannot be followed, or nothing."""
         if next_base <= self.known.get(partition, 0):
             return ""  # of an earlier producer id
-        if any(later <= number for later in self.open.get(partition, {}).values()):
+        left = [*self.open.get(partition, {}).values(), self.besides.get(partition, next_base)]
+        if any(later <= number for later in left):
             return OLD_LEFT
         self.known[partition] = number
-        self.besides.discard(partition)
+        self.besides.pop(partition, None)
         self.asked.update((key, False) for key in self.asked if key[1] == partition)
         self.over |= {(txn, partition) for txn in self.open.pop(partition, ())}
         return ""

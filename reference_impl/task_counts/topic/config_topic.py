@@ -105,8 +105,9 @@ class ConfigTopic:
         return offset
 
     def compact(self) -> None:
-        """Keep the last record of every key, where it is."""
-        kept = {offset for offset, _ in compacted(self.records())}
+        """Keep the last record of every key, where it is; a tombstone too, since delete.retention.ms, by default a day,
+        is longer than any worker here is behind: one that missed a deletion would bring the connector back."""
+        kept = {offset for offset, _ in compacted(self.records(), keep_tombstones=True)}
         end = self.end(True)
         self.removed |= set(range(end)) - kept
         self.log.emit(Kind.COMPACTED, offset=end)

@@ -221,11 +221,13 @@ class Coordinator(Node):
         return ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE
 
     def init_fenced(self, metadata: TransactionMetadata, request: InitProducerIdRequest) -> int:
-        """90 for a producer whose expected pair belongs to the past (KIP-360); an id without epoch takes any."""
+        """90 for a producer whose expected pair belongs to the past (KIP-360); an id without epoch takes any.  The last
+        pair of the producer id before counts while this one is at its first epoch."""
         now = metadata.now
         if request.producer_id == -1 or now.producer_epoch == -1 or request.producer_id == now.producer_id:
             return ErrorCode.NONE
-        rotated = request.producer_id == now.previous_producer_id and self.is_exhausted(request.producer_epoch)
+        is_first = request.producer_id == now.previous_producer_id and now.producer_epoch == 0
+        rotated = is_first and self.is_exhausted(request.producer_epoch)
         return ErrorCode.NONE if rotated else ErrorCode.PRODUCER_FENCED
 
     def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:

@@ -13,7 +13,9 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from checked_out import code, commit
@@ -23,6 +25,7 @@ from fencepost.proofs.traces import conformance_of, predicted_of
 from fencepost.properties.catalogue import find, protocols
 
 BATCH = 5_000
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 JUDGED_BY = ("proofs/scale", "proofs/traces", "proofs/readings", "tests/campaigns/support/histories_campaign.py")
 VARIANTS = tuple(
     f"{protocol}/{one[0]}"
@@ -32,13 +35,16 @@ VARIANTS = tuple(
 )
 
 
-def batch(which: str, seed: int, histories: int = BATCH, cores: int | None = None) -> dict[str, Any]:
-    """What came of so many histories of one variant, which is named as protocol/variant."""
+def batch(
+    which: str, seed: int, histories: int = BATCH, cores: int | None = None, more: Mapping[str, Any] = NOTHING
+) -> dict[str, Any]:
+    """What came of so many histories of one variant, which is named as protocol/variant; ``more``: keys of its
+    configuration that are not as usual."""
     protocol, _, variant = which.partition("/")
     function, config = next((f, c) for name, f, c in find(which)[0].simulators if name == variant)
     with tempfile.TemporaryDirectory() as folder:
         made = generate(
-            Path(folder) / "h", function, histories=histories, seed=seed, config=config, protocol=protocol,
+            Path(folder) / "h", function, histories=histories, seed=seed, config={**config, **more}, protocol=protocol,
             variant=variant, cores=cores,
         )  # fmt: skip
         report = replay(

@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 
 ROWS = 1 << 13
 """Rows of the frontier that a thread takes at a time."""
+FEWEST_ROWS = 1 << 10
+"""The fewest that are worth a turn."""
 CHECKED = 1 << 16
 """Rows of which a thread asks at a time whether they decide a property."""
 LINES = 1000
@@ -153,7 +155,7 @@ class _Rows:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.at, self.length = 0, max(1024, min(ROWS, -(-self.count // (8 * self.threads))))
+        self.at, self.length = 0, max(FEWEST_ROWS, min(ROWS, -(-self.count // (8 * self.threads))))
 
     @property
     def left(self) -> bool:

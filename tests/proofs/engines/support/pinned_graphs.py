@@ -1,0 +1,58 @@
+"""How many states each variant has at each distance, as far as a short search goes: what a guard that was made looser
+changes though no promise breaks; and how far away each danger and each witness is.
+
+    python tests/script.py tests/proofs/engines/support/pinned_graphs.py [PROTOCOL/VARIANT...]
+
+makes data/graphs.json anew, or what it says of some variants.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from fencepost.proofs.engines.explore import explore
+from fencepost.properties.catalogue import Variant, bounds_of, protocols
+
+KEPT = Path(__file__).parent / "data" / "graphs.json"
+MOST = 4_000
+"""States after which no further level is searched."""
+
+
+Graph = dict[str, list[int] | dict[str, int]]
+
+
+def kept() -> dict[str, Graph]:
+    """By variant, what `levels` says."""
+    read: dict[str, Graph] = json.loads(KEPT.read_text(encoding="utf-8"))
+    return read
+
+
+def variants() -> dict[str, Variant]:
+    """Of every protocol, mistakes too."""
+    return {f"{p}/{v.name}": v for p, entry in protocols().items() for v in entry.variants}
+
+
+def levels(variant: Variant) -> Graph:
+    """The states at each distance, the steps that were taken and cut, and the distance of each danger and each witness
+    that is there."""
+    shown = {name: asked for name, asked in variant.asked.items() if asked.kind == "sometimes"}
+    found = explore(variant.spec, shown, bounds_of(variant, "smoke"), max_states=MOST, threads=1)
+    steps = [sum(found.taken.values()), sum(found.cut.values())]
+    met = {**found.met, **{name: found.traces.steps(name) for name in shown if name in found.traces}}
+    return {"levels": found.levels, "steps": steps, "met": dict(sorted(met.items()))}
+
+
+def main() -> None:
+    """Makes the file anew, or what it says of the variants that are named."""
+    there = variants()
+    made = {name: said for name, said in (kept() if sys.argv[1:] else {}).items() if name in there}
+    for name in sys.argv[1:] or there:
+        made[name] = levels(there[name])
+        print(name, made[name]['steps'], flush=True)
+        KEPT.parent.mkdir(exist_ok=True)
+        lines = [f" {json.dumps(name)}: {json.dumps(made[name])}" for name in there if name in made]
+        KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
