@@ -32,7 +32,7 @@ TRANSACTIONS = Agreeing(
     follow=follow,
     parts=each_id,
     expecting=EXPECTING,
-    composite=frozenset({"settle", "probe", "newcomers"}),
+    composite=frozenset({"settle", "probe", "progress", "newcomers"}),
     steps=8,
     # Measured with the reference, some forty programs for each seed: v2, 172 of 172; v1-verified, 36 of 42; v1, 151 of
     # 171, and 37 of 45 for the worst of four seeds.  What is not followed in these two is a record that comes late, and
@@ -55,7 +55,7 @@ OVER_THE_WIRE = replace(
     replays=1_000,
     probed=False,
     between=True,
-    ending=frozenset({"settle", "probe"}),
+    ending=frozenset({"settle", "probe", "progress"}),
     # Measured with the reference behind the same interface: 82 to 100 % in v2, 60 to 71 % in the others.
     followed={"v2": 0.5, "v1-verified": 0.3, "v1": 0.3},
     # Measured on Apache Kafka 4.3: 98 % in v2, of 663 programs; 94 % in v1-verified, of 91; 92 % in v1, of 114.
