@@ -34,6 +34,7 @@ class Living:
         self._asked: dict[int, int] = {}  # by transactional id: the client that asked last
         self._failed: set[int] = set()
         self._latest: dict[int, str] = {}  # by slot: its last call that was possible
+        self._idle: set[int] = set()  # clients whose last call has come to its end
         self._errors: dict[int, Counter[int]] = defaultdict(Counter)  # by client, in the last call
 
     def note(self, made: Made, events: Sequence[Event]) -> None:
@@ -53,6 +54,10 @@ class Living:
                     self._client[slot] = client
             elif kind == "client_failed":
                 self._failed.add(client)
+            if kind in ("init_taken", "end_told") and not error:
+                self._idle.add(client)
+            elif kind in ("init_sent", "txn_begun"):
+                self._idle.discard(client)
             if kind in FAILING and error:
                 self._errors[client][error] += 1
         if name in CALLED and made.result:
@@ -81,11 +86,12 @@ class Living:
 
     def _hindrance(self, slot: int, client: int, result: Progressed) -> str:
         if result.waits:
-            call = CALLED.get(result.waits, self._latest.get(slot, "beginTransaction"))
+            call = CALLED.get(result.waits, self._latest.get(slot, ""))
+            call = "beginTransaction" if client in self._idle or not call else call
             return f"waits in {call} for more than {BOUND_MS // 1000} s{self._repeated(client)}"
         ended = f"{result.ended} of {result.tried} transactions end as it asks, of {len(WANTED)} that should"
         return f"does not get on: {ended}{self._repeated(client)}"
 
     def _repeated(self, client: int) -> str:
         errors = self._errors[client]
-        return "".join(f"; error {error} comes {count} times" for error, count in errors.most_common(1))
+        return "".join(f"; error {error} comes {count} times" for error, count in errors.most_common(1) if count > 1)

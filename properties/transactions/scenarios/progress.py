@@ -20,10 +20,11 @@ SPARE = 5
 """So many more of them may fail: one may pay for what was lost before, and where the same error comes again and again
 some further ones show it."""
 RETRIES, WAITS = 10, 5
-"""What comes at once is tried again after a back-off (`RETRY_MS`); what was lost before is asked for again after
-request.timeout.ms, and a transaction that is left open is aborted after its time-out and the next look at the clock:
-both within so many long waits (`WAIT_MS`)."""
-BOUND_MS = RETRIES * RETRY_MS + WAITS * WAIT_MS
+"""What cannot be done yet is tried again after a back-off (`RETRY_MS`), one partition after the other; what was lost
+before is asked for again after request.timeout.ms, and a transaction that is left open is aborted after its time-out
+and the next look at the clock: both within so many long waits (`WAIT_MS`), with back-offs before each."""
+PAUSES = (*(*(RETRY_MS,) * RETRIES, WAIT_MS) * WAITS, *(RETRY_MS,) * RETRIES)
+BOUND_MS = sum(PAUSES)
 """A call that has not come to its end after so much simulated time never does."""
 
 
@@ -49,7 +50,7 @@ def progress(system: System, slot: Slot, partitions: Partitions) -> Progressed:
     for tried in range(len(WANTED) + SPARE + 1):
         aborted, begun, passed_ms = _begun(system, slot)
         waited_ms += passed_ms
-        ended += tried > 0 and not aborted
+        ended += begun and tried > 0 and not aborted
         if not begun:
             return Progressed(ended, tried, "abort" if aborted else latest, waited_ms)
         if ended == len(WANTED) or tried == len(WANTED) + SPARE:
@@ -67,7 +68,7 @@ def progress(system: System, slot: Slot, partitions: Partitions) -> Progressed:
 def _begun(system: System, slot: int) -> tuple[bool, bool, int]:
     """Wait until a transaction can be begun.  Was another one aborted for that; has one begun; how long did it take?"""
     aborted, waited_ms = False, 0
-    for wait_ms in (*(RETRY_MS,) * RETRIES, *(WAIT_MS,) * WAITS, 0):
+    for wait_ms in (*PAUSES, 0):
         deliver_all(system)
         if system.begin(slot):
             return aborted, True, waited_ms

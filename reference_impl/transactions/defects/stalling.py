@@ -7,7 +7,6 @@ from fencepost.reference_impl.simulation import Message, Node
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
 from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
-from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.coordinator_call import NONE, CoordinatorCall
 from fencepost.reference_impl.transactions.clients.producer import Producer, State
 from fencepost.reference_impl.transactions.clients.sends import Sends, SentBatch
@@ -15,7 +14,6 @@ from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import (
     AddPartitionsToTxnResponse,
-    EndTxnResponse,
     ProduceRequest,
 )
 
@@ -104,12 +102,21 @@ class AsksOnce(Producer):
         self.call = ForgetsItsTimeOut(env, node)
 
 
-class EndIsNotAskedAgain(Producer):
-    """An end that the coordinator cannot make yet (CONCURRENT_TRANSACTIONS, no coordinator) is not asked for again."""
+class BackOffIsNotSet(CoordinatorCall):
+    """An answer that says "try again" takes the time-out away, and no back-off is set in its place."""
 
-    def told_end(self, request: int, answer: EndTxnResponse) -> None:
-        if self.verdict(answer.error_code) is not Verdict.RETRY:
-            super().told_end(request, answer)
+    def retry(self, backoff_us: int) -> None:
+        self._attempt += 1
+        self.number = NONE
+
+
+class TriesNothingAgain(Producer):
+    """A producer with `BackOffIsNotSet`."""
+
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
+        super().__init__(env, slot, txn_id)
+        node: Node = self
+        self.call = BackOffIsNotSet(env, node)
 
 
 class WaitsForAnEpoch(Producer):
