@@ -13,6 +13,7 @@ from fencepost.properties.monitoring import Broken, Concerned
 from fencepost.properties.transactions.scenarios.progress import BOUND_MS, WANTED, Progressed
 
 CALLED = {"init": "initTransactions", "commit": "commitTransaction", "abort": "abortTransaction"}
+GIVEN_UP = 7  # REQUEST_TIMED_OUT: what an abort leaves unanswered
 FAILING = frozenset({"init_taken", "add_taken", "record_failed", "end_told"})
 """Events whose error a client takes note of."""
 
@@ -58,7 +59,7 @@ class Living:
                 self._idle.add(client)
             elif kind in ("init_sent", "txn_begun"):
                 self._idle.discard(client)
-            if kind in FAILING and error:
+            if kind in FAILING and error not in (0, GIVEN_UP):
                 self._errors[client][error] += 1
         if name in CALLED and made.result:
             self._latest[slot] = CALLED[name]

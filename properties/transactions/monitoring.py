@@ -45,10 +45,10 @@ NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_n
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
-PASSING = frozenset({"advance", "settle", "forget", "probe", "progress"})  # calls in which time passes
+MANY = frozenset({"settle", "probe", "progress"})  # calls that deliver many messages
+PASSING = MANY | {"advance", "forget"}  # calls in which time passes
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
-MANY = frozenset({"settle", "probe", "progress"})  # deliveries
-LOOKING = frozenset({"settle", "probe", "progress", "read", "in_pieces", "fetch_offset"})
+LOOKING = MANY | {"read", "in_pieces", "fetch_offset"}
 
 Verdict = tuple[Broken, Concerned]
 
@@ -245,7 +245,7 @@ class TransactionsBeside(Beside):
             self._doubt(bool(self._awaiting))
             if not made.call.get("durable"):
                 self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
-        elif name in ("settle", "newcomers", "progress"):
+        elif name in ("settle", "newcomers", "progress"):  # settling adds its time when what it read is looked at
             self.now_ms += made.result.waited_ms if name == "progress" else 0
             self._marked()
             for message in self._flying:
@@ -577,20 +577,6 @@ class TransactionsBeside(Beside):
                 Broken("txn.P10", words, None, "result.unread == ()"),
                 frozenset(frozenset([("partition", partition)]) for partition in result.unread),
             )
-
-
-class BesideTheWire(TransactionsBeside):
-    """Brokers may take longer to time a transaction out than the driver waits: whatever is open was fenced, or nothing
-    can be said."""
-
-    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
-        super().__init__(config, expecting)
-        if config.get("timeouts"):
-            self.timeout_ms = 0  # in real time, of which the driver knows nothing
-
-    def is_decidable(self) -> bool:
-        transactions = self.transactions.values()
-        return all(t.told >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
 
 
 def _partition(leader: str) -> int:
