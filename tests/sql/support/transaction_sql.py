@@ -29,6 +29,17 @@ PARTS = {
     "told": """
       SELECT history, txn, outcome, min(step) AS step FROM events WHERE kind = 12 AND txn >= 0 AND error = 0
       GROUP BY history, txn, outcome""",
+    "turns": """
+      SELECT b.history, b.client, b.step, f.step AS failed, f.error, t.step AS committed,
+        row_number() OVER (PARTITION BY b.history, b.client ORDER BY b.step DESC) AS back
+      FROM (SELECT e.history, e.client, e.step, e.txn FROM events e
+              JOIN (SELECT history, txn, min(step) AS step FROM events WHERE kind = 5 AND txn >= 0
+                    GROUP BY history, txn) n ON n.history = e.history AND n.step = e.step) b
+        LEFT JOIN (SELECT e.history, e.txn, e.step, e.error FROM events e
+              JOIN (SELECT history, txn, min(step) AS step FROM events
+                    WHERE kind IN (10, 12) AND txn >= 0 AND error NOT IN (0, 7) GROUP BY history, txn) n
+                ON n.history = e.history AND n.step = e.step) f ON f.history = b.history AND f.txn = b.txn
+        LEFT JOIN told t ON t.history = b.history AND t.txn = b.txn AND t.outcome = 1""",
     "begun": "SELECT history, txn, min(step) AS step FROM events WHERE kind = 8 AND txn >= 0 GROUP BY history, txn",
     "reads": """
       SELECT e.history, e.step, e.kind, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
@@ -169,6 +180,13 @@ CLIENT_VIOLATIONS = {
         LEFT JOIN rivals r ON r.history = i.history AND r.txn_id = i.txn_id
         LEFT JOIN (SELECT DISTINCT history FROM events WHERE kind = 26) m ON m.history = f.history
       WHERE f.kind = 13 AND f.error IN (47, 90) AND r.history IS NULL AND m.history IS NULL""",
+    "clients_get_on": """
+      SELECT l.history, l.failed AS step FROM (
+        SELECT history, client, min(step) AS since, max(CASE WHEN back = 1 THEN failed END) AS failed
+        FROM turns WHERE back <= 3 GROUP BY history, client
+        HAVING count(*) = 3 AND count(failed) = 3 AND count(committed) = 0 AND min(error) = max(error)) l
+      WHERE EXISTS (SELECT 1 FROM events o WHERE o.history = l.history AND o.step > l.since AND o.client <> l.client
+        AND o.kind = 12 AND o.error = 0 AND o.outcome = 1)""",
     "group_offsets_stable": """
       SELECT history, step FROM offset_reads
       WHERE txn IS NOT NULL AND (told_abort IS NOT NULL OR asked_commit IS NULL OR asked_commit > step)""",

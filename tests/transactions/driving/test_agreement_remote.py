@@ -19,6 +19,7 @@ from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 
 NOT_FOLLOWED = {
     "probe does much that is not shown",
+    "progress does much that is not shown",
     "settle does much that is not shown",
     "there is no room for so many epochs",
     "a record comes late, and others of its transaction in the same partition came in time",
