@@ -64,7 +64,8 @@ class TransactionsBeside(Beside):
 
     excusable = ON_THE_WAY
     further = DRIVEN
-    left_to_the_model = frozenset({"lone_client_never_fenced", "clients_get_on"})  # of these more is known here
+    left_to_the_model = frozenset({"lone_client_never_fenced", "clients_get_on", "calls_come_to_an_end"})
+    """Of these more is known here."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)

@@ -38,7 +38,7 @@ def by_kernel(columns: dict[str, np.ndarray], **config: Any) -> Verdict:
     return {
         name: (found.violations, (found.first.history, found.first.step))
         for name, found in findings.items()
-        if found.first is not None and (name != "none_hanging" or config.get("quiet_end"))
+        if found.first is not None and (config.get("quiet_end") or not transactions.properties[name].needs_quiet_end)
     }
 
 

@@ -98,6 +98,9 @@ PLANTS: Mapping[str, Plant] = {
          put(END, Kind.client_failed, client=9, error=90)),
         {"lone_client_never_fenced": 1},
     ),
+    "left without an answer": Plant(
+        (put(END, Kind.init_sent, client=9, txn_id=1, request=999),), {"calls_come_to_an_end": 1},
+    ),
     "refused on and on": Plant(_REFUSED_AGAIN, {"clients_get_on": 1}),
     "told committed, marked aborted": Plant(
         (put(END, Kind.end_told, client=1, txn=3, outcome=COMMIT), drop(Kind.record_acked, 12)),
