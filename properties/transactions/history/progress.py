@@ -3,10 +3,11 @@
 A client whose last transactions were all given up for one and the same error of one partition (or of the coordinator),
 while others committed theirs, will not commit again: what it repeats is its own mistake, or one that is held against it
 alone.  One such transaction says nothing, nor do two: what was lost or late may be behind each.  Below v2 three do not
-either: a batch that fails while its transaction is being committed asks for no new epoch (`&& !isCompleting()` in
-TransactionManager.maybeTransitionToErrorState), so that the next transaction repeats its number, and fails alike.  And where a history
-ends with nothing left to happen, whoever still waits for an answer waits for ever.  A driven run says more
-(`scenarios.progress`), which waits until faults have stopped.
+either: a batch that fails while its transaction is being committed asks for no new epoch (TransactionManager.java,
+maybeTransitionToErrorState), so that the next transaction repeats its number, and fails alike.
+
+Where a history ends with nothing left to happen, whoever still waits for an answer waits for ever.  A driven run says
+more (`scenarios.progress`), which waits until faults have stopped.
 """
 
 import numpy as np
