@@ -97,6 +97,7 @@ txn.P7 promise    A producer id and epoch handed out stand for one owner; epochs
 txn.P8 promise    A legitimate client that is alone and repeats its own request is never fenced.
 txn.P9 promise    State rebuilt from the log, compacted or not, equals the live state.
 txn.P10 promise    Every open transaction and every pending state is resolved in the end, and the last stable offset moves.
+txn.P11 promise    Once faults have stopped, a client that is alive, not fenced and was given no fatal error can begin, send to each partition and commit, within a bounded time.
 txn.1  mechanism  InitProducerId raises the epoch, so that older instances are refused.
 txn.2  mechanism  InitProducerId with the current id and epoch raises it once; repeated with the epoch before, it gets the same answer; older ones are fenced.
 txn.3  mechanism  Before InitProducerId succeeds, an open transaction is ended by markers that carry the raised epoch; until then: CONCURRENT_TRANSACTIONS.

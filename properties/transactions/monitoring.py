@@ -25,6 +25,7 @@ from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.events import COMMIT
 from fencepost.properties.transactions.history.owners import Owners
 from fencepost.properties.transactions.late import Late, Pair, Transaction
+from fencepost.properties.transactions.living import Living
 from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS, Probed, Settled
 
 EXPECTING = {
@@ -51,9 +52,10 @@ NO_COPY_DOES = frozenset({"fenced_never_commit", "fenced_never_given", "fenced_n
 """Answers that no late copy brings about: the coordinator looks at the pair that the request names."""
 WINDOW = 5  # batches that a leader recognises
 EXPIRATION_MS = 7 * 24 * 3_600_000  # transactional.id.expiration.ms
-PASSING = frozenset({"advance", "settle", "forget", "probe"})  # calls in which time passes
+MANY = frozenset({"settle", "probe", "progress"})  # calls that deliver many messages
+PASSING = MANY | {"advance", "forget"}  # calls in which time passes
 RISES = 2  # by one request at most: InitProducerId fences what is open, and is answered one epoch further
-LOOKING = frozenset({"settle", "probe", "read", "in_pieces", "fetch_offset"})
+LOOKING = MANY | {"read", "in_pieces", "fetch_offset"}
 
 Verdict = tuple[Broken, Concerned]
 
@@ -69,7 +71,8 @@ class TransactionsBeside(Beside):
 
     excusable = ON_THE_WAY
     further = DRIVEN
-    left_to_the_model = frozenset({"lone_client_never_fenced"})  # of that more is known here
+    left_to_the_model = frozenset({"lone_client_never_fenced", "clients_get_on", "calls_come_to_an_end"})
+    """Of these more is known here."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting | UNCLEAN if config.get("unclean_elections") else expecting)
@@ -92,7 +95,7 @@ class TransactionsBeside(Beside):
         self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
         self.rises = 0  # how often an epoch may have been raised so far, told or untold
         self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
-        self.owners = Owners()
+        self.owners, self.living = Owners(), Living()
         self.alone = -1  # the client that has the transactional id for itself
         self.doubts = 0  # an old InitProducerId came late, or its retry met another coordinator: ends until it is over
         self.timed_out = False  # the time of the present transaction is up
@@ -132,6 +135,7 @@ class TransactionsBeside(Beside):
     def watch(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> Iterator[Verdict]:
         self.calls += 1
         self._note_call(made)
+        self.living.note(made, events)
         for event in events:
             handler = getattr(self, f"_{read(event, 'kind')}", None)
             if handler is not None:
@@ -146,6 +150,8 @@ class TransactionsBeside(Beside):
             yield from self._settled(made.result, made.call.get("reader"))
         elif made.call.name == "probe":
             yield from self._probed(made.result)
+        elif made.call.name == "progress":
+            yield from self.living.progressed(made)
         begun, self._flying = len(self.transactions), messages
         for message in messages:
             self._first_seen.setdefault(message[0], (begun, self.late.term))
@@ -230,7 +236,7 @@ class TransactionsBeside(Beside):
         name = made.call.name
         self.at_rest &= name in LOOKING
         self.waited_ms = made.result.waited_ms if name == "settle" else 0
-        times = made.call.get("count") if name == "newcomers" else DELIVERIES if name in ("settle", "probe") else 1
+        times = made.call.get("count") if name == "newcomers" else DELIVERIES if name in MANY else 1
         self.rises += RISES * times
         self._doubt(self.expiration_ms < EXPIRATION_MS and name in PASSING)  # the id may be forgotten
         if name == "advance":
@@ -253,7 +259,8 @@ class TransactionsBeside(Beside):
             self._doubt(bool(self._awaiting))
             if not made.call.get("durable"):
                 self.late.failed(self.transactions.values(), lambda t: self.is_fenced(t.pair))
-        elif name in ("settle", "newcomers"):
+        elif name in ("settle", "newcomers", "progress"):  # settling adds its time when what it read is looked at
+            self.now_ms += made.result.waited_ms if name == "progress" else 0
             self._marked()
             for message in self._flying:
                 self._note_delivery(message)
@@ -585,20 +592,6 @@ class TransactionsBeside(Beside):
                 Broken("txn.P10", words, None, "result.unread == ()"),
                 frozenset(frozenset([("partition", partition)]) for partition in result.unread),
             )
-
-
-class BesideTheWire(TransactionsBeside):
-    """Brokers may take longer to time a transaction out than the driver waits: whatever is open was fenced, or nothing
-    can be said."""
-
-    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
-        super().__init__(config, expecting)
-        if config.get("timeouts"):
-            self.timeout_ms = 0  # in real time, of which the driver knows nothing
-
-    def is_decidable(self) -> bool:
-        transactions = self.transactions.values()
-        return all(t.told >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
 
 
 def _partition(leader: str) -> int:

@@ -39,6 +39,10 @@ class FaultMix:
                 return name
         return None
 
+    def stop(self) -> None:
+        """No more faults strike."""
+        self.total = 0.0
+
     def count(self, name: str) -> None:
         """One more fault of this kind was injected."""
         self.counts[name] = self.counts.get(name, 0) + 1

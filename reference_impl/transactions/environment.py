@@ -52,6 +52,10 @@ class SeededPace:
         self._append_us = append_us
         self._load_us = load_us
 
+    def stop_faults(self) -> None:
+        """From now on appends succeed."""
+        self._failure = 0.0
+
     def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
         """Finish the *oldest* append of the log after a while, with or without success."""
         failed = self._kernel.random.random() < self._failure

@@ -15,6 +15,9 @@ from fencepost.reference_impl.transactions.node_faults import Faults, Run
 from fencepost.reference_impl.transactions.system import Parts, System
 from fencepost.reference_impl.transactions.workload import Workload
 
+TIME_OUTS = 20
+"""After so many time-outs without a fault everything has come to its end: a pause lasts for some of them at most."""
+
 
 class FreeRun(free_run.FreeRun[Run, Config]):
     """A cluster with its applications and faults, all queued in the kernel."""
@@ -33,7 +36,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         if run.txn_ids > config.clients:
             raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
         pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
-        env = Environment(config, kernel, run.network(kernel, self.faults), pace)
+        self.pace, self.network = pace, run.network(kernel, self.faults)
+        env = Environment(config, kernel, self.network, pace)
         self.rows = env.log.rows
 
         def producer(env: Environment, slot: int) -> ProducerRole:
@@ -47,6 +51,19 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             kernel.after(self.workload.first_delay_us(slot), self.step, slot)
         for reader in range(run.readers):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
+
+    def play(self) -> None:
+        """Until there are enough rows; and where the history is to end quietly, until nothing is left to happen."""
+        if not self.run.quiet_end:
+            super().play()
+            return
+        self.kernel.run(self.rows, self.run.events)
+        self.workload.is_over = True
+        for faulty in (self.pace, self.network):
+            faulty.stop_faults()
+        self.faults.stop()
+        config = self.config
+        self.kernel.advance(TIME_OUTS * 1_000 * max(config.transaction_timeout_ms, config.request_timeout_ms))
 
     def step(self, slot: int) -> None:
         """An application does the next thing, and will do another."""

@@ -25,14 +25,20 @@ class Habits(LossyRun):
     think_us: Natural = 5_000
     wait_us: Natural = 25_000  # until an application looks again whether what it waits for has come
     read_us: Natural = 25_000
+    # After its events faults stop, what was begun is ended, and the history goes on until nothing is left to happen.
+    quiet_end: bool = False
     # Until a slot's first initialisation (but one per id), and until a fenced one's next.
     take_over_us: Natural = 200_000
+
+
+BETWEEN = (State.UNINITIALIZED, State.READY, State.FATAL_ERROR)
+"""States of a producer that has nothing under way."""
 
 
 class Workload:
     """The applications of one history, by slot, and its readers, by number."""
 
-    __slots__ = ("habits", "kernel", "planned", "random", "system", "txn_ids")
+    __slots__ = ("habits", "is_over", "kernel", "planned", "random", "system", "txn_ids")
 
     def __init__(self, system: System, habits: Habits, txn_ids: int) -> None:
         self.system = system
@@ -40,6 +46,7 @@ class Workload:
         self.txn_ids = txn_ids
         self.kernel: Kernel = system.env.kernel
         self.random: Callable[[], float] = self.kernel.random.random
+        self.is_over = False  # nothing new is begun
         self.planned = [0] * system.env.config.clients  # records still to send in the transaction of each slot
 
     def first_delay_us(self, slot: int) -> int:
@@ -54,6 +61,8 @@ class Workload:
             state = producer.state
             if state is State.IN_TRANSACTION:
                 self.work(producer, slot)
+            elif self.is_over and state in BETWEEN:
+                return self.kernel.spread(self.habits.wait_us)
             elif state is State.READY:
                 producer.begin()
                 self.planned[slot] = 1 + int(self.random() * 2 * self.habits.records)

@@ -63,12 +63,12 @@ class FullPromises(Promises):
         """A producer that was fenced by another one, which has its answer, gets no epoch for naming its old one."""
         return ~s.returned
 
-    @progress(rule="txn.P10")
+    @progress(rule="txn.P11")
     def answered_in_the_end(s, t: Txn):
         """A producer that asks for an end is told of one, or is fenced."""
         return leads_to((s.choice[t] != Outcome.NONE) & ~s.told[t], s.told[t] | s.dead[s.owner[t]])
 
-    @progress(rule="txn.P10")
+    @progress(rule="txn.P11")
     def initialized_in_the_end(s, c: Client):
         """A producer that asks for an epoch gets one, or is fenced."""
         return leads_to(s.asking[c], ~s.asking[c])

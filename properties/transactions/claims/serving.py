@@ -11,7 +11,7 @@ ever."""
 class Serving(Properties):
     """Services of owners that are not fenced; a transaction that is ended by time-out was not served."""
 
-    @service(rule="txn.P10", ceasing=_CEASING)
+    @service(rule="txn.P11", ceasing=_CEASING)
     def appended_in_the_end(s, t: Txn, p: Partition):
         """A record sent under the present epoch is appended, unless its owner aborts or is fenced."""
         return leads_to(
@@ -19,7 +19,7 @@ class Serving(Properties):
             (s.fate[t, p] != Fate.ABSENT) | (s.choice[t] == Outcome.ABORT) | s.is_fenced(t) | s.is_disturbed(t),
         )
 
-    @service(rule="txn.P10", ceasing=_CEASING)
+    @service(rule="txn.P11", ceasing=_CEASING)
     def told_in_the_end(s, t: Txn):
         """An owner that asks for an end is told of it, unless it is fenced first."""
         return leads_to(

@@ -10,8 +10,9 @@ from fencepost.properties.transactions.driving.interface import BLACK_BOX, lacki
 from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.driving.turned import turned
-from fencepost.properties.transactions.monitoring import EXPECTING, BesideTheWire
+from fencepost.properties.transactions.monitoring import EXPECTING
 from fencepost.properties.transactions.monitoring_by_id import beside
+from fencepost.properties.transactions.monitoring_remote import BesideTheWire
 from fencepost.properties.transactions.online.followed import each_id, follow
 from fencepost.properties.transactions.online.followed_remote import follow_remote
 from fencepost.properties.transactions.scenarios.tours import SMALL, WAYS, tour
@@ -32,7 +33,7 @@ TRANSACTIONS = Agreeing(
     follow=follow,
     parts=each_id,
     expecting=EXPECTING,
-    composite=frozenset({"settle", "probe", "newcomers"}),
+    composite=frozenset({"settle", "probe", "progress", "newcomers"}),
     steps=8,
     # Measured with the reference, some forty programs for each seed: v2, 172 of 172; v1-verified, 36 of 42; v1, 151 of
     # 171, and 37 of 45 for the worst of four seeds.  What is not followed in these two is a record that comes late, and
@@ -55,7 +56,7 @@ OVER_THE_WIRE = replace(
     replays=1_000,
     probed=False,
     between=True,
-    ending=frozenset({"settle", "probe"}),
+    ending=frozenset({"settle", "probe", "progress"}),
     # Measured with the reference behind the same interface: 82 to 100 % in v2, 60 to 71 % in the others.
     followed={"v2": 0.5, "v1-verified": 0.3, "v1": 0.3},
     # Measured on Apache Kafka 4.3: 98 % in v2, of 663 programs; 94 % in v1-verified, of 91; 92 % in v1, of 114.

@@ -11,6 +11,7 @@ from fencepost.properties.roles import Amount, Named, Simplest
 from fencepost.properties.transactions.driving.interface import COLUMNS, System
 from fencepost.properties.transactions.history.events import TRANSACTIONS
 from fencepost.properties.transactions.scenarios.newcomers import newcomers
+from fencepost.properties.transactions.scenarios.progress import progress
 from fencepost.properties.transactions.scenarios.settling import expire, forget, in_pieces, probe, settle
 
 
@@ -18,7 +19,7 @@ class Call(calls.Call):
     """One call."""
 
     interface = (System,)
-    helpers = (settle, probe, expire, forget, in_pieces, newcomers)
+    helpers = (settle, probe, progress, expire, forget, in_pieces, newcomers)
     columns = COLUMNS
     filled = TRANSACTIONS.used_by
     always_compared: ClassVar[tuple[str, ...]] = ("error",)  # an answer without one is another answer

@@ -12,6 +12,14 @@ from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
 _AMID = (Kind.init_sent, 1)  # while transaction 3 is open
 _MIDDLE = (Kind.txn_begun, 4)  # before the second client's transaction
 _LAST_PAIR = {"producer_id": 0, "epoch": 11}
+_REFUSED_AGAIN = tuple(
+    each
+    for txn in (90, 91, 92)
+    for each in (
+        put(_MIDDLE, Kind.txn_begun, client=9, txn_id=1, txn=txn, producer_id=-1, epoch=-1),
+        put(_MIDDLE, Kind.record_failed, client=9, txn=txn, partition=0, error=45),
+    )
+)
 _READS_ABORTED = (
     put(END, Kind.fetched, client=1002, partition=0, offset=3, upto=4),
     put(END, Kind.record_read, client=1002, partition=0, offset=3, record=4),
@@ -90,6 +98,10 @@ PLANTS: Mapping[str, Plant] = {
          put(END, Kind.client_failed, client=9, error=90)),
         {"lone_client_never_fenced": 1},
     ),
+    "left without an answer": Plant(
+        (put(END, Kind.init_sent, client=9, txn_id=1, request=999),), {"calls_come_to_an_end": 1},
+    ),
+    "refused on and on": Plant(_REFUSED_AGAIN, {"clients_get_on": 1}),
     "told committed, marked aborted": Plant(
         (put(END, Kind.end_told, client=1, txn=3, outcome=COMMIT), drop(Kind.record_acked, 12)),
         {"markers_as_told": 1},

@@ -17,10 +17,11 @@ from fencepost.properties.history.timelines import taken
 from fencepost.properties.history.vocabulary import HistoryError
 from fencepost.properties.transactions.history.events import CLIENTS, LOGS, TRANSACTIONS, Kind
 from fencepost.properties.transactions.history.mechanisms import MECHANISMS
+from fencepost.properties.transactions.history.progress import PROGRESS
 from fencepost.properties.transactions.history.promises import PROMISES
 from fencepost.properties.transactions.history.view import TransactionView
 
-PROPERTIES = in_a_table(*PROMISES, *MECHANISMS)
+PROPERTIES = in_a_table(*PROMISES, *PROGRESS, *MECHANISMS)
 COLUMNS = ("history", "step", "kind", *(name for name in TRANSACTIONS.names if name != "node"))
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(

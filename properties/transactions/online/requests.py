@@ -11,7 +11,7 @@ from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.driving.interface import Message
 from fencepost.properties.transactions.online.numbering import Numbering
 
-COMPOSITE = frozenset({"settle", "probe"})
+COMPOSITE = frozenset({"settle", "probe", "progress"})
 """Calls that do many things."""
 COORDINATED = ("init", "add", "end", "check")
 SENT = {"init_sent": "init", "add_sent": "add", "record_sent": "produce", "end_sent": "end"}

@@ -128,6 +128,7 @@ class Lives(Fenced, steps={}):
             self.call("expire", 1)
             self.go_on()
         if anew:
+            self.waits(one)
             one = self.rival(one)
             self.call("restart_client", one)
             self.call("init", one)

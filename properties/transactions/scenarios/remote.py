@@ -37,6 +37,10 @@ class Remote(Shared, steps={}):
         """Over the wire nothing is asked that an implementation may lack, but for how it is read."""
         return not ability or (ability in READING and accepts(self.run.system, *ABILITIES[ability]))
 
+    def waits(self, slot: int) -> bool:
+        """Not before the end: no model follows what a broker does meanwhile."""
+        return False
+
     def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
         """From somewhere among what was acknowledged there: who asks for more than there is gets an error."""
         acked = sum(

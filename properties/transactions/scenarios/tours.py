@@ -6,6 +6,7 @@ from typing import Any
 
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.living import slots_of
 
 SMALL: Mapping[str, Any] = dict(seed=0, clients=2, partitions=1, groups=1, max_epoch=32767)
 """A cluster on which everything can be tried."""
@@ -66,9 +67,12 @@ def _record(partition: int) -> list[Call]:
 
 
 def settle(run: Run) -> Iterator[None]:
-    """Leave it alone, and look."""
+    """Leave it alone, and look; and have its clients go on."""
     run.call(Call.within(run.config, "settle", 200))
     yield
+    for slot in slots_of(run.made):
+        run.call(Call.within(run.config, "progress", slot))
+        yield
     run.call(Call.within(run.config, "probe"))
     yield
 

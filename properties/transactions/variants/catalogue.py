@@ -127,7 +127,7 @@ _NOT_OF_A_RETRY = (
     "epochs_go_up",
 )  # fmt: skip
 
-NEVER_AT_REST = frozenset({"none_hanging"})
+NEVER_AT_REST = frozenset({"none_hanging", "calls_come_to_an_end"})
 """Of simulated histories: each is cut after so many events, so that something may still be to happen."""
 HIDDEN_BY_LOGS = frozenset({
     "appended_while_added", "completed_after_markers", "duplicates_answered_rightly",

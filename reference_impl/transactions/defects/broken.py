@@ -5,7 +5,7 @@ the generator's config key `broken`. `breaks` says what its defect can show:
 
 - PROMISE: one of txn.P1 to txn.P9 fails for clients and readers;
 - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;
-- PROGRESS: something stays unresolved for ever, though faults have stopped (txn.P10);
+- PROGRESS: something stays unresolved, or a client never gets on, though faults have stopped (txn.P10, txn.P11);
 - NOTHING: a control, harmless as long as everything else is right.
 """
 
@@ -27,6 +27,7 @@ from fencepost.reference_impl.transactions.defects import (
     retries,
     sending,
     several,
+    stalling,
     successors,
     together,
     whose,
@@ -278,6 +279,17 @@ _BROKEN = (
         RESTARTS_V1,
     ),
     Broken("leaderless_taken_for_deleted", "txn.26", PROMISE, Parts(coordinator=outages.TakesLeaderlessForDeleted)),
+    # clients that never get on again
+    Broken("renumbers_the_latest_partition", "txn.13", PROGRESS, Parts(producer=stalling.RenumbersTheLatest)),
+    Broken("numbers_go_on", "txn.13", PROGRESS, Parts(producer=stalling.NeverRenumbers)),
+    Broken("lost_batches_stay_lost", "txn.14", PROGRESS, Parts(producer=stalling.SendsOnce)),
+    Broken("sleeps_while_others_are_added", "txn.6", PROGRESS, Parts(producer=stalling.AddsWithoutWaking), V1),
+    Broken("coordinator_asked_once", "txn.2", PROGRESS, Parts(producer=stalling.AsksOnce)),
+    Broken("back_off_not_set", "txn.5", PROGRESS, Parts(producer=stalling.TriesNothingAgain)),
+    Broken("waits_after_an_abort", "txn.2", PROGRESS, Parts(producer=stalling.WaitsForAnEpoch)),
+    Broken("latch_opens_once", "txn.2", PROGRESS, Parts(producer=stalling.LatchOpensOnce)),
+    Broken("second_offsets_conflict", "txn.21", PROMISE, Parts(offsets_log=stalling.SecondCommitIsAConflict), GROUP),
+    Broken("snapshot_loses_the_name", "txn.10", PROGRESS, Parts(leader=stalling.WaitsForANameLost), RESTARTS),
 )  # fmt: skip
 
 REGISTRY = Registry(_BROKEN)

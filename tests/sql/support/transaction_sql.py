@@ -29,6 +29,17 @@ PARTS = {
     "told": """
       SELECT history, txn, outcome, min(step) AS step FROM events WHERE kind = 12 AND txn >= 0 AND error = 0
       GROUP BY history, txn, outcome""",
+    "turns": """
+      SELECT b.history, b.client, b.step, f.step AS failed, f.error, f.part, t.step AS committed,
+        row_number() OVER (PARTITION BY b.history, b.client ORDER BY b.step DESC) AS back
+      FROM (SELECT e.history, e.client, e.step, e.txn FROM events e
+              JOIN (SELECT history, txn, min(step) AS step FROM events WHERE kind = 5 AND txn >= 0
+                    GROUP BY history, txn) n ON n.history = e.history AND n.step = e.step) b
+        LEFT JOIN (SELECT e.history, e.txn, e.step, e.error, e.part FROM events e
+              JOIN (SELECT history, txn, min(step) AS step FROM events
+                    WHERE kind IN (10, 12) AND txn >= 0 AND error NOT IN (0, 7) GROUP BY history, txn) n
+                ON n.history = e.history AND n.step = e.step) f ON f.history = b.history AND f.txn = b.txn
+        LEFT JOIN told t ON t.history = b.history AND t.txn = b.txn AND t.outcome = 1""",
     "begun": "SELECT history, txn, min(step) AS step FROM events WHERE kind = 8 AND txn >= 0 GROUP BY history, txn",
     "reads": """
       SELECT e.history, e.step, e.kind, e.client, e.part, e.spot, e.rec, o.txn, o.step AS sent,
@@ -169,6 +180,33 @@ CLIENT_VIOLATIONS = {
         LEFT JOIN rivals r ON r.history = i.history AND r.txn_id = i.txn_id
         LEFT JOIN (SELECT DISTINCT history FROM events WHERE kind = 26) m ON m.history = f.history
       WHERE f.kind = 13 AND f.error IN (47, 90) AND r.history IS NULL AND m.history IS NULL""",
+    "calls_come_to_an_end": """
+      SELECT history, waiting AS step FROM (
+        SELECT history, client, over_at, greatest(CASE WHEN init > inited THEN init ELSE -1 END,
+          CASE WHEN added > told_added THEN added ELSE -1 END, CASE WHEN ended > told_end THEN ended ELSE -1 END)
+            AS waiting
+        FROM (SELECT history, client,
+            coalesce(max(CASE WHEN kind IN (2, 13) THEN step END), -1) AS over_at,
+            coalesce(max(CASE WHEN kind = 3 THEN step END), -1) AS init,
+            coalesce(max(CASE WHEN kind IN (4, 14) THEN step END), -1) AS inited,
+            coalesce(max(CASE WHEN kind = 6 THEN step END), -1) AS added,
+            coalesce(max(CASE WHEN kind = 7 THEN step END), -1) AS told_added,
+            coalesce(max(CASE WHEN kind = 11 THEN step END), -1) AS ended,
+            coalesce(max(CASE WHEN kind = 12 THEN step END), -1) AS told_end
+          FROM events WHERE client >= 0 GROUP BY history, client) c) w
+      WHERE waiting >= 0 AND over_at < waiting AND {quiet_end} AND EXISTS (
+        SELECT 1 FROM events a JOIN (
+            SELECT history, txn_id, max(step) AS step FROM events WHERE kind = 3 AND txn_id >= 0
+            GROUP BY history, txn_id) m ON m.history = a.history AND m.step = a.step
+        WHERE a.history = w.history AND a.client = w.client)""",
+    "clients_get_on": """
+      SELECT l.history, l.failed AS step FROM (
+        SELECT history, client, min(step) AS since, max(CASE WHEN back = 1 THEN failed END) AS failed
+        FROM turns WHERE back <= 3 GROUP BY history, client
+        HAVING count(*) = 3 AND count(failed) = 3 AND count(committed) = 0 AND min(error) = max(error)
+          AND min(part) = max(part)) l
+      WHERE EXISTS (SELECT 1 FROM events o WHERE o.history = l.history AND o.step > l.since AND o.client <> l.client
+        AND o.kind = 12 AND o.error = 0 AND o.outcome = 1)""",
     "group_offsets_stable": """
       SELECT history, step FROM offset_reads
       WHERE txn IS NOT NULL AND (told_abort IS NOT NULL OR asked_commit IS NULL OR asked_commit > step)""",

@@ -19,6 +19,7 @@ from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 
 NOT_FOLLOWED = {
     "probe does much that is not shown",
+    "progress does much that is not shown",
     "settle does much that is not shown",
     "there is no room for so many epochs",
     "a record comes late, and others of its transaction in the same partition came in time",
@@ -58,10 +59,12 @@ BY_PROMISES = {
     "aborted_list_cut_short", "add_overwrites", "commits_early", "end_keeps_epoch", "end_takes_older_epoch",
     "fence_gives_up", "fence_takes_any_answer", "fenced_continues", "init_keeps_epoch", "init_retry_is_fenced",
     "init_takes_new_id",
-    "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "offsets_applied_at_once",
+    "last_partition_forgotten", "lost_commit_told_ok", "new_epoch_continues", "numbers_go_on",
+    "offsets_applied_at_once",
     "older_answers_taken", "older_epoch_accepted", "pending_offsets_visible", "reader_skips_for_ever",
-    "reads_to_the_end", "retry_numbered_anew", "sequence_reused", "six_in_flight", "stable_offset_inclusive",
-    "unverified", "window_outlives_epoch",
+    "reads_to_the_end", "renumbers_the_latest_partition", "retry_numbered_anew",
+    "sequence_reused", "six_in_flight", "stable_offset_inclusive",
+    "unverified", "waits_after_an_abort", "window_outlives_epoch",
 }  # fmt: skip
 """A promise, or a rule on the way to one, is broken in what clients and readers see."""
 
@@ -92,13 +95,15 @@ OUT_OF_REACH = {
 NOT_TRIED = {
     "abort_forgets_the_offset", "abort_of_nothing_keeps_epoch", "abort_of_the_fenced_is_a_retry",
     "aborted_are_forgotten", "aborted_from_the_last_record", "aborted_of_the_piece_only", "added_to_what_is_ending",
-    "any_older_end_is_a_retry", "batches_numbered_by_the_first", "completed_again", "completion_keeps_partitions",
+    "any_older_end_is_a_retry", "back_off_not_set", "batches_numbered_by_the_first", "completed_again",
+    "completion_keeps_partitions", "coordinator_asked_once",
     "end_answered_unrecorded", "end_retry_forgets_rotation", "end_retry_told_the_old_pair",
     "expired_id_gets_its_old_pair", "failed_add_remembered", "failed_append_stays_pending",
     "failed_completion_not_repeated", "failed_end_bumps", "failed_fence_never_forgotten", "fenced_offsets_accepted",
     "first_key_committed", "first_offset_kept", "forgotten_start_anew", "idle_ids_are_compacted",
     "idle_ids_not_fenced",
     "init_answered_unrecorded", "init_answers_before_durable", "init_retry_by_arithmetic", "last_epoch_not_fenced",
+    "latch_opens_once", "lost_batches_stay_lost",
     "leaderless_taken_for_deleted", "list_as_it_comes", "list_cut_with_the_piece", "list_of_what_ends_in_the_piece",
     "marker_ends_every_transaction", "marker_of_nothing_skipped", "markers_by_partition_only",
     "markers_teach_no_epoch", "markers_without_coordinator_epoch", "offsets_of_the_first_group",
@@ -109,7 +114,8 @@ NOT_TRIED = {
     "rebuilt_without_open", "refused_batch_answers_duplicates", "refused_batch_holds_readers_up",
     "refused_offset_stays_pending", "reload_forgets_partitions", "reload_forgets_the_clock",
     "reload_knows_the_latest_id", "reload_resends_commits_only", "restart_forgets_idle_producers",
-    "rotation_markers_name_the_next_id", "snapshot_keeps_the_oldest_batch", "time_out_takes_all",
+    "rotation_markers_name_the_next_id", "second_offsets_conflict", "sleeps_while_others_are_added",
+    "snapshot_keeps_the_oldest_batch", "snapshot_loses_the_name", "time_out_takes_all",
     "time_outs_looked_for_once", "time_outs_stop_at_the_first_idle", "unknown_id_verified", "verified_once_for_all",
     "waiting_survive_the_change", "youngest_open_counts", "zombie_init_renewed",
 }  # fmt: skip

@@ -256,6 +256,7 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
     match excuse:
         case "another instance":
             story.emit(Kind.init_sent, client=2, txn_id=0, request=51)
+            story.emit(Kind.client_stopped, client=2)
         case "an admin":
             story.emit(Kind.fence_told, client=2, txn_id=0, request=51, error=51)
         case "a time-out":

@@ -57,11 +57,14 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
     """Of v1 it is not asked that every end bumps the epoch, nor of a history that is cut that nothing hangs."""
     write_histories(tmp_path, [BED.planted(1, 0, 50, bent=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
     report = replay(tmp_path, cores=1)
-    absent = ("appended_while_added", "ends_bump_epoch", "markers_agree")
+    absent = ("appended_while_added", "clients_get_on", "ends_bump_epoch", "markers_agree")
     assert report.not_promised == dict.fromkeys(absent, "mode v1 does not promise it")
     assert report.unknown == {
         "lone_client_never_fenced": NOTHING_TO_JUDGE,  # no client of these is told that it is fenced
-        "none_hanging": "the histories may end while something is still to happen (config does not say quiet_end)",
+        **dict.fromkeys(
+            ("none_hanging", "calls_come_to_an_end"),
+            "the histories may end while something is still to happen (config does not say quiet_end)",
+        ),
     }
 
 
@@ -101,8 +104,25 @@ def test_v2_keeps_every_promise(tmp_path: Path, config: dict[str, Any]) -> None:
     """Under every fault, with epochs that end and several groups and readers; and nothing holds for want of events."""
     report = simulated(tmp_path, 150, mode="v2", events=300, **config)
     assert report.violations == {}
-    assert set(report.unknown) == {"none_hanging"}
+    assert set(report.unknown) == {"none_hanging", "calls_come_to_an_end"}
     assert report.vacuous == ()
+
+
+@pytest.mark.parametrize(
+    ("broken", "found", "config"),
+    [
+        ("", None, {"quiet_end": True}),
+        ("numbers_go_on", "clients_get_on", {}),
+        ("coordinator_asked_once", "calls_come_to_an_end", {"quiet_end": True}),
+    ],
+)
+def test_clients_that_do_not_get_on(tmp_path: Path, broken: str, found: str | None, config: dict[str, Any]) -> None:
+    """Those that are refused again and again, and those that wait for ever (txn.P11); no others."""
+    report = simulated(tmp_path, 60, mode="v2", broken=broken, **config)
+    asked = {"clients_get_on", "calls_come_to_an_end"}
+    assert asked & set(report.violations) == ({found} if found else set())
+    assert bool(found) or report.violations == {}
+    assert ("calls_come_to_an_end" in report.unknown) == ("quiet_end" not in config)
 
 
 def test_v1_keeps_every_promise_on_a_network_that_is_prompt(tmp_path: Path) -> None:
@@ -184,7 +204,7 @@ def test_generate_and_replay_by_name(tmp_path: Path) -> None:
     assert ran.code == 0, ran.out + ran.err
     report = read_json(tmp_path / "r.json")
     assert (report["events"], report["histories"], report["violations"]) == (6000, 20, {})
-    assert set(report["unknown"]) == {"none_hanging"}
+    assert set(report["unknown"]) == {"none_hanging", "calls_come_to_an_end"}
     undecided = sum(report["undecided"].get("conformance", {}).values())
     assert report["judged"]["conformance"] == 20 - undecided >= 17
     assert f"conformance                  holds ({20 - undecided} judged)" in ran.out

@@ -213,7 +213,7 @@ def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
     words = ["record", "--protocol", "transactions", *directories, "--clients", CLIENTS, "--out", tmp_path / "out"]
     ran = fencepost(*words, "--json", tmp_path / "told.json")
     assert ran.code == 0, ran.err
-    assert "decidable from it are 33 properties:\n    commits kept\n" in ran.out
+    assert "decidable from it are 35 properties:\n    commits kept\n" in ran.out
     assert "undecidable are 13:" in ran.out
     assert f"taken for committed: {TOPIC}-0 below offset 10, {TOPIC}-1 below offset 10" in ran.out
     assert "stable never falls           unknown: the histories do not show stable_moved" in ran.out

@@ -8,6 +8,7 @@ import txn_exposing_coordinator
 import txn_exposing_partition
 import txn_exposing_retries
 import txn_exposing_several
+import txn_exposing_stalling
 import txn_exposing_successors
 import txn_exposing_together
 import txn_symptoms as symptom
@@ -20,8 +21,8 @@ from txn_exposing import EXPOSED
 
 PLAYED = (
     txn_exposing_appends, txn_exposing_bookkeeping, txn_exposing_client, txn_exposing_coordinator,
-    txn_exposing_partition, txn_exposing_retries, txn_exposing_several, txn_exposing_successors,
-    txn_exposing_together,
+    txn_exposing_partition, txn_exposing_retries, txn_exposing_several, txn_exposing_stalling,
+    txn_exposing_successors, txn_exposing_together,
 )  # fmt: skip
 """Importing them fills EXPOSED."""
 BY_SCENARIO = {
@@ -41,7 +42,10 @@ BY_SCENARIO = {
     "reader_pops_wrong_entry": ("librdkafka-3369", symptom.uncommitted_read),
     "pending_offsets_visible": ("KAFKA-9346", symptom.pending_offset_passed_over),
 }
-PROGRESS_SYMPTOMS = {symptom.unresolved, symptom.never_commits_again, symptom.offsets_stay_pending}
+PROGRESS_SYMPTOMS = {
+    symptom.unresolved, symptom.never_commits_again, symptom.offsets_stay_pending, symptom.unanswered,
+    symptom.begins_once,
+}  # fmt: skip
 CONFORMANCE_SYMPTOMS = {
     symptom.init_succeeds_while_ending, symptom.epoch_skipped, symptom.epoch_begins_late, symptom.gap_without_a_gap,
     symptom.asks_before_the_marker, symptom.pending_offset_passed_over, symptom.fencing_gives_up,

@@ -109,6 +109,20 @@ def never_commits_again(events):
     return len(of(events, "txn_begun")) > 3 and len(told_committed(events)) < 2
 
 
+def unanswered(events):
+    """txn.P11: in the end a call of the one client that there is has not come to its end: it was not given the id, or a
+    record of its is not acknowledged."""
+    asked = {event.client for event in of(events, "init_sent")}
+    given = {event.client for event in of(events, "init_taken") if not event.error}
+    begun, ended = {event.txn for event in of(events, "txn_begun")}, {event.txn for event in of(events, "end_told")}
+    return bool(asked - given) or bool(begun - ended)
+
+
+def begins_once(events):
+    """txn.P11: the lone producer, which is to begin two transactions, begins one."""
+    return len(of(events, "txn_begun")) == 1
+
+
 def offsets_stay_pending(events):
     """txn.P10: the last OffsetFetch is still answered with UNSTABLE_OFFSET_COMMIT."""
     return of(events, "offset_fetched")[-1].error == 88

@@ -37,7 +37,7 @@ class Promises(Properties):
         """No batch is written in a later transaction than its own, whose fate it would then share."""
         return ~s.strayed
 
-    @service(rule="txn.P10")
+    @service(rule="txn.P11")
     def settled_in_the_end(s, a: Send):
         """A batch under way is answered in the end, or given up by its producer."""
         return leads_to(s.is_under_way(a), ~s.is_under_way(a))
