@@ -59,6 +59,14 @@ PLACE = when(BEFORE.record < 0, BEFORE.offset, BEFORE.record)
 DONE_MOST = greatest("offset", Kind.acknowledged, Kind.given_up, by=PARTITION)
 AUDITED_LATER = following(Kind.audited, by=PARTITION)
 
+ENDED = following(Kind.instance_stopped, by=OF_INSTANCE)
+LAST_TOLD = following(Kind.told, by=OF_INSTANCE, where=IT.thread == 0)
+WRITTEN_ONCE = first(Kind.offset_written, by=OWN_OFFSET)
+COMMITTABLE_LATER = following(Kind.committable, by=OWN_PARTITION)
+DELIVERED = first(*DONE, by=("partition", "record"))
+BEGINS = following(Kind.resumed, by=OF_INSTANCE)
+STARTED_LATER = following(Kind.instance_started, by=())
+
 ACKNOWLEDGED_BEFORE = last(Kind.acknowledged, by=OWN_RECORD)
 PRODUCED = last(Kind.produced, by=OWN_RECORD)
 COMMITTABLE_BEFORE = last(Kind.committable, by=OWN_PARTITION)
@@ -175,6 +183,23 @@ PROMISES = (
         each(Kind.audited, by=PARTITION),
         IT.offset < DONE_MOST.offset, saying("it is still tracked:"),
         explained=DONE_MOST, given=AUDITED_LATER.missing, needs_quiet_end=True,
+    ),
+    declared(
+        "orderly_end_covers_all", "src.P3",
+        "an instance that has ended in order, with a last commit that succeeded, has stored all that was committable",
+        each(Kind.committable, by=OWN_PARTITION),
+        WRITTEN_ONCE.at > ENDED.at, saying("it was not stored before"), explained=ENDED,
+        given=~ENDED.missing & (LAST_TOLD.at < ENDED.at) & COMMITTABLE_LATER.missing,
+    ),
+    declared(
+        "everything_delivered", "src.P4", "once faults stop, whatever was polled is delivered, or dropped or given up",
+        each(Kind.polled, by=("partition", "record")),
+        DELIVERED.missing, saying("it is not"), needs_quiet_end=True,
+    ),
+    declared(
+        "begins_in_the_end", "src.P4", "once faults stop, an instance that is started reads its offsets and begins",
+        each(Kind.instance_started, by=OF_INSTANCE),
+        BEGINS.missing, saying("it does not"), given=STARTED_LATER.missing, needs_quiet_end=True,
     ),
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.source_offsets.defects import migrating, reading, starting, storing, working
+from fencepost.reference_impl.source_offsets.defects import going_on, migrating, reading, starting, storing, working
 from fencepost.reference_impl.source_offsets.parts import Parts
 from fencepost.reference_impl.source_offsets.system import System, build
 
@@ -29,6 +29,7 @@ PROMISE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING
 OWN = (("separate", True),)
 SWITCHED = (("separate", False),)
 TOMBSTONES = (("rounds", 2), *OWN)
+ONE_TOPIC_WITH_TOMBSTONES = (("mode", "shipped"), ("rounds", 2))
 MIGRATION = (("mode", "migration-sentinel"), *SWITCHED)
 AT_INTERVALS = (("boundary", "interval"),)
 BY_CONNECTOR = (("boundary", "connector"),)
@@ -81,6 +82,23 @@ _BROKEN = (
     Broken("not_fenced", "618.7", PROMISE, Parts(connector=starting.NotFenced)),
     Broken("not_checked", "618.19", PROMISE, Parts(instance=starting.NotChecked)),
     Broken("checked_first", "618.19", PROMISE, Parts(instance=starting.CheckedFirst)),
+    # After something was refused or aborted, and when nothing is left to be read
+    Broken("retried_from_the_first", "618.P2", PROMISE, Parts(runtime=going_on.RetriedFromTheFirst), (("batch", 3),)),
+    Broken("refusal_forgets_boundary", "618.P5", PROGRESS, Parts(runtime=going_on.RefusalForgetsBoundary), BY_CONNECTOR),
+    Broken("last_commit_notes_the_rest", "618.P2", PROMISE, Parts(runtime=going_on.LastCommitNotesTheRest)),
+    Broken("abort_forgets_offsets", "618.27", PROGRESS, Parts(runtime=going_on.AbortForgetsOffsets), BY_CONNECTOR),
+    Broken("empty_commit_fails", "618.28", PROGRESS, Parts(runtime=going_on.EmptyCommitFails), SOME_DROPPED),
+    Broken("not_due_while_idle", "618.P5", PROGRESS, Parts(runtime=going_on.NotDueWhileIdle), AT_INTERVALS),
+    Broken("copies_when_refused", "618.31", PROMISE, Parts(runtime=going_on.CopiesWhenRefused), OWN),
+    Broken("opens_again_when_fenced", "618.P1", PROMISE, Parts(runtime=going_on.OpensAgainWhenFenced)),
+    Broken("null_is_no_entry", "618.31", PROMISE, Parts(reader=going_on.NullIsNoEntry), ONE_TOPIC_WITH_TOMBSTONES),
+    Broken(
+        "fails_on_a_null", "618.P5", PROGRESS, Parts(reader=going_on.RemembersNulls, instance=going_on.FailsOnANull),
+        ONE_TOPIC_WITH_TOMBSTONES,
+    ),
+    Broken("furthest_of_both", "618.31", PROMISE, Parts(store=going_on.FurthestOfBoth), TOMBSTONES),
+    Broken("stops_one_early", "618.32", PROMISE, Parts(reader=going_on.StopsOneEarly)),
+    Broken("fences_the_new_count", "618.P1", PROMISE, Parts(connector=going_on.FencesTheNewCount)),
     # 618.30, 618.45: the earlier text
     Broken("owners_not_fenced", "618.30", PROMISE, Parts(owner=migrating.OwnersNotFenced), MIGRATION),
     Broken("looks_first", "618.30", PROMISE, Parts(owner=migrating.LooksFirst), MIGRATION),
