@@ -12,7 +12,7 @@ from fencepost.properties.derived import AtRest
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.monitoring import Broken, Concerned
 
-EXACTLY_ONCE = 0
+EXACTLY_ONCE = FIRST = 0
 GETTING_ON = "get_on"
 """The call in which those that live get on by themselves."""
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
@@ -20,12 +20,13 @@ ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 
 @dataclass
 class Newest:
-    """The newest set of tasks, and by task the newest instance, which lives or does not, and has begun or not."""
+    """The newest set of tasks, and by task the newest instance that lives; whose start was seen; who has begun."""
 
     generation: int
     count: int
     runtime: int
     instances: dict[int, int] = field(default_factory=dict)
+    started: set[int] = field(default_factory=set)
     running: set[int] = field(default_factory=set)
 
 
@@ -39,7 +40,7 @@ class Tombstones:
 
     def __init__(self) -> None:
         self.told = defaultdict[int, int](int)  # by partition, how many
-        self.under_way = defaultdict[tuple[int, int], list[int]](list)  # of copies: how many tombstones were before
+        self.under_way = defaultdict[tuple[int, int, int], list[int]](list)  # copies, and how many there were
         self.undecided: dict[int, int] = {}  # by instance, since which call it has an undecided one
         self.harmful: list[tuple[int, float]] = []  # from one call up to another
 
@@ -48,9 +49,9 @@ class Tombstones:
         kind, instance = read(event, "kind"), read(event, "instance", -1)
         partition, offset = read(event, "partition", -1), read(event, "offset", -1)
         if kind == "copy_sent" and offset > 0:
-            self.under_way[instance, partition].append(self.told[partition])
+            self.under_way[instance, partition, offset].append(self.told[partition])
         elif kind == "copy_told" and offset > 0:
-            before = self.under_way[instance, partition]
+            before = self.under_way[instance, partition, offset]
             if before and before.pop(0) < self.told[partition]:
                 self.harmful.append((call, inf))
         elif kind == "copy_told" and not read(event, "error", 0):
@@ -74,7 +75,7 @@ class GettingOn(AtRest):
 
     def __init__(self, config: Any, expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)
-        self.newest = Newest(-1, int(config.get("tasks", 1)), EXACTLY_ONCE)
+        self.newest = Newest(FIRST, int(config.get("tasks", 1)), EXACTLY_ONCE)
         self.tombstones = Tombstones()
         self.calls_made = 0
 
@@ -98,8 +99,11 @@ class GettingOn(AtRest):
             self.newest = Newest(read(event, "generation"), count, runtime)
         elif kind == "instance_started" and read(event, "generation") == newest.generation:
             newest.instances[task] = instance
+            newest.started.add(task)
         elif kind == "instance_running":
             newest.running.add(instance)
+            if newest.generation == FIRST and task not in newest.started:  # it was there before any call
+                newest.instances[task] = instance
         elif kind in ENDS and newest.instances.get(task) == instance:
             del newest.instances[task]
 

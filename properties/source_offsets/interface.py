@@ -54,7 +54,7 @@ Outcome = Annotated[str, OneOf("ok", "ok", "ok", "ok", "failed", "lost")]
 SIZES: dict[str, Between | OneOf] = {
     "tasks": Between(1, 3),
     "partitions": Between(1, 3),
-    "records": OneOf(8, 4, 20, 60),
+    "records": OneOf(8, 20, 4, 20, 60, 20),
     "rounds": OneOf(1, 1, 1, 2),
     "batch": Between(1, 3),
     "separate": OneOf(True, False),

@@ -103,12 +103,12 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-LAST_FAULTS = ("nothing", "refusals", "aborts", "failure", "nothing", "refusals", "aborts")
+LAST_FAULTS = ("nothing", "refusals", "aborts", "lost", "refusals", "flush", "aborts")
 """What the last fault of a run can be, in turn."""
 LEFT = 24
 """Batches that a last fault strikes, at most."""
-READ_BY_ONE = 4
-"""Records of each source partition that are read while one scenario is played, or so."""
+SMALL = 8
+"""Records of each source partition of a source that two scenarios may have read."""
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
@@ -118,9 +118,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     played = 0
 
     def by_chance(self, chance: int) -> None:
-        """A scenario, while the source has something left for a last fault: a smaller one is read sooner."""
+        """A scenario, but of a small source so few that something is left for the last fault."""
         self.played += 1
-        if self.played * READ_BY_ONE <= self.run.config["records"] * self.run.config.get("rounds", 1):
+        if self.run.config["records"] > SMALL or self.played * SMALL <= self.run.config["records"]:
             super().by_chance(chance)
 
     def goes_to(self, task: int, operation: str, most: int = 40) -> bool:
@@ -183,8 +183,10 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     @scenario
     def interrupted(
         self, task: Task,
-        at: Annotated[str, OneOf("open", "send", "flush", "commit", "abort", "copy", "migrate", "read")],
-        how: Annotated[str, OneOf("failed", "lost", "kill", "fail_over", "restart", "stop")], late: bool,
+        at: Annotated[
+            str, OneOf("open", "send", "flush", "flush", "commit", "commit", "abort", "copy", "migrate", "read")
+        ],
+        how: Annotated[str, OneOf("failed", "failed", "lost", "lost", "kill", "fail_over", "restart", "stop")], late: bool,
         passed: Annotated[int, OneOf(0, 0, 1, 2)], again: bool,
     ) -> None:  # fmt: skip
         """Something happens to a task before an operation, or to that, the first of its sort or a later one; what it
@@ -198,6 +200,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.send(thread, "step", outcome=how) if thread else None
         else:
             self.call("fail_over") if how == "fail_over" else self.call(how, task)
+        self.call("walk", task, 2) if not again else None
         self.call("audit")
         self.call("restart", task) if how not in ("fail_over", "restart") and again else None
         self.call("go", 20, without="copy" if late else "")
@@ -206,13 +209,16 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def given_its_own_topic(
         self, early: Annotated[int, OneOf(20, 5, 40)], tasks: Annotated[int, Between(1, 3)],
         at: Annotated[str, OneOf("migrate", "migrate", "look", "open")], further: Annotated[int, OneOf(20, 5, 60)],
-        task: Task,
+        task: Task, filled: Annotated[int, OneOf(0, 0, 1, 2)],
     ) -> None:  # fmt: skip
         """The connector's offsets go to a topic of its own from now on; where that has to be filled, an owner of the
-        Connector stands still at that, and another one does it."""
+        Connector stands still at that, perhaps when it has begun, and another one does it."""
         self.call("go", early)
         self.call("configure", min(tasks, self.run.config["tasks"]), True)
-        if self.goes_to(OWNER, at) and self.did("stall_owner"):
+        found = self.goes_to(OWNER, at)
+        if found and filled:
+            self.call("walk", OWNER, filled)
+        if found and self.did("stall_owner"):
             self.call("start_owner")
             self.call("walk", OWNER, 12)
             self.call("go", further)
@@ -274,8 +280,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """In the end there is one last fault, another one in each run; then faults are over.  Those that live get on by
         themselves first, and are judged by that."""
         if hasattr(self, "run") and not self.run.over:
-            tried = len(self.run.made)
-            getattr(self, f"last_{LAST_FAULTS[tried % len(LAST_FAULTS)]}")(tried % self.run.config["tasks"])
+            last = getattr(self, f"last_{LAST_FAULTS[len(self.run.made) % len(LAST_FAULTS)]}")
+            for task in range(self.run.config["tasks"]):
+                last(task)
             self.call("get_on")
             self.call("finish")
         super().teardown()
@@ -284,22 +291,37 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """Nothing but what was before."""
 
     def last_refusals(self, task: int) -> None:
-        """The producer of a task does not take a record of each batch that is left, the first time."""
-        for _ in range(LEFT):
-            if not self.goes_to(task, "send"):
+        """The producer of a task does not take a record of each batch that is left, the first time: the first record,
+        or the one behind it."""
+        for batch in range(LEFT):
+            self.goes_to(task, "send")
+            self.call("walk", task, batch % self.run.config["batch"])
+            if not self.refused(task, "send"):
                 return
-            thread = next(each for each in self.waiting() if each[1] == "send" and each[2] == task)
-            self.send(thread, "step", outcome="failed")
             self.call("walk", task, self.run.config["batch"])
+
+    def refused(self, task: int, operation: str, outcome: str = "failed") -> bool:
+        """What a task waits for does not happen, or is taken for that; False if it does not come to it."""
+        if not self.goes_to(task, operation):
+            return False
+        thread = next(each for each in self.waiting() if each[1] == operation and each[2] == task)
+        self.send(thread, "step", outcome=outcome)
+        return True
 
     def last_aborts(self, task: int) -> None:
         """The connector wants nothing of what is left, where it can say so."""
+        self.goes_to(task, "poll")
         for _ in range(LEFT):
             if not self.did("ask_boundary", task, False) or not self.did("walk", task, 5):
                 return
 
-    def last_failure(self, task: int) -> None:
-        """The end of a transaction fails."""
-        if self.goes_to(task, "commit"):
-            thread = next(each for each in self.waiting() if each[1] == "commit" and each[2] == task)
-            self.send(thread, "step", outcome="failed")
+    def last_lost(self, task: int) -> None:
+        """The end of a transaction is not answered."""
+        self.refused(task, "commit", "lost")
+        self.call("audit")
+
+    def last_flush(self, task: int) -> None:
+        """The offsets of a transaction are not sent."""
+        self.refused(task, "flush")
+        self.call("walk", task, 2)
+        self.call("audit")

@@ -96,7 +96,6 @@ _BROKEN = (
         "fails_on_a_null", "618.P5", PROGRESS, Parts(reader=going_on.RemembersNulls, instance=going_on.FailsOnANull),
         ONE_TOPIC_WITH_TOMBSTONES,
     ),
-    Broken("furthest_of_both", "618.31", PROMISE, Parts(store=going_on.FurthestOfBoth), TOMBSTONES),
     Broken("stops_one_early", "618.32", PROMISE, Parts(reader=going_on.StopsOneEarly)),
     Broken("fences_the_new_count", "618.P1", PROMISE, Parts(connector=going_on.FencesTheNewCount)),
     # 618.30, 618.45: the earlier text

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fencepost.reference_impl.source_offsets.config import EXACTLY_ONCE
 from fencepost.reference_impl.source_offsets.connector import Connector
 from fencepost.reference_impl.source_offsets.kafka import Brokers
-from fencepost.reference_impl.source_offsets.stores.offset_store import NOTHING, Found, OffsetStore
+from fencepost.reference_impl.source_offsets.stores.offset_store import Found, OffsetStore
 from fencepost.reference_impl.source_offsets.stores.topic_reader import TopicReader
 from fencepost.reference_impl.source_offsets.tasks.boundaries import NONE
 from fencepost.reference_impl.source_offsets.tasks.instance import Instance
@@ -136,14 +136,6 @@ class FailsOnANull(Instance):
         if self.runtime == EXACTLY_ONCE and reader.nulls.intersection(found):
             raise Failed("NullPointerException")
         return super().begin(store, found)
-
-
-class FurthestOfBoth(OffsetStore):
-    """The combined view has the larger offset of both topics."""
-
-    def view(self, partition: int) -> Found:
-        found = (Found(topic, reader.offsets.get(partition, 0)) for topic, reader in self.readers.items())
-        return max((each for each in found if each.offset), key=lambda each: each.offset, default=NOTHING)
 
 
 class FencesTheNewCount(Connector):
