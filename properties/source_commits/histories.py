@@ -261,12 +261,14 @@ MECHANISMS = (
     ),
 )  # fmt: skip
 
-UPSTREAM_AHEAD = frozenset(
-    {"upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored"}
-)
+UPSTREAM_AHEAD = frozenset({
+    "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
+    "everything_delivered",
+})  # fmt: skip
 """What is broken where a connector tells upstream more than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
+    "orderly_end_covers_all",
 })  # fmt: skip
 """What is broken where an older offset is stored after a newer one."""
 
@@ -276,13 +278,16 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
         UPSTREAM_AHEAD,
     ),
     "first-of-several": frozenset(
-        {"stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored"}
+        {"stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored", "everything_delivered"}
     ),
     "failure-not-acknowledged": frozenset({"everything_stored"}),
     "snapshot-only": frozenset({"map_is_what_was_flushed"}),
     "told-by-two-threads": GOES_BACK | UPSTREAM_AHEAD,
     "zombie": GOES_BACK | UPSTREAM_AHEAD,
-    "shipped": frozenset({"stored_in_order", "upstream_has_what_is_resumed", "nothing_skipped", "everything_stored"}),
+    "shipped": frozenset({
+        "stored_in_order", "upstream_has_what_is_resumed", "nothing_skipped", "everything_stored",
+        "orderly_end_covers_all",
+    }),
 })  # fmt: skip
 """By mode that is a mistake, the properties that it is known to break."""
 
