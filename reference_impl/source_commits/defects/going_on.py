@@ -43,16 +43,16 @@ class RestOfBatchDropped(TaskThread):
 class NeverTriedAgain(TaskThread):
     """A record that was refused for now is waited for, and nothing wakes the task but a request to stop."""
 
-    __slots__ = ("refused",)
+    __slots__ = ("waits",)
 
     def send(self, outcome: str) -> bool:
         before = self.task.to_send[0]
         done = super().send(outcome)
-        self.refused = outcome == FAILED and bool(self.task.to_send) and self.task.to_send[0] is before
+        self.waits = outcome == FAILED and bool(self.task.to_send) and self.task.to_send[0] is before
         return done
 
     def update(self, outcome: str) -> bool:
-        if getattr(self, "refused", False) and not self.task.stop_asked:
+        if getattr(self, "waits", False) and not self.task.stop_asked:
             return False
         return super().update(outcome)
 
