@@ -277,9 +277,10 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
         ("last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "empty-means-all"),
         UPSTREAM_AHEAD,
     ),
-    "first-of-several": frozenset(
-        {"stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored", "everything_delivered"}
-    ),
+    "first-of-several": frozenset({
+        "stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored",
+        "everything_delivered",
+    }),
     "failure-not-acknowledged": frozenset({"everything_stored"}),
     "snapshot-only": frozenset({"map_is_what_was_flushed"}),
     "told-by-two-threads": GOES_BACK | UPSTREAM_AHEAD,

@@ -8,7 +8,7 @@ from typing import Any
 
 from fencepost.properties.derived import AtRest
 from fencepost.properties.driving import Event, Made, Message, read
-from fencepost.properties.history.related import IT, Setting, declared, each, following, greatest
+from fencepost.properties.history.related import Setting, declared, each, following, greatest
 from fencepost.properties.history.words import Words
 from fencepost.properties.monitoring import Broken, Concerned
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind

@@ -58,8 +58,8 @@ class Tombstones:
             self.told[partition] += 1
             self.undecided.setdefault(instance, call)
         elif kind == "end_told" and read(event, "outcome") == 1 and not read(event, "error", 0):
-            if instance in self.undecided:
-                self.harmful.append((self.undecided.pop(instance), call))
+            since = self.undecided.pop(instance, call)
+            self.harmful += [(since, call)] if since < call else []
 
     def did_harm(self, call: int) -> bool:
         """Had any by then?"""

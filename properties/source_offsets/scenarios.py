@@ -87,7 +87,7 @@ AT_REST = frozenset({"finish"})
 BESIDE = GettingOn
 
 
-def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:  # noqa: N802
+def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The model has no partitions that begin anew: of a system with these the promises alone are judged."""
     return () if config.get("rounds", 1) > 1 else (config,)
 
@@ -186,8 +186,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         at: Annotated[
             str, OneOf("open", "send", "flush", "flush", "commit", "commit", "abort", "copy", "migrate", "read")
         ],
-        how: Annotated[str, OneOf("failed", "failed", "lost", "lost", "kill", "fail_over", "restart", "stop")], late: bool,
-        passed: Annotated[int, OneOf(0, 0, 1, 2)], again: bool,
+        how: Annotated[str, OneOf("failed", "failed", "lost", "lost", "kill", "fail_over", "restart", "stop")],
+        late: bool, passed: Annotated[int, OneOf(0, 0, 1, 2)], again: bool,
     ) -> None:  # fmt: skip
         """Something happens to a task before an operation, or to that, the first of its sort or a later one; what it
         has not copied is copied later.  Another instance is started, or it sees for itself how it gets on."""

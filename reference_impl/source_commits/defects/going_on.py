@@ -2,6 +2,7 @@
 with the instance that follows one that has failed."""
 
 from collections import deque
+from typing import ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from fencepost.reference_impl.source_commits.connector import SourceRecord
@@ -79,7 +80,7 @@ class StillRegistered(TaskThread):
 
     __slots__ = ()
 
-    table: "WeakSet[Environment]" = WeakSet()
+    table: ClassVar[WeakSet[Environment]] = WeakSet()
 
     def start(self, outcome: str) -> bool:
         if self.task.env in self.table:
@@ -120,7 +121,7 @@ class OneWriterForAll(ExactlyOnceTask):
 
     __slots__ = ()
 
-    writers: "WeakKeyDictionary[Environment, OffsetStorageWriter]" = WeakKeyDictionary()
+    writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
 
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
