@@ -23,8 +23,8 @@ WAITS = frozenset({"snapshot", "begin", "finish", "drain", "commit"})
 REFUSED = {"send": (FAILED, LOST), "start": (FAILED,), "poll": (FAILED,), "tell": (FAILED,), "flush": (FAILED,)}
 """How operations of threads fail by themselves."""
 LOOKS, LOOK_US = 40, 60_000
-"""At the end: so often, and so long beyond a time-out each time, it is looked whether anything happens; where nothing
-does, nothing will."""
+"""At the end: so often, and so long beyond a time-out and the longest delay each time, it is looked whether anything
+happens; where nothing does, nothing will."""
 POLLED_RECORD = COLUMNS.index("record")
 IDLE = frozenset({Kind.TOLD, Kind.FLUSH_BEGUN, Kind.AUDITED})
 """What happens of itself where there is nothing to be done."""
@@ -71,7 +71,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.system.abort()
         for _ in range(LOOKS):
             before = len(self.rows)
-            self.kernel.advance(LOOK_US + self.run.timeout_us)
+            self.kernel.advance(LOOK_US + self.run.timeout_us + 2 * self.run.delay_us)
             if IDLE.issuperset(row[2] for row in self.rows[before:]):
                 break
         self.system.audit()
