@@ -94,7 +94,9 @@ _BROKEN = (
     # 618.31: two topics as one
     Broken("global_preferred", "618.31", PROMISE, Parts(store=reading.GlobalPreferred), OWN),
     Broken("all_or_nothing", "618.31", PROMISE, Parts(store=reading.AllOrNothing), SWITCHED),
-    Broken("never_copied", "618.31", NOTHING, Parts(store=storing.NeverCopied), OWN, AS_WELL_AS_CAN_BE),
+    Broken(
+        "never_copied", "618.31", NOTHING, Parts(store=storing.NeverCopied), (("rounds", 1), *OWN), AS_WELL_AS_CAN_BE
+    ),
     Broken("tombstone_primary_first", "618.31", PROMISE, Parts(store=storing.TombstonePrimaryFirst), TOMBSTONES),
     Broken("tombstones_not_copied", "618.31", PROMISE, Parts(store=storing.TombstonesNotCopied), TOMBSTONES),
     Broken("tombstones_left_out", "618.31", PROMISE, Parts(store=storing.TombstonesLeftOut), TOMBSTONES),
