@@ -129,6 +129,7 @@ txn.27 mechanism  What a group's coordinator has in memory is what its log and i
 618.P2 promise    Each source offset appears exactly once in what read_committed readers get, in step with the offsets a restart would resume from.
 618.P3 promise    Every producer that may be alive is covered by the latest count record, or belongs to the newest set.
 618.P4 promise    After the last reconfiguration and fault, every task of the newest set polls in the end, given that failed tasks are restarted.
+618.P5 promise    Once faults stop, a task that runs and is not fenced gets its records and offsets committed, with no restart.
 618.1  mechanism  A task count record in the config topic says how many task producers of a connector may be alive.
 618.2  mechanism  Tasks run only if the latest count record stands after the latest committed set of their configurations.
 618.3  mechanism  A set of task configurations takes effect at its commit record; without one it is as if absent.
@@ -209,6 +210,7 @@ txn.27 mechanism  What a group's coordinator has in memory is what its log and i
 src.P1 promise    The offset that a source task is told is durable, never ahead of what a restart resumes from, and never goes back.
 src.P2 promise    A restart skips no source record.
 src.P3 promise    Nothing stays tracked for ever.
+src.P4 promise    Once faults stop, a task gets its records and offsets committed, with no restart while it runs, and a restart meets no error of its own.
 src.1  interface  commitRecord is called once for each record that reached Kafka, in no promised order across topics.
 src.2  mechanism  Submitted records queue by source partition in the order of the poll; acknowledgements come in any order.
 src.3  mechanism  What may be committed of a queue is its longest acknowledged prefix.

@@ -18,6 +18,8 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
+    BESIDE = Settled                                         # an `AtRest` with more to say of driven runs
+    PARTS = parts                                            # `Agreeing.parts`, where not every system is followed
     TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
@@ -152,8 +154,9 @@ def agreeing(protocol: str) -> Agreeing:
         tour=tour,
         call=call_type,
         ways={"": partial(free_run.go_on, call_type)},
-        beside=type("Beside", (AtRest,), at_rest),
+        beside=type("Beside", (scenarios_of(protocol, "BESIDE", AtRest),), at_rest),
         follow=None if shown is None else shown.follow,
+        parts=scenarios_of(protocol, "PARTS", lambda config: (config,)),
         followed=scenarios_of(protocol, "FOLLOWED", {}),
         unfollowed=frozenset(() if shown is None else set(names).difference(shown.models)),
         composite=frozenset(helper.__name__ for helper in call_type.helpers),

@@ -59,6 +59,14 @@ PLACE = when(BEFORE.record < 0, BEFORE.offset, BEFORE.record)
 DONE_MOST = greatest("offset", Kind.acknowledged, Kind.given_up, by=PARTITION)
 AUDITED_LATER = following(Kind.audited, by=PARTITION)
 
+ENDED = following(Kind.instance_stopped, by=OF_INSTANCE)
+LAST_TOLD = following(Kind.told, by=OF_INSTANCE, where=IT.thread == 0)
+WRITTEN_ONCE = first(Kind.offset_written, by=OWN_OFFSET)
+COMMITTABLE_LATER = following(Kind.committable, by=OWN_PARTITION)
+DELIVERED = first(*DONE, by=("partition", "record"))
+BEGINS = following(Kind.resumed, by=OF_INSTANCE)
+STARTED_LATER = following(Kind.instance_started, by=())
+
 ACKNOWLEDGED_BEFORE = last(Kind.acknowledged, by=OWN_RECORD)
 PRODUCED = last(Kind.produced, by=OWN_RECORD)
 COMMITTABLE_BEFORE = last(Kind.committable, by=OWN_PARTITION)
@@ -176,6 +184,23 @@ PROMISES = (
         IT.offset < DONE_MOST.offset, saying("it is still tracked:"),
         explained=DONE_MOST, given=AUDITED_LATER.missing, needs_quiet_end=True,
     ),
+    declared(
+        "orderly_end_covers_all", "src.P3",
+        "an instance that has ended in order, with a last commit that succeeded, has stored all that was committable",
+        each(Kind.committable, by=OWN_PARTITION),
+        WRITTEN_ONCE.at > ENDED.at, saying("it was not stored before"), explained=ENDED,
+        given=~ENDED.missing & (LAST_TOLD.at < ENDED.at) & COMMITTABLE_LATER.missing,
+    ),
+    declared(
+        "everything_delivered", "src.P4", "once faults stop, whatever was polled is delivered, or dropped or given up",
+        each(Kind.polled, by=("partition", "record")),
+        DELIVERED.missing, saying("it is not"), needs_quiet_end=True,
+    ),
+    declared(
+        "begins_in_the_end", "src.P4", "once faults stop, an instance that is started reads its offsets and begins",
+        each(Kind.instance_started, by=OF_INSTANCE),
+        BEGINS.missing, saying("it does not"), given=STARTED_LATER.missing, needs_quiet_end=True,
+    ),
 )  # fmt: skip
 
 MECHANISMS = (
@@ -236,12 +261,14 @@ MECHANISMS = (
     ),
 )  # fmt: skip
 
-UPSTREAM_AHEAD = frozenset(
-    {"upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored"}
-)
+UPSTREAM_AHEAD = frozenset({
+    "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
+    "everything_delivered",
+})  # fmt: skip
 """What is broken where a connector tells upstream more than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
+    "orderly_end_covers_all",
 })  # fmt: skip
 """What is broken where an older offset is stored after a newer one."""
 
@@ -250,14 +277,18 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
         ("last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "empty-means-all"),
         UPSTREAM_AHEAD,
     ),
-    "first-of-several": frozenset(
-        {"stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored"}
-    ),
+    "first-of-several": frozenset({
+        "stored_is_done", "committable_is_acknowledged", "nothing_skipped", "everything_stored",
+        "everything_delivered",
+    }),
     "failure-not-acknowledged": frozenset({"everything_stored"}),
     "snapshot-only": frozenset({"map_is_what_was_flushed"}),
     "told-by-two-threads": GOES_BACK | UPSTREAM_AHEAD,
     "zombie": GOES_BACK | UPSTREAM_AHEAD,
-    "shipped": frozenset({"stored_in_order", "upstream_has_what_is_resumed", "nothing_skipped", "everything_stored"}),
+    "shipped": frozenset({
+        "stored_in_order", "upstream_has_what_is_resumed", "nothing_skipped", "everything_stored",
+        "orderly_end_covers_all",
+    }),
 })  # fmt: skip
 """By mode that is a mistake, the properties that it is known to break."""
 

@@ -60,7 +60,7 @@ Outcome = Annotated[str, OneOf("ok", "ok", "ok", "ok", "failed", "lost")]
 SIZES: dict[str, Between | OneOf] = {
     "partitions": Between(1, 2),
     "outputs": OneOf(2, 1, 2),
-    "records": OneOf(12, 6, 20),
+    "records": OneOf(12, 6, 40, 100),
     "batch": OneOf(2, 1, 3),
     "tolerance": OneOf("none", "all"),
     "filtered": OneOf(0, 0, 3),

@@ -40,8 +40,17 @@ PLANTS = {
         {"upstream_not_ahead": 1, "upstream_has_what_is_resumed": 3},
     ),
     "a record passed over": Plant((drop(Kind.polled, 32),), {"nothing_skipped": 1}),
-    "stored without a record": Plant((drop(Kind.produced, 13),), {"stored_is_done": 3, "acknowledged_is_there": 1}),
+    "stored without a record": Plant(
+        (drop(Kind.produced, 13),), {"stored_is_done": 3, "acknowledged_is_there": 1, "everything_delivered": 1},
+    ),
     "still tracked": Plant((change(Kind.audited, 4, offset=11),), {"everything_stored": 1}),
+    "left over at the end": Plant(
+        (put((Kind.told, 2), Kind.committable, instance=0, partition=0, offset=10),), {"orderly_end_covers_all": 1},
+    ),
+    "polled and not delivered": Plant(
+        (put(END, Kind.polled, record=13, offset=13, **_LAST),), {"everything_delivered": 1},
+    ),
+    "started and not begun": Plant((put(END, Kind.instance_started, instance=4),), {"begins_in_the_end": 1}),
     "acknowledged again": Plant(
         (put((Kind.stopping, 0), Kind.acknowledged, instance=0, partition=0, record=8, offset=8, output=0),),
         {"acknowledged_once": 1},

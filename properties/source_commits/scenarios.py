@@ -6,8 +6,10 @@ need nothing but the plug.
 
 from typing import Annotated, Any
 
+from fencepost.properties.driving import read
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, Named, OneOf
+from fencepost.properties.source_commits.in_the_end import InTheEnd
 from fencepost.properties.source_commits.interface import OUTCOMES, System
 
 TASK, COMMITTER = 0, 1
@@ -101,6 +103,7 @@ def finish(
 HELPERS = (arrive, work, commit, all_goes_on, finish)
 AT_REST = frozenset({"finish"})
 """Calls after which nothing is left to happen."""
+BESIDE = InTheEnd
 
 TOUR = (
     ("start",), ("work", 3), ("step", Named(("send", 0, TASK, -1)), "failed"), ("work", 5), ("abort",),
@@ -111,6 +114,14 @@ TOUR = (
 )  # fmt: skip
 """A task that shows every kind of event which is not shown by every implementation: a record is refused, a commit gives
 up, a record fails, and one is refused for good."""
+
+READ_BY_ONE = 6
+"""Records of each source partition that are read while one scenario is played, or so."""
+LAST_FAULTS = (
+    "offset", "record", "flush_late", "exception", "two_late", "refusal", "aborts", "poll", "offset", "start",
+    "flush_late", "record", "two_late", "refusal", "aborts",
+)  # fmt: skip
+"""What the last fault of a run can be, in turn."""
 
 STEPS = {"one": "step", "due": "commit_due", "look": "audit"}
 """Single calls that are steps of their own, by the name of the rule."""
@@ -123,6 +134,13 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     """What is played with one task."""
 
     apart = True
+    played = 0
+
+    def by_chance(self, chance: int) -> None:
+        """A scenario, while the source has something left for a last fault: a smaller one is read sooner."""
+        self.played += 1
+        if self.played * READ_BY_ONE <= self.run.config["records"]:
+            super().by_chance(chance)
 
     def up(self) -> None:
         """An instance runs."""
@@ -190,17 +208,20 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def flush_fails(
         self, lines: Lines, outcome: Annotated[str, OneOf("failed", "lost", "late")], more: Lines, waits: bool,
         again: Annotated[str, OneOf("ok", "failed", "lost")], then: Annotated[str, OneOf("kill", "stop", "", "")],
+        ahead: bool,
     ) -> None:  # fmt: skip
         """Something of a flush is not written, or nobody hears that it is, or it takes too long, and comes while the
-        next is under way."""
+        next is under way; perhaps with records in flight that were polled since."""
         self.up()
         self.call("work", lines)
         self.call("work", 4)
+        if ahead:
+            self.call("work", more, without="record")
         self.call("commit", "finish")
         if outcome != "late":
             self.next_to("offset", -1, outcome)
         self.next_to("finish", COMMITTER, "failed" if waits or outcome == "late" else "ok")
-        self.call("work", more, without="offset")
+        self.call("work", more, without="record" if ahead else "offset")
         self.call("commit", "finish")
         self.next_to("offset", -1)
         self.next_to("offset", -1, again)
@@ -211,8 +232,10 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def ends(
         self, lines: Lines, without: Without, drained: Annotated[str, OneOf("ok", "failed")],
         then: Annotated[str, OneOf("kill", "stop")], refused: Annotated[str, OneOf("ok", "failed", "lost")],
+        held: Annotated[str, OneOf(*REQUESTS)],
     ) -> None:  # fmt: skip
-        """The task ends in the middle of what it does, with or without waiting for what is in flight."""
+        """The task ends in the middle of what it does, with or without waiting for what is in flight, which may come
+        too late for its last commit."""
         self.up()
         self.call("work", lines, without=without)
         self.next_to("send", TASK, refused)
@@ -222,24 +245,31 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
                 break
             self.call("work", 1, without=without)
         self.next_to("drain", TASK, drained)
-        self.call("work", 2, without="offset")
+        self.call("work", 2, without=held)
+        self.call("work", 2, without=held)
         self.call("all_goes_on", 10)
         self.up()
         self.call("work", 4)
 
     @scenario
-    def refused(self, lines: Lines, polls: Lines, then: Annotated[str, OneOf("kill", "stop", "")]) -> None:
-        """The producer refuses a record for now; offsets are committed while it is on its way again."""
+    def refused(
+        self, lines: Lines, polls: Lines, times: Annotated[int, Between(1, 2)], stopped: bool, comes: bool,
+        then: Annotated[str, OneOf("kill", "stop", "")],
+    ) -> None:  # fmt: skip
+        """The producer refuses a record for now, perhaps just when its task was asked to stop; offsets are committed
+        while it is on its way again."""
         self.up()
         self.call("work", lines)
-        for _ in range(3):
-            if self.run.over or _is_before(self.run.system, TASK, "send"):
-                break
-            self.call("work", 1)
-        self.next_to("send", TASK, "failed")
+        for time in range(times):
+            self.before("send", 3)
+            if stopped and time + 1 == times:
+                self.call("stop")
+            self.next_to("send", TASK, "failed")
+        if comes:
+            self.call("work", 2)
         self.call("work", polls, without="record")
         self.call("commit")
-        self.ended(then)
+        self.ended("" if stopped else then)
 
     @scenario
     def aborted(self, lines: Lines, outcome: Outcome, then: Annotated[str, OneOf("kill", "stop", "")]) -> None:
@@ -272,19 +302,91 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.up()
         self.call("work", 4)
 
+    def before(self, operation: str, most: int, without: str = "") -> None:
+        """The task's thread goes on until it stands there, but not for long."""
+        for _ in range(most):
+            if self.run.over or _is_before(self.run.system, TASK, operation):
+                return
+            self.call("work", 1, without)
+
     def teardown(self) -> None:
-        """In the end a record fails, where that is tolerated, or else the flush of what was read last; after that
-        faults are over."""
+        """In the end there is one last fault, another one in each run; after that faults are over, and nothing but the
+        task itself mends what it has done."""
         if hasattr(self, "run") and not self.run.over:
             self.up()
-            if self.run.config.get("tolerance") == "all":
-                self.call("work", 5, without="record")
-                self.next_to("record", -1, "failed")
-            else:
-                for _ in range(3):
-                    self.call("all_goes_on", 20)
-                self.call("commit", "finish")
-                self.next_to("offset", -1, "failed")
-                self.next_to("finish", COMMITTER)
+            getattr(self, f"last_{LAST_FAULTS[len(self.run.made) % len(LAST_FAULTS)]}")()
             self.call("finish")
         super().teardown()
+
+    def all_is_read(self) -> None:
+        """There is nothing more upstream, and no offset of the last records is committed."""
+        self.call("work", MOST)
+
+    def last_record(self) -> None:
+        """A record fails."""
+        self.call("work", 5, without="record")
+        self.next_to("record", -1, "failed")
+
+    def last_offset(self) -> None:
+        """The flush of what was read last fails."""
+        self.all_is_read()
+        self.call("commit", "finish")
+        self.next_to("offset", -1, "failed")
+        self.next_to("finish", COMMITTER)
+
+    def last_flush_late(self) -> None:
+        """It takes too long, and fails after that."""
+        self.all_is_read()
+        self.call("commit", "finish")
+        self.next_to("finish", COMMITTER, "failed")
+        self.next_to("offset", -1, "failed")
+
+    def last_two_late(self) -> None:
+        """Two flushes take too long, one after the other; the first is written then, and the second is not."""
+        self.call("work", 8)
+        self.call("commit", "finish")
+        self.next_to("finish", COMMITTER, "failed")
+        self.call("work", MOST, "offset")
+        self.call("commit", "finish")
+        self.next_to("finish", COMMITTER, "failed")
+        for partition in range(self.run.config["partitions"]):
+            self.next_to_of("offset", partition)
+            self.next_to_of("offset", partition, "failed")
+
+    def last_exception(self) -> None:
+        """The connector's commit throws."""
+        self.call("work", 5)
+        self.call("commit", "tell")
+        self.next_to("tell", COMMITTER, "failed")
+
+    def last_refusal(self) -> None:
+        """The producer refuses a record for now."""
+        self.before("send", 6)
+        self.next_to("send", TASK, "failed")
+
+    def last_poll(self) -> None:
+        """An error of poll can be retried."""
+        self.before("poll", 6)
+        self.next_to("poll", TASK, "failed")
+
+    def last_start(self) -> None:
+        """An instance cannot read its offsets."""
+        self.call("kill")
+        self.call("start")
+        self.next_to("start", TASK, "failed")
+
+    def last_aborts(self) -> None:
+        """The connector wants nothing of what is left, where it can say so."""
+        for _ in range(24):
+            if not self.did("abort") or not self.call_and_see("work", 8, kind="polled"):
+                break
+
+    def call_and_see(self, name: str, *arguments: Any, kind: str) -> bool:
+        """Make a call; was an event of this kind shown?"""
+        made = self.call(name, *arguments)
+        return made is not None and any(read(event, "kind") == kind for event in made.events)
+
+    def next_to_of(self, operation: str, partition: int, outcome: str = "ok") -> None:
+        """As `next_to`, of a source partition."""
+        for waiting in self.waiting(operation, -1, -1, partition)[:1]:
+            self.send(waiting, "step", **({} if outcome == "ok" else {"outcome": outcome}))

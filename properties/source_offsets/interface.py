@@ -21,6 +21,7 @@ from typing import Annotated, Any, Protocol
 
 from fencepost.properties.driving import Event
 from fencepost.properties.roles import Between, Count, Index, InFlight, OneOf
+from fencepost.properties.source_offsets.variants.driven import WITH_TOMBSTONES
 
 Thread = tuple[int, str, int, int]
 """(number, operation, task, instance): -1 and the owner's number for the migration of the earlier text."""
@@ -53,7 +54,8 @@ Outcome = Annotated[str, OneOf("ok", "ok", "ok", "ok", "failed", "lost")]
 SIZES: dict[str, Between | OneOf] = {
     "tasks": Between(1, 3),
     "partitions": Between(1, 3),
-    "records": OneOf(8, 4, 20),
+    "records": OneOf(8, 20, 4, 20, 60, 20),
+    "rounds": OneOf(1, 1, 1, 2),
     "batch": Between(1, 3),
     "separate": OneOf(True, False),
     "boundary": OneOf("poll", "interval", "connector"),
@@ -62,6 +64,9 @@ SIZES: dict[str, Between | OneOf] = {
     "transaction_timeout_ms": OneOf(2_000, 400),
     "timeout_check_ms": OneOf(50),
 }
+
+SIZES_OF = {name: {"rounds": OneOf(2)} for name in WITH_TOMBSTONES}
+"""Where a variant is about tombstones."""
 
 DANGERS = {
     "step failed": ("loss",), "step lost": ("lost-answer",), "stall*": ("zombie",), "kill": ("client-crash",),

@@ -19,7 +19,7 @@ class Environment(Shared[Config]):
     """One per task. `parts` are what a broken implementation replaces; `unfinished` is the instance whose transaction
     is neither committed nor aborted, if there is one."""
 
-    __slots__ = ("next_waiting", "parts", "topics", "unfinished", "upstream")
+    __slots__ = ("__weakref__", "next_waiting", "parts", "topics", "unfinished", "upstream")
 
     log_type = SourceEventLog
     next_instance = numbered("instance")

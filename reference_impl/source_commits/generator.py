@@ -23,8 +23,8 @@ WAITS = frozenset({"snapshot", "begin", "finish", "drain", "commit"})
 REFUSED = {"send": (FAILED, LOST), "start": (FAILED,), "poll": (FAILED,), "tell": (FAILED,), "flush": (FAILED,)}
 """How operations of threads fail by themselves."""
 LOOKS, LOOK_US = 40, 60_000
-"""At the end: so often, and so long beyond a time-out each time, it is looked whether anything happens; where nothing
-does, nothing will."""
+"""At the end: so often, and so long beyond a time-out and the longest delay each time, it is looked whether anything
+happens; where nothing does, nothing will."""
 POLLED_RECORD = COLUMNS.index("record")
 IDLE = frozenset({Kind.TOLD, Kind.FLUSH_BEGUN, Kind.AUDITED})
 """What happens of itself where there is nothing to be done."""
@@ -67,9 +67,11 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.calm = True
         polled = (row[POLLED_RECORD] for row in self.rows if row[2] == Kind.POLLED)
         self.system.env.upstream.records = max(polled, default=1)  # there is no more to be read
+        if self.random() < self.run.abort_last:
+            self.system.abort()
         for _ in range(LOOKS):
             before = len(self.rows)
-            self.kernel.advance(LOOK_US + self.run.timeout_us)
+            self.kernel.advance(LOOK_US + self.run.timeout_us + 2 * self.run.delay_us)
             if IDLE.issuperset(row[2] for row in self.rows[before:]):
                 break
         self.system.audit()
@@ -157,7 +159,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
                 return OK
             self.faults.count("time_out")
             return FAILED
-        if operation in REFUSED and not self.calm and self.random() < self.run.refusal:
+        refusal = self.run.refused_last if operation == "send" and thread.task.stop_asked else self.run.refusal
+        if operation in REFUSED and not self.calm and self.random() < refusal:
             ways = REFUSED[operation]
             self.faults.count("refusal")
             return ways[int(self.random() * len(ways) * 0.75)] if len(ways) > 1 else ways[0]

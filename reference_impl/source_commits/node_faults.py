@@ -15,6 +15,8 @@ class Run(AnyRun):
     request_failure: Rate = 0.02  # per request: it fails, or its answer is lost
     delay: Rate = 0.05  # per request: it takes `delay_us`, perhaps longer than the time-out
     refusal: Rate = 0.005  # per operation of a thread: it fails at once
+    refused_last: Rate = 0.2  # per record that is sent when its task is asked to stop: it is refused
+    abort_last: Rate = 0.5  # per history that has a `quiet_end`: what is sent then is aborted at the connector's wish
     linger: Rate = 0.005  # per operation of a thread: it stands still for `delay_us` before
     kill: Rate = 0.02  # per poll: the process is gone
     stop: Rate = 0.02  # per poll: the task is asked to stop

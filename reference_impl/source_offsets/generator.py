@@ -36,6 +36,7 @@ class Run(Rates):
     quiet_end: bool = False
     failed: Rate = 0.01  # per operation: does not happen
     lost: Rate = 0.005  # per operation: happens, and is taken for failed
+    refused_last: Rate = 0.3  # of the records that are sent when their task is asked to stop
     slow_share: Rate = 0.03  # of the operations: each waits for about `slow_us`
     step_us: Natural = 1_500
     slow_us: Natural = 40_000
@@ -43,8 +44,9 @@ class Run(Rates):
 
     def relate(self) -> None:
         """Raises ValueError where an operation would more than always go wrong."""
-        if self.failed + self.lost > 1:
-            raise ValueError(f"config failed={self.failed}, lost={self.lost}: together at most 1; lower them")
+        for failed in (self.failed, self.refused_last):
+            if failed + self.lost > 1:
+                raise ValueError(f"config failed={failed}, lost={self.lost}: together at most 1; lower them")
 
 
 class FreeRun(free_run.FreeRun[Run, Config]):
@@ -80,6 +82,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.nodes = Faults(self.system, self.run, self.kernel, self.faults)
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it
         self.noticed_ms = 0
+        self.turn: list[Any] = []  # the operation and the task of the thread whose turn it is
         self.kernel.after(self.run.audit_us, self.audit)
 
     def possible_faults(self) -> tuple[str, ...]:
@@ -126,15 +129,15 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         """The number of the thread whose turn it is, -1 for none."""
         now, slow = self.kernel.now, self.slow
         ready = []
-        for number, operation, _, _ in self.system.threads():
+        for number, operation, task, _ in self.system.threads():
             seen = slow.get(number)
             if seen is None or seen[0] != operation:
                 seen = slow[number] = (operation, self.slowness(operation))
             if seen[1] <= now:
-                ready.append(number)
+                ready.append((number, operation, task))
         if not ready:
             return -1
-        chosen = ready[int(self.random() * len(ready))]
+        chosen, *self.turn = ready[int(self.random() * len(ready))]
         del slow[chosen]
         return chosen
 
@@ -145,11 +148,14 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return self.kernel.now + self.kernel.spread(mean_us) if self.random() < share else 0
 
     def outcome(self) -> str:
-        """How an operation goes."""
+        """How the operation of the thread goes whose turn it is."""
         run, luck = self.run, self.random()
-        if luck >= run.failed + run.lost:
+        operation, task = self.turn
+        is_last = operation == "send" and task >= 0 and self.system.is_stopping(task)
+        failed = run.refused_last if is_last else run.failed
+        if luck >= failed + run.lost:
             return OK
-        outcome = FAILED if luck < run.failed else LOST
+        outcome = FAILED if luck < failed else LOST
         self.faults.count(outcome)
         return outcome
 

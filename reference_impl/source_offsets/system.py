@@ -145,6 +145,11 @@ class System(DrivenSystem[Environment]):
         self.env.threads.settle()
         return True
 
+    def is_stopping(self, task: int) -> bool:
+        """Whether the newest instance of a task was asked to stop and goes on."""
+        instance = self.env.newest(task)
+        return instance is not None and instance.stopping
+
     def kill(self, task: int) -> bool:
         """Its process is gone; False if none runs."""
         instance = self.env.newest(task)

@@ -11,7 +11,7 @@ from fencepost.properties.source_commits.events import SOURCE_COMMITS
 from fencepost.properties.source_commits.variants.driven import MISTAKES, RIGHT
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits import reference
-from fencepost.reference_impl.source_commits.defects.broken import OF_THE_LIST, REGISTRY
+from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, OF_THE_LIST, REGISTRY
 
 REFERENCE = "fencepost.reference_impl.source_commits:reference"
 BROKEN = "fencepost.reference_impl.source_commits.defects.broken"
@@ -53,7 +53,14 @@ def found_in(name: str) -> AgreementReport:
     return drive(f"{BROKEN}:{name}", str(variant), max_examples=EXAMPLES, verdict_only=True, seed=1)
 
 
-@pytest.mark.parametrize("name", [name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING])
+QUICKLY = frozenset({"committer_interrupted", "still_registered", "refused_is_noted", "commits_before_its_records"})
+"""Of what goes wrong after something failed: an end in order, a restart in vain, a refusal, a commit too early."""
+BREAKING = [name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.nightly) if n in AFTER_A_FAULT - QUICKLY else n for n in BREAKING]
+)
 def test_a_defect_is_found(name: str) -> None:
     """By a promise, by a mechanism, or by the model."""
     assert found_in(name).verdict == "violated"

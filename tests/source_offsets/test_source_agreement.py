@@ -148,7 +148,7 @@ def test_how_it_is_driven_is_derived() -> None:
     assert {*RIGHT, *MISTAKES} <= set(agreeing.variants)
     assert agreeing.reference == REFERENCE
     assert agreeing.black_box == SOURCE_OFFSETS.black_box
-    assert agreeing.composite == {"walk", "go", "finish"} and agreeing.ending == {"finish"}
+    assert agreeing.composite == {"walk", "go", "get_on", "finish"} and agreeing.ending == {"finish"}
     assert agreeing.call("stall", 1).dangers == ("zombie",)
     assert agreeing.missing(reference(dict(agreeing.small, mode="text-merged-view")), "text-merged-view") == []
     assert "step" in agreeing.missing(object(), "text-merged-view")

@@ -66,6 +66,12 @@ class OncePromises(Properties):
         its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
         return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.told[p]) | s.over | ~its_own)
 
+    @service(rule="src.P4")
+    def is_stored_in_the_end(s, p: Partition, i: Offset):
+        """And a restart would begin behind it in the end."""
+        its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
+        return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.stored[p]) | s.over | ~its_own)
+
     @witness(of="told_is_stored")
     def fenced_before_it_was_told(s):
         """An instance was fenced before it was told, and the one after it has committed more."""
@@ -102,6 +108,11 @@ class OncePromises(Properties):
     def discards_late(s):
         """An instance that has been fenced is to tell the upstream system what it was told."""
         return exists(Partition, lambda p: s.released[p] < s.late[p])
+
+    @witness(of="is_stored_in_the_end")
+    def more_is_noted(s):
+        """After a transaction was committed, more is with the writer."""
+        return exists(Partition, lambda p: (0 < s.stored[p]) & (s.stored[p] < s.data[p]))
 
     @witness(of="is_told_in_the_end")
     def fails_in_the_middle(s):

@@ -78,6 +78,13 @@ class Promises(Properties):
         """An instance that is asked to stop is over in the end."""
         return leads_to(s.life == Life.STOPPING, (s.life == Life.OVER) | (s.life == Life.GONE))
 
+    @service(rule="src.P4")
+    def is_stored_in_the_end(s, p: Partition, i: Offset):
+        """A record that was submitted, and not refused, is covered by what a restart would resume from in the end,
+        while the instance runs and none has failed."""
+        its_own = (s.life == Life.RUNNING) & s.own[p, i]
+        return leads_to(its_own, (i <= s.stored[p]) | ~its_own | s.fails)
+
     @witness(of="told_is_stored")
     def told_after_another(s):
         """An instance is told, after a restart, while a newer flush is under way."""
@@ -139,6 +146,14 @@ class Promises(Properties):
     def merged_back(s):
         """A flush was cancelled, and something newer is collected."""
         return exists(Partition, lambda p: (0 < s.data[p]) & (s.data[p] < s.merged[p]))
+
+    @witness(of="is_stored_in_the_end")
+    def behind_another(s):
+        """A record waits behind one that is not acknowledged, after a restart."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (0 < s.resumed[p]) & (i < j) & (s.place[p, i] == Place.WAITING) & s.own[p, j],
+        )  # fmt: skip
 
     @witness(of="comes_to_an_end")
     def stops_in_a_flush(s):

@@ -45,6 +45,14 @@ class Promises(Properties):
         given = exists(Instance, lambda n: s.newest[p] == n)
         return leads_to(given & (0 < i), s.out[p, i] | s.left_out[p, i])
 
+    @service(rule="618.P5")
+    def gets_on(s, n: Instance, p: Partition, i: Offset):
+        """Once faults stop, each record of the source partitions of an instance that works, and is not fenced, is in
+        the committed output, or was left out as the connector wishes, without another instance."""
+        works = (s.stage[n] == Stage.WORKING) & s.reads[n, p] & ~s.over[n] & ~s.fenced[n]
+        lives = s.reads[n, p] & ~s.over[n] & ~s.fenced[n]
+        return leads_to(works & (s.polled[n, p] < i), s.out[p, i] | s.left_out[p, i] | ~lives)
+
     @witness(of="nothing_twice")
     def sent_again(s):
         """A record is in the transaction of an instance, and in that of one before, which was fenced and goes on."""
@@ -80,6 +88,15 @@ class Promises(Properties):
     def dropped_and_discarded(s):
         """A batch was dropped whole, so that no offset is stored, and the system upstream has discarded it."""
         return exists(Partition, lambda p: s.found(p) < s.released[p])
+
+    @witness(of="gets_on")
+    def works_after_another(s):
+        """An instance works with more to read, behind what another one has committed, which has failed."""
+        return exists(
+            Instance, Instance, Partition, Offset,
+            lambda n, m, p, i: (n != m) & s.over[m] & ~s.over[n] & (s.stage[n] == Stage.WORKING) & s.reads[n, p]
+            & s.out[p, i] & s.reads[m, p],
+        )  # fmt: skip
 
     @witness(of="everything_copied")
     def fails_in_the_middle(s):

@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 from fencepost.reference_impl.source_commits import config as keys
-from fencepost.reference_impl.source_commits.defects import committing, tracking
+from fencepost.reference_impl.source_commits.defects import committing, flushing, going_on, tracking
 from fencepost.reference_impl.source_commits.parts import Parts
 from fencepost.reference_impl.source_commits.runtime.exactly_once import TransactionThread
 from fencepost.reference_impl.source_commits.system import System, build
@@ -30,6 +30,7 @@ class Broken(Defect[Parts]):
 PROMISE, CONFORMANCE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.CONFORMANCE, Breaks.PROGRESS, Breaks.NOTHING
 TOLERANT = (("tolerance", "all"),)
 EXACTLY_ONCE = (("mode", keys.EXACTLY_ONCE),)
+TWO_PARTITIONS = (("partitions", 2),)
 ONCE_MORE = "what was not committed is polled again by the next instance, and arrives twice"
 BETTER = "what is acknowledged may be committed, whoever takes it off the queue while no other thread does"
 
@@ -41,6 +42,31 @@ def _upstream(policy: str) -> tuple[tuple[str, Any], ...]:
 def _thread(transaction_thread: type[TransactionThread]) -> Parts:
     return Parts(transaction_thread=transaction_thread)
 
+
+_AFTER_A_FAULT = (
+    # A flush that failed, took too long or was cut off
+    Broken("last_put_back_only", "src.10", PROGRESS, Parts(writer=flushing.PutsBackTheLastOnly), TWO_PARTITIONS),
+    Broken("polled_put_back", "src.10", PROMISE, Parts(committer=flushing.PutsBackWhatIsPolled)),
+    Broken("late_success_clears", "src.10", PROGRESS, Parts(writer=flushing.LateSuccessClears)),
+    Broken("timed_out_not_put_back", "src.10", PROGRESS, Parts(committer=flushing.TimedOutIsOnItsWay)),
+    Broken("committer_interrupted", "src.P3", PROGRESS, Parts(committer=flushing.InterruptedByTheStop)),
+    Broken("committer_dies", "src.7", PROGRESS, Parts(committer=flushing.DiesOfAnException)),
+    Broken("time_out_acknowledges", "src.12", PROMISE, Parts(thread=flushing.TimeOutAcknowledges)),
+    Broken("last_commit_takes_over", "src.P1", PROMISE, Parts(task=flushing.LastCommitTakesOver)),
+    # A task that goes on
+    Broken("refused_goes_last", "src.2", PROMISE, Parts(thread=going_on.RefusedGoesLast)),
+    Broken("rest_of_batch_dropped", "src.P2", PROMISE, Parts(thread=going_on.RestOfBatchDropped)),
+    Broken("never_tried_again", "src.P4", PROGRESS, Parts(thread=going_on.NeverTriedAgain)),
+    Broken("poll_error_is_the_last", "src.P4", PROGRESS, Parts(thread=going_on.PollErrorIsTheLast)),
+    Broken("still_registered", "src.P4", PROGRESS, Parts(thread=going_on.StillRegistered)),
+    Broken("refused_is_noted", "src.P2", PROMISE, Parts(exactly_once=going_on.RefusedIsNoted), EXACTLY_ONCE),
+    Broken("abort_forgets_offsets", "src.P3", PROGRESS, Parts(exactly_once=going_on.AbortForgetsOffsets), EXACTLY_ONCE),
+    Broken(
+        "one_writer_for_all", "src.P2", PROMISE, Parts(exactly_once=going_on.OneWriterForAll),
+        (*EXACTLY_ONCE, *TWO_PARTITIONS),
+    ),
+    Broken("commits_before_its_records", "src.P2", PROMISE, _thread(going_on.CommitsBeforeItsRecords), EXACTLY_ONCE),
+)  # fmt: skip
 
 _BROKEN = (
     # src.1: what commitRecord says
@@ -84,10 +110,14 @@ _BROKEN = (
     Broken("final_commit_does_not_wait", "src.12", CONFORMANCE, Parts(thread=committing.DoesNotWait), (), ONCE_MORE),
     Broken("time_out_is_success", "src.12", CONFORMANCE, Parts(thread=committing.TimeOutIsSuccess), (), ONCE_MORE),
     Broken("two_threads", "src.P1", PROMISE, Parts(), (("serial", False),)),
+    *_AFTER_A_FAULT,
     # Controls
     Broken("no_final_commit", "src.12", NOTHING, Parts(thread=committing.NoFinalCommit), (), ONCE_MORE),
     Broken("committer_updates", "src.3", CONFORMANCE, Parts(committer=committing.CommitterUpdates), (), BETTER),
 )  # fmt: skip
+
+AFTER_A_FAULT = frozenset(defect.name for defect in _AFTER_A_FAULT)
+"""Defects of what comes after something failed, was refused, or took too long."""
 
 OF_THE_LIST = {
     "O01": "newest_committable", "O02": "one_queue", "O04": "heads_left", "O06": "drop_acknowledges",

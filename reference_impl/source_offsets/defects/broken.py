@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
-from fencepost.reference_impl.source_offsets.defects import migrating, reading, starting, storing, working
+from fencepost.reference_impl.source_offsets.defects import going_on, migrating, reading, starting, storing, working
 from fencepost.reference_impl.source_offsets.parts import Parts
 from fencepost.reference_impl.source_offsets.system import System, build
 
@@ -29,12 +29,37 @@ PROMISE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING
 OWN = (("separate", True),)
 SWITCHED = (("separate", False),)
 TOMBSTONES = (("rounds", 2), *OWN)
+ONE_TOPIC_WITH_TOMBSTONES = (("mode", "shipped"), ("rounds", 2))
 MIGRATION = (("mode", "migration-sentinel"), *SWITCHED)
 AT_INTERVALS = (("boundary", "interval"),)
 BY_CONNECTOR = (("boundary", "connector"),)
 SOME_DROPPED = (("filtered", 2), ("batch", 1))
 AS_WELL_AS_CAN_BE = "copies in the worker's topic are made as well as can be; whoever has a topic of its own reads that"
 SAME_AGAIN = "a dropped record is dropped again by whoever polls it; whether its offset is stored changes nothing"
+
+_AFTER_A_FAULT = (
+    # After something was refused or aborted, and when nothing is left to be read
+    Broken("retried_from_the_first", "618.P2", PROMISE, Parts(runtime=going_on.RetriedFromTheFirst), (("batch", 3),)),
+    Broken(
+        "refusal_forgets_boundary", "618.P5", PROGRESS, Parts(runtime=going_on.RefusalForgetsBoundary), BY_CONNECTOR
+    ),
+    Broken("last_commit_notes_the_rest", "618.P2", PROMISE, Parts(runtime=going_on.LastCommitNotesTheRest)),
+    Broken("abort_forgets_offsets", "618.27", PROGRESS, Parts(runtime=going_on.AbortForgetsOffsets), BY_CONNECTOR),
+    Broken("empty_commit_fails", "618.28", PROGRESS, Parts(runtime=going_on.EmptyCommitFails), SOME_DROPPED),
+    Broken("not_due_while_idle", "618.P5", PROGRESS, Parts(runtime=going_on.NotDueWhileIdle), AT_INTERVALS),
+    Broken("copies_when_refused", "618.31", PROMISE, Parts(runtime=going_on.CopiesWhenRefused), OWN),
+    Broken("opens_again_when_fenced", "618.P1", PROMISE, Parts(runtime=going_on.OpensAgainWhenFenced)),
+    Broken("null_is_no_entry", "618.31", PROMISE, Parts(reader=going_on.NullIsNoEntry), ONE_TOPIC_WITH_TOMBSTONES),
+    Broken(
+        "fails_on_a_null",
+        "618.P5",
+        PROGRESS,
+        Parts(reader=going_on.RemembersNulls, instance=going_on.FailsOnANull),
+        ONE_TOPIC_WITH_TOMBSTONES,
+    ),
+    Broken("stops_one_early", "618.32", PROMISE, Parts(reader=going_on.StopsOneEarly)),
+    Broken("fences_the_new_count", "618.P1", PROMISE, Parts(connector=going_on.FencesTheNewCount)),
+)
 
 _BROKEN = (
     # 618.27: one transaction
@@ -69,7 +94,9 @@ _BROKEN = (
     # 618.31: two topics as one
     Broken("global_preferred", "618.31", PROMISE, Parts(store=reading.GlobalPreferred), OWN),
     Broken("all_or_nothing", "618.31", PROMISE, Parts(store=reading.AllOrNothing), SWITCHED),
-    Broken("never_copied", "618.31", NOTHING, Parts(store=storing.NeverCopied), OWN, AS_WELL_AS_CAN_BE),
+    Broken(
+        "never_copied", "618.31", NOTHING, Parts(store=storing.NeverCopied), (("rounds", 1), *OWN), AS_WELL_AS_CAN_BE
+    ),
     Broken("tombstone_primary_first", "618.31", PROMISE, Parts(store=storing.TombstonePrimaryFirst), TOMBSTONES),
     Broken("tombstones_not_copied", "618.31", PROMISE, Parts(store=storing.TombstonesNotCopied), TOMBSTONES),
     Broken("tombstones_left_out", "618.31", PROMISE, Parts(store=storing.TombstonesLeftOut), TOMBSTONES),
@@ -81,6 +108,7 @@ _BROKEN = (
     Broken("not_fenced", "618.7", PROMISE, Parts(connector=starting.NotFenced)),
     Broken("not_checked", "618.19", PROMISE, Parts(instance=starting.NotChecked)),
     Broken("checked_first", "618.19", PROMISE, Parts(instance=starting.CheckedFirst)),
+    *_AFTER_A_FAULT,
     # 618.30, 618.45: the earlier text
     Broken("owners_not_fenced", "618.30", PROMISE, Parts(owner=migrating.OwnersNotFenced), MIGRATION),
     Broken("looks_first", "618.30", PROMISE, Parts(owner=migrating.LooksFirst), MIGRATION),
@@ -90,6 +118,9 @@ _BROKEN = (
     Broken("tasks_do_not_wait", "618.45", PROMISE, Parts(instance=migrating.DoNotWait), MIGRATION),
     Broken("copied_before_fenced", "618.45", PROMISE, Parts(connector=migrating.CopiedBeforeFenced), MIGRATION),
 )
+
+AFTER_A_FAULT = frozenset(defect.name for defect in _AFTER_A_FAULT)
+"""Defects of what comes after something failed, was refused or aborted."""
 
 HARMLESS = {
     "filtered_noted": ("text-merged-view", "618.28", "noted"),

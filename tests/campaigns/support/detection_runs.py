@@ -45,6 +45,8 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
     agreeing, config, observed = driven(protocol), dict(defect.needs), None
     variant = config.pop("mode", agreeing.variants[0])
     excused = agreeing.expecting.get(variant, frozenset())
+    if variant in agreeing.unfollowed:
+        agreeing = replace(agreeing, follow=None)
     if how == "promises":
         observed = agreeing.black_box
         agreeing, defect = replace(agreeing, follow=None), outside(defect, observed)

@@ -2,7 +2,7 @@
 
 import pytest
 from fencepost.reference_impl.simulation.defects import Breaks
-from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
+from fencepost.reference_impl.source_offsets.defects.broken import AFTER_A_FAULT, REGISTRY
 from source_runs import PROMISES, judged
 
 PIECE, MOST = 10, 200
@@ -18,11 +18,15 @@ BY_ITS_MECHANISM = {
     "tombstones_left_out": "offsets_with_records",
     "flush_not_awaited": "offsets_with_records",
 }
-SEEN_IN_A_SCENARIO = {"noted_before_sent"}
-"""A record that the producer does not take just when its task is asked to stop: see test_source_scenarios."""
+DRIVEN_ONLY = {"refusal_forgets_boundary", "stops_one_early"}
+"""What driving finds in few connectors, and free-running histories in none of hundreds."""
+QUICKLY = frozenset({"not_due_while_idle", "null_is_no_entry"})
+"""Of what goes wrong after a fault: the others are for the night."""
 
 CAUGHT = [
-    name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING and name not in SEEN_IN_A_SCENARIO
+    pytest.param(name, marks=pytest.mark.nightly) if name in AFTER_A_FAULT - QUICKLY else name
+    for name, defect in REGISTRY.items()
+    if defect.breaks is not Breaks.NOTHING and name not in DRIVEN_ONLY
 ]
 CONTROLS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
 
@@ -48,6 +52,12 @@ def test_a_control_breaks_nothing(name):
     """What is a matter of taste raises no alarm, and says why."""
     assert REGISTRY[name].why
     assert judged(60, broken=name)[0] == {}
+
+
+@pytest.mark.nightly
+def test_tombstones_in_one_topic_break_nothing():
+    """There is no copy that could come late."""
+    assert judged(200, mode="shipped", rounds=2)[0] == {}
 
 
 def test_tombstones_break_nothing_but_by_late_copies():
