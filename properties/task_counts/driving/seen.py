@@ -10,6 +10,8 @@ from fencepost.properties.driving import Event, read
 
 Key = tuple[int, int]
 """Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is shown."""
+Task = tuple[int, int]
+"""(connector, task)."""
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Seen:
         self.instances: dict[int, Instance] = {}
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
         self.down: set[int] = set()
+        self.failed: dict[tuple[int, int, int], int] = {}  # (connector, task, set) of a task that failed: on which node
         self.outside = ""  # what nobody promises anything about has happened
         support = config.get("support", "enabled")
         self.told([support] if isinstance(support, str) else support)
@@ -82,8 +85,23 @@ class Seen:
             found = self.instances[number] = Instance(number, *columns)
         return found
 
+    def lacking(self) -> Iterator[Task]:
+        """(connector, task) of each task of a newest set that does not poll."""
+        polling = {(i.connector, i.task, i.set) for i in self.instances.values() if i.running and not i.ended}
+        for connector, topic in self.topics.items():
+            for task in range(topic.sets.get(topic.newest, 0) if not topic.deleted else 0):
+                if (connector, task, topic.newest) not in polling:
+                    yield connector, task
+
+    def has_failed(self, connector: int, task: int) -> bool:
+        """Has a start of this task from the newest set failed, on a worker that is still up?"""
+        return (connector, task, self.topics[connector].newest) in self.failed
+
     def note(self, event: Event) -> None:
         """Take an event in."""
+        if read(event, "kind") == "task_failed":
+            of = (read(event, "connector", -1), read(event, "task", -1), read(event, "set", -1))
+            self.failed[of] = read(event, "node", -1)
         kind, connector = read(event, "kind"), read(event, "connector", -1)
         match kind:
             case "worker_started":
@@ -103,6 +121,7 @@ class Seen:
 
     def _gone(self, node: int) -> None:
         self.down.add(node)
+        self.failed = {of: where for of, where in self.failed.items() if where != node}
         for instance in self.instances.values():
             instance.ended |= instance.node == node
 

@@ -29,13 +29,17 @@ class Verbs(Machine, steps={}):
             self._note(made)
 
     def teardown(self) -> None:
-        """Workers that are down come back, and the faults are over."""
+        """The faults are over: those that are up get on by themselves; then those that are down come back, and what
+        failed is started again."""
         if not hasattr(self, "run"):
             return
         if not self.run.over:
             target(float(sum(len(topic.sets) for topic in self.seen.topics.values())), label="sets")
             target(float(self.zombies), label="old tasks that ran on when a set was committed")
             target(float(self.late), label="operations of an old task after a newer set")
+        for worker in sorted(self.seen.down):
+            self.call("expire", worker)
+        self.call("get_on")
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
         self.call("finish")

@@ -11,7 +11,7 @@ CALLS = {
     **{f"step {operation}": NOTHING for operation in OPERATIONS},
     **dict.fromkeys(
         ("configure", "delete", "stop_connector", "restart_connector", "restart_task", "stall", "resume", "crash",
-         "restart_worker", "expire", "set_support", "write_foreign", "compact", "advance", "run", "work", "finish",
+         "restart_worker", "expire", "set_support", "write_foreign", "compact", "advance", "run", "work", "get_on", "finish",
          "do", "set_fencing"),
         NOTHING,
     ),
