@@ -57,6 +57,7 @@ class Seen:
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
         self.down: set[int] = set()
         self.failed: dict[tuple[int, int, int], int] = {}  # (connector, task, set) of a task that failed: on which node
+        self.leader = -1  # who wrote the last record that only a leader may write
         self.outside = ""  # what nobody promises anything about has happened
         support = config.get("support", "enabled")
         self.told([support] if isinstance(support, str) else support)
@@ -142,6 +143,8 @@ class Seen:
         """A record is committed in the config topic."""
         if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
             self.outside = self.outside or "a record that somebody else wrote (618.34)"
+        if kind in ("set_written", "count_written"):
+            self.leader = read(event, "node", -1)
         match kind:
             case "connector_written":
                 topic.deleted = False

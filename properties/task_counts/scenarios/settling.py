@@ -182,12 +182,20 @@ def _restart(system: System, workers: int, connector: int, task: int) -> bool:
 
 
 def _rest(system: System) -> bool:
-    """Until nothing happens but that tasks run; does that come?"""
+    """Until nothing happens but that tasks run; does that come?  Time passes between transactions, not in one, which
+    would time out."""
     quiet = run(system) < MOST
     work(system)
     for ms in WAITS_MS:
+        _end_transactions(system)
         system.advance(ms)
         quiet = quiet and run(system) < MOST
     work(system, transactions=TRANSACTIONS)
+    _end_transactions(system)
     quiet = quiet and run(system) < MOST
     return quiet
+
+
+def _end_transactions(system: System) -> None:
+    for thread in [t for t in system.threads() if t[1] == "commit"]:
+        system.step(thread[0])
