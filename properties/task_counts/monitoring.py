@@ -20,7 +20,7 @@ from fencepost.properties.task_counts.scenarios.settling import Alone, Finished
 BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
 """After these a task may be one too many."""
-LOOKED_AT = BY_LEADERS | CHANGES
+LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
 TWICE = 2
 """So often a user starts the same task again when all faults are over: for what a fault has broken, and since a leader
 learns only when it writes that another worker has claimed the topic meanwhile, which fails the round of that write
@@ -108,6 +108,9 @@ class CountsBeside(Beside):
         if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
             words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
             yield Broken("618.24", words, event)
+        if kind == "task_starting" and self.seen.is_foreign(event):
+            words = f"worker {read(event, 'node')} starts task {read(event, 'task')}, which is not assigned to it"
+            yield Broken("618.41", words, event)
         if kind == "task_running" and topic.newest > read(event, "set"):
             yield Broken("618.19", f"{self.seen.instance_of(event)} polls, and a newer set is at {topic.newest}", event)
         for one in self.seen.running(read(event, "connector")) if kind in CHANGES else ():

@@ -57,6 +57,7 @@ class Seen:
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
         self.down: set[int] = set()
         self.failed: dict[tuple[int, int, int], int] = {}  # (connector, task, set) of a task that failed: on which node
+        self.assigned: dict[tuple[int, int, int], bool] = {}  # (node, connector, task): or taken away since
         self.leader = -1  # who wrote the last record that only a leader may write
         self.outside = ""  # what nobody promises anything about has happened
         support = config.get("support", "enabled")
@@ -98,6 +99,11 @@ class Seen:
         """Has a start of this task from the newest set failed, on a worker that is still up?"""
         return (connector, task, self.topics[connector].newest) in self.failed
 
+    def is_foreign(self, event: Event) -> bool:
+        """Is a task started on a worker that has not been assigned it, where assignments are shown at all?"""
+        of = (read(event, "node", -1), read(event, "connector", -1), read(event, "task", -1))
+        return bool(self.assigned) and not self.assigned.get(of, False)
+
     def note(self, event: Event) -> None:
         """Take an event in."""
         if read(event, "kind") == "task_failed":
@@ -108,6 +114,8 @@ class Seen:
             case "worker_started":
                 self.down.discard(read(event, "node"))
                 self.told([read(event, "support", 3)])
+            case "task_assigned" | "task_revoked":
+                self.assigned[read(event, "node", -1), connector, read(event, "task", -1)] = kind == "task_assigned"
             case "worker_stopped":
                 self._gone(read(event, "node"))
             case "producer_opened" | "task_running":
@@ -123,6 +131,7 @@ class Seen:
     def _gone(self, node: int) -> None:
         self.down.add(node)
         self.failed = {of: where for of, where in self.failed.items() if where != node}
+        self.assigned = {of: has and of[0] != node for of, has in self.assigned.items()}
         for instance in self.instances.values():
             instance.ended |= instance.node == node
 

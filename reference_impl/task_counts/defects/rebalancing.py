@@ -33,7 +33,7 @@ class OwnershipNotCompared(SourceTask):
 
 
 class RestartsAnywhere(Herder):
-    """A user's restart of a task starts it on the worker that has the request, which may have lost it since (618.18)."""
+    """A user's restart of a task starts it on the worker that has the request, which may have lost it since (618.41)."""
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         yield from self.stop_tasks([(name, task)])
@@ -42,7 +42,7 @@ class RestartsAnywhere(Herder):
 
 
 class StartsForItsConnectors(Herder):
-    """A worker that comes back with a connector whose tasks others have starts these too (618.18)."""
+    """A worker that comes back with a connector whose tasks others have starts these too (618.41)."""
 
     def start_assigned(self) -> Script:
         yield from super().start_assigned()
