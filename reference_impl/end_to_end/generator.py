@@ -17,8 +17,7 @@ from typing import Any
 from fencepost.reference_impl.end_to_end.config import Config
 from fencepost.reference_impl.end_to_end.environment import Environment, Net
 from fencepost.reference_impl.end_to_end.events import Kind
-from fencepost.reference_impl.end_to_end.inputs import Inputs
-from fencepost.reference_impl.end_to_end.kafka import ConnectBrokers, Kafka, StuckError
+from fencepost.reference_impl.end_to_end.kafka import Kafka, StuckError
 from fencepost.reference_impl.end_to_end.parts import Parts
 from fencepost.reference_impl.end_to_end.producer_ids import ProducerIds
 from fencepost.reference_impl.end_to_end.source import Sources
@@ -168,7 +167,7 @@ class FreeRun(connect.FreeRun):
         self.env = Environment(config, group, kernel, self.network, pace, layers.of_group)
         self.kafka = Kafka(self.env)
         self.begin_ids(run)
-        self.env.inputs = Inputs(self.kafka)
+        self.env.inputs = layers.whole.inputs(self.kafka)
         self.begin_group(run)
         self.begin_connect(layers)
         self.logs = {
@@ -231,7 +230,7 @@ class FreeRun(connect.FreeRun):
     def begin_connect(self, layers: Parts) -> None:
         """Workers, their users, and their faults."""
         self.sources = Sources(self.whole.connectors, self.whole.sources)
-        brokers = ConnectBrokers(self.kafka, layers.of_client(Client))
+        brokers = layers.whole.brokers(self.kafka, layers.of_client(Client))
         env = ConnectEnvironment(self.config, self.kernel, layers.of_connect(self.sources), brokers=brokers)
         self.system = ConnectSystem(env)
         self.rows = env.log.rows
