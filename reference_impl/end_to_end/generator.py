@@ -64,6 +64,8 @@ class Run(connect.Run):
     stall_us: Natural = 900_000
     session_us: Natural = 200_000
     down_us: Natural = 200_000
+    takeover_share: Rate = 0.4  # of the workers that stand still when their session ends: they go on while others begin
+    takeover_us: Natural = 40_000  # until then
     # Messages on Kafka's network
     drop: Rate = 0.004
     duplicate: Rate = 0.008
@@ -127,12 +129,19 @@ class GroupFaults(copying.Faults):
 
 
 class WorkerFaults(ConnectFaults):
-    """Those of Connect's workers. A tombstone stays until every worker that runs has read it: for delete.retention.ms,
-    which is a day, no worker stands still."""
+    """Those of Connect's workers; some that stood still go on just when others take over what they had. A tombstone
+    stays until every worker that runs has read it: for delete.retention.ms, which is a day, no worker stands still."""
 
     def compact(self, number: int) -> bool:
         herders = [worker.herder for worker in self.system.env.workers if worker.herder is not None]
         return not any(herder.view.is_behind() for herder in herders) and super().compact(number)
+
+    def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
+        super().session_ends(what)
+        worker, absence = what
+        run: Any = self.run
+        if self.away.get(worker) == absence and absence[0] == "stalled" and self.random() < run.takeover_share:
+            self.kernel.after(self.kernel.spread(run.takeover_us), self.come_back, what)
 
 
 class IdFaults(id_faults.Faults):

@@ -1,4 +1,5 @@
-"""The whole system with one thing wrong in one of its layers, under the name `<layer>:<defect>`.
+"""The whole system with one thing wrong in one of its layers, under the name `<layer>:<defect>`, or in what puts them
+together, under `whole:<defect>`.
 
     simulate(7, {"broken": "transactions:older_epoch_accepted"})
 
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.end_to_end.parts import Parts
+from fencepost.reference_impl.end_to_end.defects import whole
+from fencepost.reference_impl.end_to_end.parts import Parts, WholeParts
 from fencepost.reference_impl.group_fencing.defects import broken as of_group
 from fencepost.reference_impl.id_blocks.defects import broken as of_ids
-from fencepost.reference_impl.simulation.defects import Defect, Registry
+from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 from fencepost.reference_impl.source_offsets.defects import broken as of_source
 from fencepost.reference_impl.task_counts.defects import broken as of_connect
 from fencepost.reference_impl.transactions.config import EPOCH_MAX
@@ -128,6 +130,24 @@ def _all() -> Iterator[Broken]:
             yield Broken(f"{layer}:{name}", defect.rule, defect.breaks, parts, whole, defect.why, told_in)
 
 
-REGISTRY = Registry(_all())
+WHOLE: Mapping[str, tuple[str, WholeParts]] = {
+    "reads_offsets_first": ("618.32", WholeParts(task=whole.ReadsOffsetsFirst)),
+    "output_of_the_task": ("618.P2", WholeParts(task=whole.OutputOfTheTask)),
+    "remembers_what_it_read": ("618.27", WholeParts(task=whole.RemembersWhatItRead)),
+    "commits_what_is_left": ("618.27", WholeParts(task=whole.CommitsWhatIsLeft)),
+    "reads_the_workers_topic": ("618.31", WholeParts(task=whole.ReadsTheWorkersTopic)),
+    "gets_what_is_open": ("447.P1", WholeParts(inputs=whole.GetsWhatIsOpen)),
+    "counts_markers": ("447.P1", WholeParts(inputs=whole.CountsMarkers)),
+    "done_when_decided": ("618.32", WholeParts(brokers=whole.DoneWhenDecided)),
+}
+"""What puts the layers together: by defect, the rule that it breaks, and what is wrong."""
+
+
+def _together() -> Iterator[Broken]:
+    for name, (rule, parts) in WHOLE.items():
+        yield Broken(f"whole:{name}", rule, Breaks.PROMISE, Parts(whole=parts))
+
+
+REGISTRY = Registry((*_all(), *_together()))
 find = REGISTRY.find
 __getattr__ = partial(REGISTRY.attribute, __name__)

@@ -23,6 +23,7 @@ from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConf
 from fencepost.reference_impl.task_counts.topic.records import ConfigRecord
 from fencepost.reference_impl.task_counts.topic.writes import Writes
 
+
 class NotLeadingIsFine(FenceEndpoint):
     """A worker that knows of no leader to hand a request on to, or may not, answers that all is well (618.10)."""
 

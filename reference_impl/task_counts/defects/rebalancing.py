@@ -149,4 +149,3 @@ class FailedStaysFailed(Herder):
         there = self.tasks.get((name, task))
         if there is None or not there.failed:
             super().start_task(name, task)
-
