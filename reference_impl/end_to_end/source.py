@@ -2,9 +2,9 @@
 runtime of `reference_impl.source_offsets`, with its offset stores and boundaries.
 
 A source has any number of records in each partition, from offset 1 on, and all of them go to one partition of the
-output. Task t of n has those partitions of its connector that are t modulo n. It begins where the offsets topics say, which it reads to the end when its producer is
-open and its set known to be the newest (618.32). The first connector has a separate offsets topic, with copies in the
-worker's one; the others write to that alone.
+output. Task t of n has those partitions of its connector that are t modulo n. It begins where the offsets topics say,
+which it reads to the end when its producer is open and its set known to be the newest (618.32). The first connector has
+a separate offsets topic, with copies in the worker's one; the others write to that alone.
 """
 
 from collections.abc import Callable

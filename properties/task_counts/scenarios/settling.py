@@ -114,10 +114,11 @@ def get_on(
     """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and every task that
     runs ends some transactions.  Nothing that failed is started again, and who is down stays so.
 
-    ``tasks``: that a connector has at most; ``rebalance``: there is one more, for which no worker asks; in A a task that
-    finds no count waits for it, and if the leader's round has failed there is none without it (618.14).  ``waiting``: a
-    user starts a Connector again once of which a task is UNASSIGNED; in M a round that failed has failed the Connector
-    (618.11), and a worker that is out of the group may have written RUNNING over that (AbstractHerder.onStartup)."""
+    ``tasks``: that a connector has at most; ``rebalance``: there is one more, for which no worker asks; in A a task
+    that finds no count waits for it, and if the leader's round has failed there is none without it (618.14).
+    ``waiting``: a user starts a Connector again once of which a task is UNASSIGNED; in M a round that failed has failed
+    the Connector (618.11), and a worker that is out of the group may have written RUNNING over that
+    (AbstractHerder.onStartup)."""
     for worker in range(workers):
         system.resume(worker)
     permit = getattr(system, "set_fencing", None)

@@ -72,7 +72,7 @@ class KeyOfTheStart(ClusterConfigState):
 
 
 class FencesOnceForACount(Rounds):
-    """An id that a leader has fenced for a round without a count needs no other fencing before it writes one (618.6)."""
+    """An id that a leader has fenced for a round without a count needs no other before it writes one (618.6)."""
 
     def __init__(self, herder: Herder) -> None:
         super().__init__(herder)

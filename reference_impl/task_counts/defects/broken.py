@@ -162,15 +162,14 @@ _BROKEN = (
         "starts_for_its_connectors", "618.41", PROGRESS,
         Parts(herder=rebalancing.StartsForItsConnectors, task=rebalancing.OwnershipNotCompared), SHIPPED, MENDED,
     ),
-    Broken(
-        "claims_grow", "618.41", PROGRESS,
-        Parts(herder=rebalancing.ClaimsGrow), SHIPPED, STANDS,
-    ),
+    Broken("claims_grow", "618.41", PROGRESS, Parts(herder=rebalancing.ClaimsGrow), SHIPPED, STANDS),
     Broken("takes_former_assignment", "618.41", PROGRESS, Parts(herder=rebalancing.TakesFormerAssignment), why=LOST),
     Broken("takes_nothing", "618.41", PROGRESS, Parts(herder=rebalancing.TakesNothing), why=LOST),
     Broken("catches_up_or_not", "618.8", PROGRESS, Parts(herder=rebalancing.CatchesUpOrNot), why=LOST),
     Broken("disputed_is_nobodys", "618.41", PROGRESS, Parts(herder=rebalancing.DisputedIsNobodys), why=LOST),
-    Broken("skips_the_first_record", "618.50", PROGRESS, Parts(herder=rebalancing.SkipsTheFirstRecord), SHIPPED, STANDS),
+    Broken(
+        "skips_the_first_record", "618.50", PROGRESS, Parts(herder=rebalancing.SkipsTheFirstRecord), SHIPPED, STANDS,
+    ),
     Broken("failed_stays_failed", "618.2", PROGRESS, Parts(herder=rebalancing.FailedStaysFailed), SHIPPED, LOST),
     # who answers, and what counts
     Broken("not_leading_is_fine", "618.10", PROMISE, Parts(endpoint=answering.NotLeadingIsFine), SHIPPED),

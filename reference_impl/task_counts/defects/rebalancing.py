@@ -33,7 +33,7 @@ class OwnershipNotCompared(SourceTask):
 
 
 class RestartsAnywhere(Herder):
-    """A user's restart of a task starts it on the worker that has the request, which may have lost it since (618.41)."""
+    """A user's restart starts a task on the worker that has the request, which may have lost it since (618.41)."""
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
         yield from self.stop_tasks([(name, task)])
