@@ -75,7 +75,7 @@ MECHANISMS = (
         saying("records before it were left out after", "records before it were left out"), explained=OUTPUT,
     ),
     declared(
-        "given_up_stays_out", "618.27", "what an instance has given up never stands in the committed output",
+        "given_up_stays_out", "618.P2", "what an instance has given up never stands in the committed output",
         each(Kind.output_read, by=("client", *RECORD), where=IT.client >= 0),
         ~GIVEN_UP.missing, saying("given up by who sent it, which had not asked for its commit:"), explained=GIVEN_UP,
     ),

@@ -146,6 +146,9 @@ WHOLE: Mapping[str, tuple[str, WholeParts]] = {
     "done_when_decided": ("618.32", WholeParts(brokers=whole.DoneWhenDecided)),
 }
 """What puts the layers together: by defect, the rule that it breaks, and what is wrong."""
+FOLDERS = {layer: (layer.replace("-", "_"), part) for layer, (part, _) in LAYERS.items()}
+FOLDERS |= {"whole": ("end_to_end", "whole")}
+"""By what stands before the colon: the folder whose defects these are, and the field of the parts."""
 
 
 def _together() -> Iterator[Broken]:
