@@ -64,7 +64,7 @@ class Run(connect.Run):
     stall_us: Natural = 900_000
     session_us: Natural = 200_000
     down_us: Natural = 200_000
-    refuse: Rate = 0.003
+    refuse: Rate = 0.001
     takeover_share: Rate = 0.4  # of the workers that stand still when their session ends: they go on while others begin
     takeover_us: Natural = 40_000  # until then
     # Messages on Kafka's network

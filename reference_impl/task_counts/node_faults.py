@@ -30,7 +30,7 @@ class Rates(Habits):
     foreign_set: Rate = 0.0  # a program that is no worker writes to the config topic (618.34)
     foreign_count: Rate = 0.0
     new_support: Rate = 0.0  # a worker is restarted with another exactly.once.source.support (618.33)
-    refuse: Rate = 0.0  # a connector may not fence for a while, and a user changes it, or stops it, just then (618.47)
+    refuse: Rate = 0.0  # a connector may not fence for a while, and a user changes it, perhaps stopped before (618.47)
     stall_us: Natural = 300_000
     refuse_us: Natural = 200_000
     down_us: Natural = 60_000
@@ -157,9 +157,12 @@ class Faults(NodeFaults[Rates, System]):
         connector = number % self.system.env.config.connectors
         self.system.set_fencing(connector, False)
         self.kernel.after(self.kernel.spread(self.run.refuse_us), self.permit, connector)
-        if number // 16 % 2:
-            self.system.stop_connector(self.users.some_worker(), connector)
-        self.kernel.at(self.kernel.now, self.users.change_once)
+        users, worker = self.users, self.users.some_worker()
+        if users.sizes[connector] >= 0:
+            if number // 16 % 2:
+                self.system.stop_connector(worker, connector)
+            size = users.another_size(users.sizes[connector])
+            users.accepted(connector, size, self.system.configure(worker, connector, size))
         return True
 
     def permit(self, connector: int) -> None:
