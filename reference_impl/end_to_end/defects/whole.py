@@ -81,12 +81,13 @@ class GetsWhatIsOpen(Inputs):
     """The group gets records whose transaction is not decided (447.P1)."""
 
     def end(self, partition: int) -> int:
-        read = self.reader.read
-        self.reader.read = lambda log, committed: read(log, False)  # type: ignore[method-assign]
+        reader: Any = self.reader
+        read = reader.read
+        reader.read = lambda log, committed: read(log, False)
         try:
             return super().end(partition)
         finally:
-            self.reader.read = read  # type: ignore[method-assign]
+            reader.read = read
 
 
 class CountsMarkers(Inputs):

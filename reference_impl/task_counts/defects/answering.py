@@ -119,7 +119,8 @@ class RefusalAfterAStop(Rounds):
     """After a set of no tasks an id that the connector may not fence is passed over: none of them runs (618.7)."""
 
     def fence(self, round: Round) -> Script:
-        self.stopped = round.set in self.herder.view.state.after_a_stop
+        state = self.herder.view.state
+        self.stopped = isinstance(state, RemembersStops) and round.set in state.after_a_stop
         yield from super().fence(round)
 
     def all_fenced(self, errors: list[int]) -> bool:
