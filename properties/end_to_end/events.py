@@ -24,8 +24,10 @@ class Kind(EventKind):
 
     resumed = 1, TASK, TASKS  # an instance of a task begins to poll behind this offset of a partition; 0: at its start
     polled = 2, TASK, TASKS  # it has read the record, and sends it
+    # it is over, with the record in a transaction of which it has never asked for the commit
+    given_up = 3, TASK, TASKS
 
-    output_read = 10, PLACE, AUDITOR  # the record stands in the connectors' output, and is committed
+    output_read = 10, f"client {PLACE}", AUDITOR  # the record stands in the connectors' output, and is committed
     sink_read = 11, PLACE, AUDITOR  # its copy stands in the sink, and is committed
 
     # at the end: every record up to this one had been polled when faults stopped, and its connector lives
@@ -33,7 +35,7 @@ class Kind(EventKind):
 
 
 COLUMNS = (
-    Column("client", "int64", "instance of a task, unique in its history"),
+    Column("client", "int64", "instance of a task, unique in its history: of a record in the output, that sent it"),
     Column("connector", "int32", "connector, numbered from 0"),
     Column("task", "int32", "task of its connector, numbered from 0"),
     Column("partition", "int32", "source partition, numbered over all connectors"),

@@ -25,6 +25,7 @@ IN_OUTPUT = first(Kind.output_read, by=RECORD)
 OUTPUT = greatest("offset", Kind.output_read, by=PARTITION)
 POLLED = first(Kind.polled, by=RECORD)
 BEFORE = last(Kind.resumed, Kind.polled, by=OF_INSTANCE)
+GIVEN_UP = first(Kind.given_up, by=("client", *RECORD))
 
 
 def offset_of(event: Event) -> Operation:
@@ -72,6 +73,11 @@ MECHANISMS = (
         each(Kind.output_read, by=PARTITION),
         IT.offset > offset_of(OUTPUT) + 1,
         saying("records before it were left out after", "records before it were left out"), explained=OUTPUT,
+    ),
+    declared(
+        "given_up_stays_out", "618.P2", "what an instance has given up never stands in the committed output",
+        each(Kind.output_read, by=("client", *RECORD), where=IT.client >= 0),
+        ~GIVEN_UP.missing, saying("given up by who sent it, which had not asked for its commit:"), explained=GIVEN_UP,
     ),
     declared(
         "resumes_at_the_output", "618.27", "no task begins behind a record that never gets to the output",

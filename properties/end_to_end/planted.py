@@ -1,12 +1,12 @@
 """What can be wrong in an end-to-end history, and what each property must then report.
 
 The history is written by hand, as a right system tells it: two source partitions of one connector, whose task is
-started anew after three records, one of which it had polled and not committed.
+started anew after three records, one of which it had polled and gives up.
 """
 
 from fencepost.properties.end_to_end.events import END_TO_END, Kind
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, drop, put
+from fencepost.properties.planting.bends import END, Plant, change, drop, put
 
 Row = tuple[int, ...]
 
@@ -18,24 +18,25 @@ def rows() -> list[Row]:
     def task(kind: Kind, client: int, partition: int, offset: int) -> None:
         made.append((len(made), 1000 * len(made), int(kind), client, 0, 0, partition, offset, -1, -1))
 
-    def reader(kind: Kind, partition: int, offset: int, position: int = -1) -> None:
+    def reader(kind: Kind, partition: int, offset: int, position: int = -1, client: int = -1) -> None:
         topic = -1 if kind is Kind.owed else partition
-        made.append((len(made), 1000 * len(made), int(kind), -1, 0, -1, partition, offset, topic, position))
+        made.append((len(made), 1000 * len(made), int(kind), client, 0, -1, partition, offset, topic, position))
 
     for partition in (0, 1):
         task(Kind.resumed, 0, partition, 0)
     for offset in (1, 2):
         for partition in (0, 1):
             task(Kind.polled, 0, partition, offset)
-            reader(Kind.output_read, partition, offset, offset - 1)
+            reader(Kind.output_read, partition, offset, offset - 1, 0)
     task(Kind.polled, 0, 0, 3)
+    task(Kind.given_up, 0, 0, 3)
     for partition in (0, 1):
         reader(Kind.sink_read, partition, 1, 0)
         task(Kind.resumed, 1, partition, 2)
     for offset in (3, 4):
         for partition in (0, 1):
             task(Kind.polled, 1, partition, offset)
-            reader(Kind.output_read, partition, offset, offset - 1)
+            reader(Kind.output_read, partition, offset, offset - 1, 1)
     for partition in (0, 1):
         for offset in (2, 3, 4):
             reader(Kind.sink_read, partition, offset, offset)
@@ -73,6 +74,9 @@ PLANTS = {
             put((Kind.owed, 0), Kind.output_read, **_SINK, offset=6, position=4),
         ),
         {"none_left_out_of_the_output": 1},
+    ),
+    "committed by who gave it up": Plant(
+        (change(Kind.output_read, 4, client=0),), {"given_up_stays_out": 1},
     ),
     "begins behind what is lost": Plant(
         (put(END, Kind.resumed, client=2, connector=0, task=0, partition=1, offset=7),),

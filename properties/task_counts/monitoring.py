@@ -15,12 +15,12 @@ from fencepost.properties.task_counts.driving.seen import Seen
 from fencepost.properties.task_counts.driving.undisturbed import Undisturbed
 from fencepost.properties.task_counts.history.events import TASK_COUNTS, TOPIC
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
-from fencepost.properties.task_counts.scenarios.settling import Finished
+from fencepost.properties.task_counts.scenarios.settling import Alone, Finished
 
 BY_LEADERS = frozenset(TASK_COUNTS.shown_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
 """After these a task may be one too many."""
-LOOKED_AT = BY_LEADERS | CHANGES
+LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
 TWICE = 2
 """So often a user starts the same task again when all faults are over: for what a fault has broken, and since a leader
 learns only when it writes that another worker has claimed the topic meanwhile, which fails the round of that write
@@ -45,6 +45,7 @@ class CountsBeside(Beside):
         super().__init__(config, expecting)
         self.seen, self.calls = Seen(config), 0
         self.undisturbed = Undisturbed(self.seen)
+        self.awaited: set[int] = set()  # workers that are down, and whose session the group still keeps
         self.outside = 0 if self.seen.outside else None
 
     def watch(
@@ -61,12 +62,36 @@ class CountsBeside(Beside):
         self.undisturbed.note(made)
         for connector, task in self.undisturbed.starved(made, messages):
             yield _starved(connector, task, events), frozenset()
+        self._await(made)
+        if isinstance(made.result, Alone) and self._is_up() and not self.awaited:
+            yield from ((broken, frozenset()) for broken in self._left(made.result))
         if isinstance(made.result, Finished) and self._is_up():
             if not made.result.quiet:
                 yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
             elif made.result.restarts > TWICE:
                 words = f"what failed is started again {made.result.restarts} times, and nothing goes wrong meanwhile"
                 yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
+
+    def _await(self, made: Made) -> None:
+        """The group waits for who is gone, until the session has ended."""
+        match made.call.name:
+            case "crash" | "crash_in_write":
+                self.awaited.add(made.call.get("worker", -1))
+            case "expire" | "restart_worker" | "set_support":
+                self.awaited.discard(made.call.get("worker"))
+
+    def _left(self, alone: Alone) -> Iterator[Broken]:
+        """Nothing is to come, and nobody has started anything again: every task of a newest set polls, or is one that
+        has failed (618.11), by itself or with its Connector."""
+        if not alone.quiet:
+            yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet")
+            return
+        for connector, task in self.seen.lacking():
+            if self.seen.has_failed(connector, task) or (connector, -1) in alone.failed:
+                continue
+            words = f"task {task} of connector {connector} has not failed, and does not poll when faults are over"
+            polls = (connector, task) in alone.at_work  # from an older set
+            yield Broken("618.P4", words, check="" if polls else f"({connector}, {task}) in result.at_work")
 
     def is_quiet(self, made: Made) -> bool:
         return isinstance(made.result, Finished) and made.result.quiet and self._is_up()
@@ -83,6 +108,9 @@ class CountsBeside(Beside):
         if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
             words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
             yield Broken("618.24", words, event)
+        if kind == "task_starting" and self.seen.is_foreign(event):
+            words = f"worker {read(event, 'node')} starts task {read(event, 'task')}, which is not assigned to it"
+            yield Broken("618.41", words, event)
         if kind == "task_running" and topic.newest > read(event, "set"):
             yield Broken("618.19", f"{self.seen.instance_of(event)} polls, and a newer set is at {topic.newest}", event)
         for one in self.seen.running(read(event, "connector")) if kind in CHANGES else ():

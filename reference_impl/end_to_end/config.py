@@ -50,7 +50,7 @@ class Config(Configuration):
     retry_backoff_ms: Positive = 20
     rest_timeout_ms: Positive = 300
     # Kafka: the topic that tasks write to, and the one that the group writes to
-    inputs: Positive = 2  # partitions of the first, which is the group's input
+    inputs: Positive = 4  # partitions of the first, the group's input: more than members, some of which have several
     outputs: Positive = 2  # partitions of the second, which is the sink
     transaction_timeout_ms: Positive = 1_000
     request_timeout_ms: Positive = 100

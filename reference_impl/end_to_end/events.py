@@ -13,7 +13,7 @@ from fencepost.reference_impl.simulation import EventLog
 class Kind:
     """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
 
-    RESUMED, POLLED = 1, 2
+    RESUMED, POLLED, GIVEN_UP = 1, 2, 3
     OUTPUT_READ, SINK_READ = 10, 11
     OWED = 20
 

@@ -17,8 +17,7 @@ from typing import Any
 from fencepost.reference_impl.end_to_end.config import Config
 from fencepost.reference_impl.end_to_end.environment import Environment, Net
 from fencepost.reference_impl.end_to_end.events import Kind
-from fencepost.reference_impl.end_to_end.inputs import Inputs
-from fencepost.reference_impl.end_to_end.kafka import ConnectBrokers, Kafka, StuckError
+from fencepost.reference_impl.end_to_end.kafka import Kafka, StuckError
 from fencepost.reference_impl.end_to_end.parts import Parts
 from fencepost.reference_impl.end_to_end.producer_ids import ProducerIds
 from fencepost.reference_impl.end_to_end.source import Sources
@@ -65,6 +64,9 @@ class Run(connect.Run):
     stall_us: Natural = 900_000
     session_us: Natural = 200_000
     down_us: Natural = 200_000
+    refuse: Rate = 0.001
+    takeover_share: Rate = 0.4  # of the workers that stand still when their session ends: they go on while others begin
+    takeover_us: Natural = 40_000  # until then
     # Messages on Kafka's network
     drop: Rate = 0.004
     duplicate: Rate = 0.008
@@ -128,12 +130,19 @@ class GroupFaults(copying.Faults):
 
 
 class WorkerFaults(ConnectFaults):
-    """Those of Connect's workers. A tombstone stays until every worker that runs has read it: for delete.retention.ms,
-    which is a day, no worker stands still."""
+    """Those of Connect's workers; some that stood still go on just when others take over what they had. A tombstone
+    stays until every worker that runs has read it: for delete.retention.ms, which is a day, no worker stands still."""
 
     def compact(self, number: int) -> bool:
         herders = [worker.herder for worker in self.system.env.workers if worker.herder is not None]
         return not any(herder.view.is_behind() for herder in herders) and super().compact(number)
+
+    def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
+        super().session_ends(what)
+        worker, absence = what
+        run: Any = self.run
+        if self.away.get(worker) == absence and absence[0] == "stalled" and self.random() < run.takeover_share:
+            self.kernel.after(self.kernel.spread(run.takeover_us), self.come_back, what)
 
 
 class IdFaults(id_faults.Faults):
@@ -168,7 +177,7 @@ class FreeRun(connect.FreeRun):
         self.env = Environment(config, group, kernel, self.network, pace, layers.of_group)
         self.kafka = Kafka(self.env)
         self.begin_ids(run)
-        self.env.inputs = Inputs(self.kafka)
+        self.env.inputs = layers.whole.inputs(self.kafka)
         self.begin_group(run)
         self.begin_connect(layers)
         self.logs = {
@@ -231,7 +240,7 @@ class FreeRun(connect.FreeRun):
     def begin_connect(self, layers: Parts) -> None:
         """Workers, their users, and their faults."""
         self.sources = Sources(self.whole.connectors, self.whole.sources)
-        brokers = ConnectBrokers(self.kafka, layers.of_client(Client))
+        brokers = layers.whole.brokers(self.kafka, layers.of_client(Client))
         env = ConnectEnvironment(self.config, self.kernel, layers.of_connect(self.sources), brokers=brokers)
         self.system = ConnectSystem(env)
         self.rows = env.log.rows

@@ -33,8 +33,8 @@ class Inputs:
             record = contents[number]
             connector = self.env.connector_of(record.partition)
             self.env.ends.emit(
-                Kind.OUTPUT_READ, connector=connector, partition=record.partition, offset=record.offset,
-                topic=partition, position=len(found),
+                Kind.OUTPUT_READ, client=record.round, connector=connector, partition=record.partition,
+                offset=record.offset, topic=partition, position=len(found),
             )  # fmt: skip
             found.append(record)
         return len(found)

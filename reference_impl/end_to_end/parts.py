@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fencepost.reference_impl.end_to_end.config import Needs
+from fencepost.reference_impl.end_to_end.inputs import Inputs
+from fencepost.reference_impl.end_to_end.kafka import ConnectBrokers
 from fencepost.reference_impl.end_to_end.source import ResumingTask, Sources
 from fencepost.reference_impl.group_fencing import parts as copying
 from fencepost.reference_impl.id_blocks.system import Parts as IdBlocksParts
@@ -29,6 +31,15 @@ class CopyingParts(copying.Parts):
 
 
 @dataclass(frozen=True, slots=True)
+class WholeParts:
+    """What puts the layers together."""
+
+    task: type[ResumingTask] = ResumingTask  # where tasks begin, and where their records go
+    inputs: type[Inputs] = Inputs  # what of the output the group gets
+    brokers: type[ConnectBrokers] = ConnectBrokers  # Kafka as Connect's workers have it
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """One of each layer, and the keys of the layers' configurations without which a defect cannot show."""
 
@@ -37,6 +48,7 @@ class Parts:
     group: copying.Parts = field(default_factory=copying.Parts)
     ids: IdBlocksParts = field(default_factory=IdBlocksParts)
     source: SourceParts = field(default_factory=SourceParts)
+    whole: WholeParts = field(default_factory=WholeParts)
     needs: Needs = field(default_factory=dict)
 
     @property
@@ -67,7 +79,8 @@ class Parts:
     def of_connect(self, sources: Sources) -> ConnectParts:
         """The Connect cluster, whose tasks read these sources."""
         fields = {name: getattr(self.connect, name) for name in ConnectParts.__dataclass_fields__}
-        task = mixed(ResumingTask, self.connect.task) if self.connect.task is not SourceTask else ResumingTask
+        resuming = self.whole.task
+        task = mixed(resuming, self.connect.task) if self.connect.task is not SourceTask else resuming
         given = {"sources": sources, "source_parts": self.source}
         return ConnectParts(**{**fields, "task": type(task.__name__, (task,), given)})
 

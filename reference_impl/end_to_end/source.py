@@ -1,10 +1,10 @@
 """Exactly-once source tasks in Connect's workers. `reference_impl.task_counts` starts them; what they do then is the
 runtime of `reference_impl.source_offsets`, with its offset stores and boundaries.
 
-A source has any number of records in each partition, from offset 1 on. Task t of n has those partitions of its
-connector that are t modulo n. It begins where the offsets topics say, which it reads to the end when its producer is
-open and its set known to be the newest (618.32). The first connector has a separate offsets topic, with copies in the
-worker's one; the others write to that alone.
+A source has any number of records in each partition, from offset 1 on, and all of them go to one partition of the
+output. Task t of n has those partitions of its connector that are t modulo n. It begins where the offsets topics say,
+which it reads to the end when its producer is open and its set known to be the newest (618.32). The first connector has
+a separate offsets topic, with copies in the worker's one; the others write to that alone.
 """
 
 from collections.abc import Callable
@@ -88,8 +88,10 @@ class TaskHost:
         if kind == SourceKind.POLLED:
             self.task.polled(columns["partition"], columns["offset"])
         elif kind == SourceKind.END_SENT and columns["outcome"]:
+            self.task.asked = True
             self.task.emit(ConnectKind.RECORDS_SENT)
         elif kind == SourceKind.END_TOLD and columns["outcome"] and not columns.get("error"):
+            self.task.asked = False
             self.task.emit(ConnectKind.TRANSACTION_COMMITTED)
 
     def must_stop(self) -> bool:
@@ -110,6 +112,7 @@ class ResumingTask(SourceTask):
 
     runtime: Any = None
     tasks = 1  # of its set
+    asked = False  # for the commit of what is open
 
     @property
     def brokers(self) -> "ConnectBrokers":
@@ -145,23 +148,35 @@ class ResumingTask(SourceTask):
         return None
 
     def new_runtime(self, host: TaskHost, store: Any, found: dict[int, int]) -> Any:
-        """The loop of the task, whose records go to the output partition of its connector."""
+        """The loop of the task. Each of its records says by its round which instance has read it: there is no end of a
+        source, and so no other round."""
         whole, connector = self.brokers.env.whole, self.connector
         config = SourceConfig(
             records=ENDLESS, batch=whole.batch, boundary=whole.boundaries[connector % len(whole.boundaries)],
             interval_ms=whole.interval_ms,
         )  # fmt: skip
-        source = self.source_parts.source(config, found, dict.fromkeys(found, 0))
+        source = self.source_parts.source(config, found, dict.fromkeys(found, self.instance))
         assert self.producer is not None, "it was opened"
         runtime = self.source_parts.runtime(config, host, source, store, self.producer)
-        target = whole.input_partitions[connector % whole.inputs]
         write = runtime.write
 
         def to_its_output(partition: int, content: Record | Entry) -> None:
-            write(target if partition == OUTPUT_TOPIC else partition, content)
+            write(self.output_of(content.partition) if partition == OUTPUT_TOPIC else partition, content)
 
         runtime.write = to_its_output  # type: ignore[method-assign]
         return runtime
+
+    def output_of(self, partition: int) -> int:
+        """Where the records of a source partition go, whichever task reads it."""
+        whole = self.brokers.env.whole
+        return whole.input_partitions[partition % whole.inputs]
+
+    def end(self, kind: int, state: str = "", trace: str = "", error: int = 0) -> None:
+        """What is in a transaction of which nobody has asked for the commit is given up."""
+        if not self.ended and self.runtime is not None and not self.asked:
+            for record in self.runtime.records:
+                self.tell(Kind.GIVEN_UP, record.partition, record.offset)
+        super().end(kind, state, trace, error)
 
     def poll_until_stopped(self) -> Script:
         yield from self.runtime.run()

@@ -30,7 +30,9 @@ class Rates(Habits):
     foreign_set: Rate = 0.0  # a program that is no worker writes to the config topic (618.34)
     foreign_count: Rate = 0.0
     new_support: Rate = 0.0  # a worker is restarted with another exactly.once.source.support (618.33)
+    refuse: Rate = 0.0  # a connector may not fence for a while, and a user changes it, perhaps stopped before (618.47)
     stall_us: Natural = 300_000
+    refuse_us: Natural = 200_000
     down_us: Natural = 60_000
     session_us: Natural = 80_000  # until the group goes on without a worker that is away
 
@@ -38,7 +40,7 @@ class Rates(Habits):
 class Faults(NodeFaults[Rates, System]):
     """The faults of one history. `away` are the workers that are stalled or down, and since which absence."""
 
-    names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support")
+    names = ("stall", "crash", "expire", "compact", "foreign_set", "foreign_count", "new_support", "refuse")
 
     def __init__(self, system: System, rates: Rates, kernel: Kernel, mix: FaultMix, users: Users) -> None:
         super().__init__(system, rates, kernel, mix)
@@ -63,6 +65,8 @@ class Faults(NodeFaults[Rates, System]):
     def end(self) -> None:
         """Workers that are away come back, and nothing goes wrong any more."""
         self.quiet = True
+        for connector in range(self.system.env.config.connectors):
+            self.system.set_fencing(connector, True)
         for worker, absence in sorted(self.away.items()):
             self.come_back((worker, absence))
 
@@ -148,3 +152,19 @@ class Faults(NodeFaults[Rates, System]):
             return False
         self.system.set_support(worker, ("disabled", "enabled")[number // 16 % 2])
         return True
+
+    def refuse(self, number: int) -> bool:
+        connector = number % self.system.env.config.connectors
+        self.system.set_fencing(connector, False)
+        self.kernel.after(self.kernel.spread(self.run.refuse_us), self.permit, connector)
+        users, worker = self.users, self.users.some_worker()
+        if users.sizes[connector] >= 0:
+            if number // 16 % 2:
+                self.system.stop_connector(worker, connector)
+            size = users.another_size(users.sizes[connector])
+            users.accepted(connector, size, self.system.configure(worker, connector, size))
+        return True
+
+    def permit(self, connector: int) -> None:
+        """The connector may fence again."""
+        self.system.set_fencing(connector, True)

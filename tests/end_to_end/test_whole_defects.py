@@ -8,7 +8,7 @@ from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.transactions.history.events import Kind as TransactionKind
-from fencepost.reference_impl.end_to_end.defects.broken import LAYERS, OF_WHAT_IS_LATE, REGISTRY
+from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, OF_WHAT_IS_LATE, REGISTRY
 from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.end_to_end.parts import Parts
 from fencepost.reference_impl.simulation.defects import Breaks
@@ -34,13 +34,15 @@ NOTICED = {
     "group-fencing:offsets_outside": "group-fencing: nothing_twice",
     "id-blocks:ids_shifted_on_even_brokers": "id-blocks: ids_unique",
     "source-offsets:offsets_in_another_transaction": "end-to-end: once_in_the_sink",
+    "whole:commits_what_is_left": "end-to-end: given_up_stays_out",
+    "whole:output_of_the_task": "end-to-end: none_left_out_of_the_sink",
 }
 """Some that show soon, and by what."""
 UNKNOWN_MEMBER_ID = 25
 CONTROLS = tuple(name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING)
 
 
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", FOLDERS)
 def test_a_system_with_any_defect_runs(layer: str) -> None:
     """For a while at least: where nobody gets an answer any more the history ends."""
     for name in REGISTRY:

@@ -11,7 +11,7 @@ from fencepost.properties.driving import Made, Run
 from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts import monitoring
 from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.scenarios.settling import Finished
+from fencepost.properties.task_counts.scenarios.settling import Alone, Finished
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.herder.rounds import Rounds
 from fencepost.reference_impl.task_counts.parts import Parts
@@ -124,6 +124,34 @@ def test_what_failed_is_started_again_at_most_twice() -> None:
     assert (again.rule, again.check) == ("618.P4", "result.restarts <= 2")
 
 
+def test_those_that_are_up_get_on_by_themselves() -> None:
+    """618.P4: before anybody starts anything again every task of the newest set polls, or has failed."""
+    right = scenario("618.40-shipped", False)
+    assert watching(right, result=Alone(True, frozenset({(0, 0)}))).found is None
+    running = max(number for number, event in enumerate(right) if event.kind == "task_running")
+    lacking = [event for event in right[:running] if event.kind != "task_failed"]
+    alone = watching(lacking, result=Alone(True, frozenset())).found
+    assert (alone.rule, alone.check) == ("618.P4", "(0, 0) in result.at_work")
+    restless = watching(right, result=Alone(False, frozenset())).found
+    assert (restless.rule, restless.check) == ("618.P4", "result.quiet")
+    failed = [*lacking, right[running]._replace(kind="task_failed")]
+    assert watching(failed, result=Alone(True, frozenset())).found is None
+
+
+def test_a_task_is_started_where_it_is_assigned() -> None:
+    """618.41: where assignments are shown at all."""
+    starting = next(event for event in FOREIGN if event.kind == "task_starting")
+    assert watching(FOREIGN[: FOREIGN.index(starting) + 1]).found.rule == "618.41"
+    unseen = [event for event in FOREIGN if not event.kind.startswith(("task_assigned", "task_revoked"))]
+    assert watching(unseen).found is None
+
+
+RIGHT = scenario("618.40-shipped", False)
+ASSIGNED = [event for event in RIGHT if event.kind == "task_assigned"]
+FOREIGN = [*RIGHT[: RIGHT.index(ASSIGNED[0])], ASSIGNED[0]._replace(node=2), *RIGHT[RIGHT.index(ASSIGNED[0]) + 1 :]]
+"""The first task is assigned to a worker that does not start it."""
+
+
 def test_every_line_that_finds_something_has_a_witness() -> None:
     """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
     with reached(monitoring) as bitten:
@@ -131,6 +159,9 @@ def test_every_line_that_finds_something_has_a_witness() -> None:
             watching(script(True))
         for finished in (Finished(False, frozenset()), Finished(True, frozenset(), 3)):
             watching(scenario("618.40-shipped", False), result=finished)
+        watching(FOREIGN)
+        watching(RIGHT[: RIGHT.index(ASSIGNED[0])], result=Alone(True, frozenset()))
+        watching(RIGHT, result=Alone(False, frozenset()))
         driving(REGISTRY["refused_at_first"], RESIZED)
         driving(REGISTRY["no_second_rebalance"], RESIZED)
         driving(never_answers, RESIZED)

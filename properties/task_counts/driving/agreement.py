@@ -22,7 +22,7 @@ TASK_COUNTS = Agreeing(
     follow=follow,
     call_of=call_of,
     turn=turned,
-    composite=frozenset({"run", "work", "finish", "do"}),
+    composite=frozenset({"run", "work", "get_on", "finish", "do"}),
     valid=valid,
     steps=9,
 )

@@ -9,7 +9,7 @@ from fencepost.properties.task_counts.scenarios.late import Scenarios
 WEIGHTS = {
     "late_start": 4, "late_leader": 3, "late_round_and_a_zombie": 2, "led_again_and_a_zombie": 1, "late_set": 1,
     "round_stays": 1, "zombie": 3, "failure": 3, "half_a_set": 1, "refused": 1, "recreated": 1, "little": 3,
-    "one_operation": 1,
+    "one_operation": 1, "late_member": 3, "leader_returns": 1,
 }  # fmt: skip
 
 

@@ -13,14 +13,14 @@ from fencepost.properties.driving import Program
 from fencepost.properties.roles import Amount, Simplest
 from fencepost.properties.task_counts.driving.interface import COLUMNS, Permissions, System
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.scenarios.settling import do, finish, run, work
+from fencepost.properties.task_counts.scenarios.settling import do, finish, get_on, run, work
 
 
 class Call(calls.Call):
     """One call."""
 
     interface = (System, Permissions)
-    helpers = (run, do, work, finish)
+    helpers = (run, do, work, get_on, finish)
     columns = COLUMNS
     filled = TASK_COUNTS.used_by
     keys: ClassVar = {

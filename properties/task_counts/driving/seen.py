@@ -10,6 +10,8 @@ from fencepost.properties.driving import Event, read
 
 Key = tuple[int, int]
 """Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is shown."""
+Task = tuple[int, int]
+"""(connector, task)."""
 
 
 @dataclass
@@ -54,6 +56,9 @@ class Seen:
         self.instances: dict[int, Instance] = {}
         self.newest: dict[Key, int] = {}  # epoch of a transactional id
         self.down: set[int] = set()
+        self.failed: dict[tuple[int, int, int], int] = {}  # (connector, task, set) of a task that failed: on which node
+        self.assigned: dict[tuple[int, int, int], bool] = {}  # (node, connector, task): or taken away since
+        self.leader = -1  # who wrote the last record that only a leader may write
         self.outside = ""  # what nobody promises anything about has happened
         support = config.get("support", "enabled")
         self.told([support] if isinstance(support, str) else support)
@@ -82,13 +87,35 @@ class Seen:
             found = self.instances[number] = Instance(number, *columns)
         return found
 
+    def lacking(self) -> Iterator[Task]:
+        """(connector, task) of each task of a newest set that does not poll."""
+        polling = {(i.connector, i.task, i.set) for i in self.instances.values() if i.running and not i.ended}
+        for connector, topic in self.topics.items():
+            for task in range(topic.sets.get(topic.newest, 0) if not topic.deleted else 0):
+                if (connector, task, topic.newest) not in polling:
+                    yield connector, task
+
+    def has_failed(self, connector: int, task: int) -> bool:
+        """Has a start of this task from the newest set failed, on a worker that is still up?"""
+        return (connector, task, self.topics[connector].newest) in self.failed
+
+    def is_foreign(self, event: Event) -> bool:
+        """Is a task started on a worker that has not been assigned it, where assignments are shown at all?"""
+        of = (read(event, "node", -1), read(event, "connector", -1), read(event, "task", -1))
+        return bool(self.assigned) and not self.assigned.get(of, False)
+
     def note(self, event: Event) -> None:
         """Take an event in."""
+        if read(event, "kind") == "task_failed":
+            of = (read(event, "connector", -1), read(event, "task", -1), read(event, "set", -1))
+            self.failed[of] = read(event, "node", -1)
         kind, connector = read(event, "kind"), read(event, "connector", -1)
         match kind:
             case "worker_started":
                 self.down.discard(read(event, "node"))
                 self.told([read(event, "support", 3)])
+            case "task_assigned" | "task_revoked":
+                self.assigned[read(event, "node", -1), connector, read(event, "task", -1)] = kind == "task_assigned"
             case "worker_stopped":
                 self._gone(read(event, "node"))
             case "producer_opened" | "task_running":
@@ -103,6 +130,8 @@ class Seen:
 
     def _gone(self, node: int) -> None:
         self.down.add(node)
+        self.failed = {of: where for of, where in self.failed.items() if where != node}
+        self.assigned = {of: has and of[0] != node for of, has in self.assigned.items()}
         for instance in self.instances.values():
             instance.ended |= instance.node == node
 
@@ -123,6 +152,8 @@ class Seen:
         """A record is committed in the config topic."""
         if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
             self.outside = self.outside or "a record that somebody else wrote (618.34)"
+        if kind in ("set_written", "count_written"):
+            self.leader = read(event, "node", -1)
         match kind:
             case "connector_written":
                 topic.deleted = False

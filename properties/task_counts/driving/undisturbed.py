@@ -16,7 +16,7 @@ for a transaction to end, fences the new task when that is running, and it stays
 from collections.abc import Iterator, Sequence
 
 from fencepost.properties.driving import Made, Message
-from fencepost.properties.task_counts.driving.seen import Seen
+from fencepost.properties.task_counts.driving.seen import Seen, Task
 from fencepost.properties.task_counts.scenarios.settling import MOST
 
 HARMLESS = frozenset({"run", "do", "work", "configure", "restart_task", "restart_connector", "status"})
@@ -51,24 +51,24 @@ class Undisturbed:
                 return self.passed_ms <= PATIENCE_MS
         return made.call.name in HARMLESS
 
-    def starved(self, made: Made, messages: Sequence[Message]) -> Sequence[tuple[int, int]]:
-        """(connector, task) of each task of a newest set that does not poll, where the cluster has come to rest though
-        nothing has gone wrong."""
+    def starved(self, made: Made, messages: Sequence[Message]) -> Sequence[Task]:
+        """(connector, task) of each task of a newest set that does not poll, or has failed, where the cluster has come
+        to rest though nothing has gone wrong."""
         if not self.still or not _rests(made, messages):
             return ()
-        starved = list(self._starved())
+        starved = sorted({*self.seen.lacking(), *self._failed()})
         self.still = not starved and self.asked < 2
         if self.asked > 1:  # an older round may still be under way, which nothing need show
             starved = []
         self.asked = 0
         return starved
 
-    def _starved(self) -> Iterator[tuple[int, int]]:
-        polling = {(i.connector, i.task, i.set) for i in self.seen.instances.values() if i.running and not i.ended}
-        for connector, topic in self.seen.topics.items():
-            for task in range(topic.sets.get(topic.newest, 0) if not topic.deleted else 0):
-                if (connector, task, topic.newest) not in polling:
-                    yield connector, task
+    def _failed(self) -> Iterator[Task]:
+        """Those that failed, though another instance may poll by now."""
+        for connector, task, of in self.seen.failed:
+            topic = self.seen.topics[connector]
+            if of == topic.newest and not topic.deleted:
+                yield connector, task
 
 
 def _rests(made: Made, messages: Sequence[Message]) -> bool:

@@ -29,13 +29,15 @@ class Verbs(Machine, steps={}):
             self._note(made)
 
     def teardown(self) -> None:
-        """Workers that are down come back, and the faults are over."""
+        """The faults are over: those that are up get on by themselves; then those that are down come back, and what
+        failed is started again."""
         if not hasattr(self, "run"):
             return
         if not self.run.over:
             target(float(sum(len(topic.sets) for topic in self.seen.topics.values())), label="sets")
             target(float(self.zombies), label="old tasks that ran on when a set was committed")
             target(float(self.late), label="operations of an old task after a newer set")
+        self.get_on()
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
         self.call("finish")
@@ -52,6 +54,8 @@ class Verbs(Machine, steps={}):
                 self.stalled.add(made.call.get("worker"))
             case "resume" | "restart_worker" | "crash":
                 self.stalled.discard(made.call.get("worker"))
+            case "get_on" | "finish":
+                self.stalled.clear()
         for event in made.events:
             self.seen.note(event)
             kind = read(event, "kind")
@@ -112,6 +116,12 @@ class Verbs(Machine, steps={}):
             self.call("resume", worker)
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
+
+    def get_on(self) -> None:
+        """The faults are over for those that are up, and nobody waits for the others."""
+        for worker in sorted(self.seen.down):
+            self.call("expire", worker)
+        self.call("get_on")
 
     def leave(self, worker: int) -> None:
         """A worker stands still, and the group goes on without it."""

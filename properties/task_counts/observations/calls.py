@@ -11,8 +11,8 @@ CALLS = {
     **{f"step {operation}": NOTHING for operation in OPERATIONS},
     **dict.fromkeys(
         ("configure", "delete", "stop_connector", "restart_connector", "restart_task", "stall", "resume", "crash",
-         "restart_worker", "expire", "set_support", "write_foreign", "compact", "advance", "run", "work", "finish",
-         "do", "set_fencing"),
+         "restart_worker", "expire", "set_support", "write_foreign", "compact", "advance", "run", "work", "get_on",
+         "finish", "do", "set_fencing"),
         NOTHING,
     ),
 }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 from fencepost.properties.roles import Between, Fields, OneOf
 from fencepost.properties.task_counts.driving.interface import Connector, Outcome, Thread, Waiting
 from fencepost.properties.task_counts.driving.verbs import Verbs
+from fencepost.properties.task_counts.scenarios.settling import FAILED
 
 
 class Holding(Enum):
@@ -28,6 +29,7 @@ OF_A_SET = 12
 Tasks = Annotated[int, Between(1, 3)]
 Number = Annotated[int, Between(0, 5)]
 Fault = Annotated[str, OneOf("failed", "lost")]
+Amiss = Annotated[str, OneOf("ok", "failed", "failed", "lost")]
 
 
 class Story(NamedTuple):
@@ -58,6 +60,7 @@ Leading = Annotated[
         operation=OneOf("check_round", "write_count", "fence", "start_round", "write_count", "answer", "write", "claim")
     ),
 ]
+Rebalancing = Annotated[Story, Fields(operation=OneOf("sync", "assign", "read", "read", "read", "claim"))]
 Failing = Annotated[
     str,
     OneOf(
@@ -203,17 +206,67 @@ class Scenarios(Verbs, steps={}):
         if late is not None:
             self.step(late, outcome)
         self.go()
-        for task in range(story.counts[0]):
-            self.call("restart_task", self.worker(0, still), connector, task)
+        if still < 0:
+            self.get_on()
+        self.restart_failed(connector, still)
         self.go()
         self.work()
         if still >= 0:
             self.back(still)
             self.work(still)
 
-    def refused(self, connector: Connector, count: Tasks, story: Story) -> None:
+    def late_member(self, connector: Connector, story: Rebalancing, outcome: Amiss) -> None:
+        """A worker fails in its part of a rebalance, or is slow with it, while users go on: they start tasks again, or
+        have another set; or another worker falls.  Nothing else brings a rebalance."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink(story.operation, -1, story.number)
+        if late is None:
+            return
+        if story.operation == "read":  # by the thread that takes part in the group, which is older than what reads on
+            late = self.waiting("read", late[2])[0]
+        match outcome, story.holding:
+            case "ok", Holding.SLOW:
+                self.configure(connector, story.counts[1], story.worker)
+            case "ok", Holding.STALLED:
+                self.fall(self.worker(story.worker, late[2]))
+            case "ok", _:
+                for task in range(self.run.config["max_tasks"]):
+                    self.call("restart_task", self.worker(0), connector, task)
+        self.step(late, outcome)
+        if story.prompt:
+            self.let(late[0], story.acts)
+        self.go()
+        self.work()
+        self.get_on()
+
+    def leader_returns(self, connector: Connector, story: Story) -> None:
+        """A task is about to ask when the process of its leader falls, and is back, and has read the config topic, but
+        knows of no group yet."""
+        self.all_up()
+        self.configure(connector, story.counts[0], story.worker)
+        late = self.brink("ask", connector, story.number)
+        leader = self.seen.leader
+        if late is None or leader in (-1, late[2]):
+            return
+        self.call("crash", leader)
+        self.call("restart_worker", leader)
+        for reading in self.waiting("read", leader):
+            self.let(reading[0], OF_A_SET)
+        self.let(late[0], story.acts)
+        self.go()
+        self.work()
+
+    def restart_failed(self, connector: int, other_than: int = -1) -> None:
+        """A user starts again those tasks of which REST says that they failed."""
+        for task in range(self.run.config["max_tasks"]):
+            if self.run.system.status(connector, task)[0] == FAILED:
+                self.call("restart_task", self.worker(0, other_than), connector, task)
+
+    def refused(self, connector: Connector, count: Tasks, story: Story, stopped: bool) -> None:
         """A connector may not fence when a smaller set comes, while a worker stands still with tasks of the largest
-        there can be; a user starts again what failed, perhaps when it may fence once more."""
+        there can be; a user starts again what failed, perhaps when it may fence once more, or nothing is allowed before
+        all is over.  ``stopped``: it was stopped in between, where users can do that."""
         if not callable(getattr(self.run.system, "set_fencing", None)):
             return
         largest = int(self.run.config["max_tasks"])
@@ -227,6 +280,8 @@ class Scenarios(Verbs, steps={}):
         worker = at_work[story.number % len(at_work)]
         self.call("stall", worker)
         self.call("set_fencing", connector, False)
+        if stopped and self.did("stop_connector", self.worker(story.worker, worker), connector):
+            self.go()
         self.configure(connector, count, story.worker, other_than=worker)
         self.go()
         self.call("expire", worker)
@@ -237,7 +292,8 @@ class Scenarios(Verbs, steps={}):
             self.call("restart_task", self.worker(0, worker), connector, task)
         self.go()
         self.work()
-        self.call("set_fencing", connector, True)
+        if story.acts % 3:
+            self.call("set_fencing", connector, True)
         self.back(worker)
         self.work(worker)
         self.go()

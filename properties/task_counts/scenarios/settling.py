@@ -25,6 +25,16 @@ BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", 
 """What a model of rounds and starts leaves out, or leaves to the thread that comes first."""
 
 
+class Alone(NamedTuple):
+    """What became of those that are up, before anybody starts again what failed.  ``at_work``: (connector, task) of
+    those that poll; ``failed``: of those of which REST says that they failed, a Connector's task being -1; ``quiet``:
+    False if something went on and on."""
+
+    quiet: bool
+    at_work: frozenset[tuple[int, int]]
+    failed: frozenset[tuple[int, int]] = frozenset()
+
+
 class Finished(NamedTuple):
     """What became of it.  ``at_work``: (connector, task) of those that poll; ``quiet``: False if something went on and
     on; ``restarts``: how often at most the same task, or Connector, had to be started again until it did not fail."""
@@ -93,21 +103,22 @@ def work(system: System, worker: Worker = -1, transactions: int = 1) -> int:
     return done
 
 
-def finish(
+def get_on(
     system: System,
     workers: Annotated[int, FromConfig("workers")],
     connectors: Annotated[int, FromConfig("connectors")],
     tasks: Annotated[int, FromConfig("max_tasks")],
     rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
     waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
-) -> Finished:
-    """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and what failed is
-    started again, whatever REST says of it.  Every task that runs ends some transactions.  ``tasks``: that a connector
-    has at most;
-    ``rebalance``: there is one more, for which no worker asks; in A a task that finds no count waits for it, and if the
-    leader's round has failed there is none without it (618.14).  ``waiting``: a user starts a Connector again once of
-    which a task is UNASSIGNED; in M a round that failed has failed the Connector (618.11), and a worker that is out of
-    the group may have written RUNNING over that (AbstractHerder.onStartup)."""
+) -> Alone:
+    """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and every task that
+    runs ends some transactions.  Nothing that failed is started again, and who is down stays so.
+
+    ``tasks``: that a connector has at most; ``rebalance``: there is one more, for which no worker asks; in A a task
+    that finds no count waits for it, and if the leader's round has failed there is none without it (618.14).
+    ``waiting``: a user starts a Connector again once of which a task is UNASSIGNED; in M a round that failed has failed
+    the Connector (618.11), and a worker that is out of the group may have written RUNNING over that
+    (AbstractHerder.onStartup)."""
     for worker in range(workers):
         system.resume(worker)
     permit = getattr(system, "set_fencing", None)
@@ -124,6 +135,20 @@ def finish(
             if any(system.status(connector, task)[0] == UNASSIGNED for task in range(tasks)):
                 _restart(system, workers, connector, -1)
         quiet = quiet and _rest(system)
+    every = [(connector, task) for connector in range(connectors) for task in range(-1, tasks)]
+    return Alone(quiet, _at_work(system), frozenset(one for one in every if system.status(*one)[0] == FAILED))
+
+
+def finish(
+    system: System,
+    workers: Annotated[int, FromConfig("workers")],
+    connectors: Annotated[int, FromConfig("connectors")],
+    tasks: Annotated[int, FromConfig("max_tasks")],
+    rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
+    waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
+) -> Finished:
+    """What is left gets on by itself, as in `get_on`, and what failed is started again, whatever REST says of it."""
+    quiet = get_on(system, workers, connectors, tasks, rebalance, waiting).quiet
     failed: Counter[tuple[int, int]] = Counter()  # how often there was something to be started again, and what
     for _ in range(ROUNDS):
         found = [_restarted(system, workers, c, tasks) for c in range(connectors)] if quiet else []
@@ -132,7 +157,11 @@ def finish(
         failed.update((c, task) for c, each in enumerate(found) for task in each)
         quiet = _rest(system)
     mended = (times for (c, task), times in failed.items() if system.status(c, task)[0] != FAILED)
-    return Finished(quiet, frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK), max(mended, default=0))
+    return Finished(quiet, _at_work(system), max(mended, default=0))
+
+
+def _at_work(system: System) -> frozenset[tuple[int, int]]:
+    return frozenset(t[3:] for t in system.threads() if t[1] in AT_WORK)
 
 
 def _restarted(system: System, workers: int, connector: int, tasks: int) -> list[int]:
@@ -154,12 +183,20 @@ def _restart(system: System, workers: int, connector: int, task: int) -> bool:
 
 
 def _rest(system: System) -> bool:
-    """Until nothing happens but that tasks run; does that come?"""
+    """Until nothing happens but that tasks run; does that come?  Time passes between transactions, not in one, which
+    would time out."""
     quiet = run(system) < MOST
     work(system)
     for ms in WAITS_MS:
+        _end_transactions(system)
         system.advance(ms)
         quiet = quiet and run(system) < MOST
     work(system, transactions=TRANSACTIONS)
+    _end_transactions(system)
     quiet = quiet and run(system) < MOST
     return quiet
+
+
+def _end_transactions(system: System) -> None:
+    for thread in [t for t in system.threads() if t[1] == "commit"]:
+        system.step(thread[0])

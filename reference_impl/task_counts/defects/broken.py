@@ -19,7 +19,9 @@ from typing import Any
 
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 from fencepost.reference_impl.task_counts.defects import (
+    answering,
     covering,
+    rebalancing,
     refusing,
     removed,
     rounds,
@@ -49,6 +51,8 @@ WAITS = "a start that does not see the count record waits for the next rebalance
 NEVER_HALF = "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
 INTERFACE = "no topic shows it; tests of the interface do"
 STANDS = "who asks gets no answer, or a failure, again and again, and no older set is let go on by that"
+LOST = "somebody has a task of the newest set that does not run, and no fault or rebalance is to come"
+NONE_RAN = "no task of the set that was fenced for has run when a newer one is counted by the same leader"
 MENDED = "a task fails for which nothing went wrong; who starts it again has it run"
 
 _BROKEN = (
@@ -149,6 +153,38 @@ _BROKEN = (
         "fenced_leader_never_claims", "618.26", PROGRESS, Parts(herder=workers.FencedLeaderNeverClaims), why=STANDS
     ),
     Broken("no_second_rebalance", "618.41", PROGRESS, Parts(herder=workers.NoSecondRebalance), why=STANDS),
+    # who runs what after a rebalance
+    Broken(
+        "restarts_anywhere", "618.41", CONFORMANCE,
+        Parts(herder=rebalancing.RestartsAnywhere, task=rebalancing.OwnershipNotCompared), SHIPPED,
+        "the task that it fences is one that failed, which a user starts again",
+    ),
+    Broken(
+        "starts_for_its_connectors", "618.41", PROGRESS,
+        Parts(herder=rebalancing.StartsForItsConnectors, task=rebalancing.OwnershipNotCompared), SHIPPED, MENDED,
+    ),
+    Broken("claims_grow", "618.41", PROGRESS, Parts(herder=rebalancing.ClaimsGrow), SHIPPED, STANDS),
+    Broken("takes_former_assignment", "618.41", PROGRESS, Parts(herder=rebalancing.TakesFormerAssignment), why=LOST),
+    Broken("takes_nothing", "618.41", PROGRESS, Parts(herder=rebalancing.TakesNothing), why=LOST),
+    Broken("catches_up_or_not", "618.8", PROGRESS, Parts(herder=rebalancing.CatchesUpOrNot), why=LOST),
+    Broken("disputed_is_nobodys", "618.41", PROGRESS, Parts(herder=rebalancing.DisputedIsNobodys), why=LOST),
+    Broken(
+        "skips_the_first_record", "618.50", PROGRESS, Parts(herder=rebalancing.SkipsTheFirstRecord), SHIPPED, STANDS,
+    ),
+    Broken("failed_stays_failed", "618.2", PROGRESS, Parts(herder=rebalancing.FailedStaysFailed), SHIPPED, LOST),
+    # who answers, and what counts
+    Broken("not_leading_is_fine", "618.10", PROMISE, Parts(endpoint=answering.NotLeadingIsFine), SHIPPED),
+    Broken("asks_the_first_leader", "618.10", PROGRESS, Parts(task=answering.AsksTheFirstLeader), SHIPPED, STANDS),
+    Broken("key_of_the_start", "618.10", PROGRESS, Parts(state=answering.KeyOfTheStart), SHIPPED, STANDS),
+    Broken("fences_once_for_a_count", "618.6", PROMISE, Parts(rounds=answering.FencesOnceForACount)),
+    Broken(
+        "counts_for_the_newest", "618.43", CONFORMANCE, Parts(rounds=answering.CountsForTheNewest), SHIPPED, NONE_RAN,
+    ),
+    Broken("stop_counts_nothing", "618.7", PROMISE, Parts(writes=answering.StopCountsNothing), SHIPPED),
+    Broken(
+        "refusal_after_a_stop", "618.7", PROMISE,
+        Parts(rounds=answering.RefusalAfterAStop, state=answering.RemembersStops), SHIPPED,
+    ),
 )  # fmt: skip
 
 HARMLESS = {"no_preemptive_stop": ("core-shipped", "", "")}

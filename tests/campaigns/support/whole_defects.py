@@ -26,7 +26,7 @@ from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.reference_impl.end_to_end.defects.broken import LAYERS, REGISTRY, Broken
+from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, REGISTRY, Broken
 from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.simulation.log import Row
@@ -181,9 +181,9 @@ def code_of(name: str) -> str:
 def mistakes_of(defect: Broken) -> set[Path]:
     """The files of its layer's defects in which its pieces are written, and what these use of that folder; all of the
     folder where what is wrong is no piece of code."""
-    layer = defect.name.partition(":")[0].replace("-", "_")
+    layer, field = FOLDERS[defect.name.partition(":")[0]]
     package = f"fencepost.reference_impl.{layer}.defects."
-    parts = getattr(defect.parts, LAYERS[defect.name.partition(":")[0]][0])
+    parts = getattr(defect.parts, field)
     pieces = [getattr(parts, name) for name in parts.__dataclass_fields__]
     waiting = [c.__module__ for piece in pieces for c in getattr(piece, "__mro__", (piece,)) if callable(c)]
     found: set[str] = set()

@@ -33,6 +33,61 @@ def two_tasks_twice_then_one(script):
     outlives(script, 1)
 
 
+@exposes("fences_once_for_a_count")
+def fenced_by_who_does_not_count(script):
+    """A leader has fenced both ids and is away when it should count; another one does, and then the first leads."""
+    runs(script, 2)
+    script.system.configure(0, 0, 2)
+    late = script.until("check_round")
+    script.zombie(late.worker)
+    script.work()
+    script.resume(late.worker)
+    script.go()
+    script.settle(100_000)
+    script.restart_task(0, 1)  # it has waited for that round all the while
+    script.system.expire(script.leader())
+    script.settle()
+    script.work()
+    outlives(script, 1)
+
+
+@exposes("not_leading_is_fine")
+def leader_that_is_back(script):
+    """The leader is a new process, and in no group yet, when a task of a smaller set asks."""
+    runs(script, 3)
+    owner, leader = leave_behind(script, 2, old=2), script.leader()
+    asking = next(t for t in [script.until("ask", connector=0, task=task) for task in (0, 1)] if t.worker != leader)
+    script.system.crash(leader)
+    script.system.restart_worker(leader)
+    while reading := script.threads("read", leader):
+        script.system.step(reading[0].number)
+    script.alone(asking, "answer", "open_producer", "check_after", "poll", "commit")
+    script.resume(owner)
+    script.work(worker=owner, connector=0, task=2)
+
+
+@exposes("stop_counts_nothing")
+def stopped_in_between(script):
+    """A connector of two tasks is stopped, and then has one, while the worker of the second one stands still."""
+    runs(script, 2)
+    owner = script.owner(0, 1)
+    for polling in script.threads("poll", owner, 0, 1):
+        script.system.step(polling.number)
+    script.system.stall(owner)
+    script.ask(lambda worker: script.system.stop_connector(worker, 0))
+    script.system.expire(owner)
+    script.settle()
+    script.configure(0, 1)
+    come_back(script, owner)
+
+
+@exposes("refusal_after_a_stop")
+def refused_when_it_was_stopped(script):
+    """As before, and the connector may not fence when it has one task."""
+    script.system.set_fencing(0, False)
+    stopped_in_between(script)
+
+
 @exposes("counts_who_asked")
 def one_asks_before_the_other(script):
     """The first of two tasks has its answer, and the record is written, before the second one asks."""
