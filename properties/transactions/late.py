@@ -1,4 +1,4 @@
-"""What comes late below v2, as whoever delivers it sees it, and what that excuses.
+"""What comes late below v2, as the driver that delivers it sees it, and which promises that excuses.
 
 An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is delivered
 that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest that can be seen
@@ -17,6 +17,24 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from fencepost.properties.conforming import Excuse
+
+EXPECTING = {
+    "v1": frozenset({"txn.P1", "txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P8", "txn.P10"}),
+    "v1-verified": frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8"}),
+    "v2": frozenset[str](),
+}
+"""What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
+
+UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
+"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26).  What coordinators
+promise stays: fences, who owns which epoch, and that a lone client is not fenced.  Mechanisms are not judged after it,
+as offsets of a log are used twice."""
+STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
+
+ON_THE_WAY = frozenset({
+    "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
+})  # fmt: skip
+"""Rules that seem broken where what is predicted has happened before."""
 
 UNVERIFIED = Excuse("txn.15", "append", "a record came after the end of its transaction, and no leader asks first")
 JOINED = Excuse("txn.9", "append", "a record came after the end of its transaction, into the next of the same epoch")

@@ -24,27 +24,9 @@ from fencepost.properties.transactions.driving.interface import READERS, Message
 from fencepost.properties.transactions.history.driven import DRIVEN
 from fencepost.properties.transactions.history.events import COMMIT
 from fencepost.properties.transactions.history.owners import Owners
-from fencepost.properties.transactions.late import Late, Pair, Transaction
+from fencepost.properties.transactions.late import ON_THE_WAY, STAYS, UNCLEAN, Late, Pair, Transaction
 from fencepost.properties.transactions.living import Living
 from fencepost.properties.transactions.scenarios.settling import DELIVERIES, EXPIRY_MS, Probed, Settled
-
-EXPECTING = {
-    "v1": frozenset({"txn.P1", "txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P8", "txn.P10"}),
-    "v1-verified": frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P8"}),
-    "v2": frozenset[str](),
-}
-"""What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
-
-UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
-"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26).  What coordinators
-promise stays: fences, who owns which epoch, and that a lone client is not fenced.  Mechanisms are not judged after it,
-as offsets of a log are used twice."""
-STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
-
-ON_THE_WAY = frozenset({
-    "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",
-})  # fmt: skip
-"""Rules that seem broken where what is predicted has happened before."""
 
 FENCING = frozenset({47, 48, 49, 90})  # a lone client has done nothing to deserve these
 FAILED, OUT_OF_ORDER = -1, 45

@@ -10,7 +10,7 @@ from fencepost.properties.transactions.driving.interface import BLACK_BOX, lacki
 from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
 from fencepost.properties.transactions.driving.programs import Call
 from fencepost.properties.transactions.driving.turned import turned
-from fencepost.properties.transactions.monitoring import EXPECTING
+from fencepost.properties.transactions.late import EXPECTING
 from fencepost.properties.transactions.monitoring_by_id import beside
 from fencepost.properties.transactions.monitoring_remote import BesideTheWire
 from fencepost.properties.transactions.online.followed import each_id, follow

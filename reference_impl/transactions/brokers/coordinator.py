@@ -221,14 +221,13 @@ class Coordinator(Node):
         return ErrorCode.CONCURRENT_TRANSACTIONS if waits else ErrorCode.NONE
 
     def init_fenced(self, metadata: TransactionMetadata, request: InitProducerIdRequest) -> int:
-        """90 for a producer whose expected pair belongs to the past (KIP-360); an id without epoch takes any.  The last
-        pair of the producer id before counts while this one is at its first epoch."""
+        """90 for a producer whose expected pair is over (KIP-360), but for the last one of the producer id before while
+        this one is at its first epoch; an id without epoch takes any."""
         now = metadata.now
         if request.producer_id == -1 or now.producer_epoch == -1 or request.producer_id == now.producer_id:
             return ErrorCode.NONE
-        is_first = request.producer_id == now.previous_producer_id and now.producer_epoch == 0
-        rotated = is_first and self.is_exhausted(request.producer_epoch)
-        return ErrorCode.NONE if rotated else ErrorCode.PRODUCER_FENCED
+        rotated = request.producer_id == now.previous_producer_id and self.is_exhausted(request.producer_epoch)
+        return ErrorCode.NONE if rotated and now.producer_epoch == 0 else ErrorCode.PRODUCER_FENCED
 
     def init_fails(self, now: Transit, request: InitProducerIdRequest) -> int:
         """-1 where the epochs are used up and another one is named, be it of a retry or of a fenced producer: the next

@@ -19,7 +19,7 @@ from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.history.events import ID_BLOCKS
 from fencepost.properties.id_blocks.history.planted import BED
 from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.monitoring import EXPECTING
+from fencepost.properties.transactions.late import EXPECTING
 from junitparser import Error, JUnitXml
 from small_catalogue import small_catalogue
 

@@ -5,9 +5,8 @@ from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made, Run, read
 from fencepost.properties.transactions.driving.programs import Call, message
 from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.late import MARKED, STOLEN, UNVERIFIED
+from fencepost.properties.transactions.late import EXPECTING, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.late import OPENED as BEGUN_LATE
-from fencepost.properties.transactions.monitoring import EXPECTING
 from fencepost.properties.transactions.scenarios.settling import Probed, Settled
 from fencepost.reference_impl.transactions.system import reference
 

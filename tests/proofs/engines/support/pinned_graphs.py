@@ -48,7 +48,7 @@ def main() -> None:
     made = {name: said for name, said in (kept() if sys.argv[1:] else {}).items() if name in there}
     for name in sys.argv[1:] or there:
         made[name] = levels(there[name])
-        print(name, made[name]['steps'], flush=True)
+        print(name, made[name]["steps"], flush=True)
         KEPT.parent.mkdir(exist_ok=True)
         lines = [f" {json.dumps(name)}: {json.dumps(made[name])}" for name in there if name in made]
         KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
