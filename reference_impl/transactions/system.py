@@ -137,7 +137,7 @@ class System(ClientSide):
         self.leaders[partition].change(restart)
 
     def elect_unclean(self, partition: int, lost: int) -> None:
-        """A replica leads that lacks the last `lost` batches and markers. Raises ValueError where that is not allowed."""
+        """A replica leads that lacks the last `lost` batches and markers. Raises ValueError where it must not."""
         if not self.env.config.unclean_elections:
             raise ValueError("unclean_elections is false: no replica leads that is out of sync")
         log = self.leaders[partition].log
