@@ -18,6 +18,7 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
+    BESIDE = AtRest                                          # what is true of calls that no property of histories says
     TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
     DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
@@ -152,7 +153,7 @@ def agreeing(protocol: str) -> Agreeing:
         tour=tour,
         call=call_type,
         ways={"": partial(free_run.go_on, call_type)},
-        beside=type("Beside", (AtRest,), at_rest),
+        beside=type("Beside", (scenarios_of(protocol, "BESIDE", AtRest),), at_rest),
         follow=None if shown is None else shown.follow,
         followed=scenarios_of(protocol, "FOLLOWED", {}),
         unfollowed=frozenset(() if shown is None else set(names).difference(shown.models)),

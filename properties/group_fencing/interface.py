@@ -3,7 +3,8 @@
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes brokers, a group, and instances of the
 application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
 reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
-in each partition of the input, ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
+in each partition of the input, ``fetch_records`` (how many records of a partition an instance is handed before it is
+the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
 its transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
 milliseconds, which are short so that a little time is enough for each.
 
@@ -38,6 +39,7 @@ SIZES: dict[str, Between | OneOf] = {
     "inputs": Between(1, 3),
     "outputs": OneOf(1, 1, 2),
     "records": OneOf(8, 4, 20),
+    "fetch_records": OneOf(100, 1),
     "static": OneOf(False, False, True),
     "stable_ids": OneOf(True, True, False),
     "metadata_at": OneOf("send", "poll"),
@@ -62,7 +64,7 @@ LIVE_VARIANTS = (
 or after KIP-1251 is for their owner to know."""
 
 DANGERS = {
-    "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
+    "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",), "kill": ("client-crash",),
     "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",), "advance": ("time-out",),
 }  # fmt: skip
 """Which dangers it is to make a call."""
@@ -98,6 +100,9 @@ class System(Protocol):
     def restart(self, slot: Slot) -> None:
         """It is killed if it still runs, and another one takes its slot."""
 
+    def kill(self, slot: Slot) -> bool:
+        """It is killed, and its slot stays empty until `restart`; False if it does not run."""
+
     def is_over(self, slot: Slot) -> bool:
         """Has the instance in the slot ended, by an error, killed or closed?"""
 
@@ -107,8 +112,8 @@ class System(Protocol):
     def fail_over(self, durable: bool = True) -> None:
         """Another broker coordinates transactions; ``durable``: unfinished appends made it into the log."""
 
-    def move_group(self) -> None:
-        """Another broker coordinates the group."""
+    def move_group(self, ms: Annotated[int, OneOf(0, 150, 400)] = 0) -> None:
+        """Another broker coordinates the group, after so many milliseconds in which it loads what there is of it."""
 
     def expire_pending(self) -> bool:
         """The retention of offsets is over, for a group without members, where a transaction has offsets pending, and

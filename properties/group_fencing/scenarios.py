@@ -1,18 +1,21 @@
 """What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
 and brokers that go in the middle of a transaction.
 
-`go`, `walk`, `idle` and `finish` are calls as well: programs are written with them, so that they need nothing but the
+`go`, `walk`, `idle`, `get_on` and `finish` are calls as well: programs are written with them, so that they need nothing but the
 plug.
 """
 
 from typing import Annotated, Any
 
-from fencepost.properties.driving import read
+from fencepost.properties.driving import Made, read
+from fencepost.properties.group_fencing.beside import Calm
 from fencepost.properties.group_fencing.interface import Slot, System, Waiting
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
 BEATS = "group_heartbeat_answer"
+IN_TWO_HALVES = ("join", "join_answer", "sync", "sync_answer")
+"""Of a rebalance: what may come late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
 owner asks."""
@@ -71,14 +74,28 @@ def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
         arrive(system)
 
 
+def get_on(system: System, members: Members) -> Any:
+    """Faults are over: an instance that stands still goes on, and those that run work as fast as they can, without
+    those that have ended; where none runs, one is started.  An auditor looks when everything has had its time.  What
+    did it see?"""
+    return _work(system, members, all_of_them=False)
+
+
 def finish(system: System, members: Members) -> Any:
-    """Faults are over: whoever stands still goes on, whoever has ended is started again, all work as fast as they can,
-    and an auditor looks when everything has had its time.  What did it see?"""
+    """The same, and every instance that has ended is started again."""
+    return _work(system, members, all_of_them=True)
+
+
+def _work(system: System, members: int, all_of_them: bool) -> Any:
+    arrive(system)  # what was sent before an instance starts may fence it
     for _ in range(0, CALM_MS, STEP_MS):
         for slot in range(members):
             system.resume(slot)
-            if system.is_over(slot):
+            if all_of_them and system.is_over(slot):
                 system.restart(slot)
+        if all(system.is_over(slot) for slot in range(members)):
+            system.restart(0)
+        for slot in range(members):
             for _ in range(MOST):
                 arrive(system)
                 if not system.step(slot):
@@ -88,14 +105,15 @@ def finish(system: System, members: Members) -> Any:
     return system.audit()
 
 
-HELPERS = (walk, go, idle, finish)
-AT_REST = frozenset({"finish"})
+HELPERS = (walk, go, idle, get_on, finish)
+AT_REST = frozenset({"get_on", "finish"})
 """Calls after which nothing is left to happen."""
+BESIDE = Calm
 
 
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
-    "lead": "change_leader",
+    "lead": "change_leader", "kill": "kill",
 }  # fmt: skip
 """Single calls that are steps of their own, by the name of the rule."""
 WEIGHTS = {
@@ -103,8 +121,12 @@ WEIGHTS = {
     "regained": 4,
     "interrupted": 6,
     "some_time": 2,
+    "alone": 3,
+    "loading": 4,
+    "two_halves": 2,
+    "both_pending": 2,
     "deaf": 1,
-    "replaced": 1,
+    "replaced": 2,
     "slow": 1,
     "stale": 1,
 }
@@ -117,6 +139,12 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     def go(self, ms: int, without: str = "") -> None:
         self.call("go", ms, without=without)
+
+    is_finished = False
+
+    def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
+        """As any, until the end."""
+        return None if self.is_finished else super().call(name, *arguments, **named)
 
     def up(self, slot: int) -> None:
         """The instance runs, whatever came over it."""
@@ -222,16 +250,106 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(700)
 
     @scenario
-    def replaced(self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool) -> None:
+    def replaced(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool, moved: bool
+    ) -> None:  # fmt: skip
         """An instance ends in the middle of a transaction, and another one takes its place at once, under its
-        transactional id and as the same static member."""
+        transactional id and as the same static member; the group's coordinator may change after that."""
         self.up(self.another(slot, other))
         self.up(slot)
         if self.comes_to(slot, "consumed") and lines:
             self.call("walk", slot, lines)
         self.call("close", slot) if not killed else None
         self.call("restart", slot)
+        if moved:
+            self.comes_to(slot, "joined")
+            self.call("move_group")
         self.go(700)
+
+    @scenario
+    def alone(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, late: Late,
+        moved: Annotated[int, OneOf(-1, 0, 150)], refused: bool, last: bool,
+    ) -> None:  # fmt: skip
+        """An instance is killed and not started again; the group's coordinator may change after that, and another
+        instance may stand still for so long that it is refused as well.  It may be the last thing that happens."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=late)
+        if refused and other != slot:
+            self.comes_to(other, "consumed")
+            self.call("pause", other)
+        self.call("kill", slot)
+        self.call("move_group", moved) if moved >= 0 else None
+        self.go(500)
+        self.call("resume", other)
+        self.go(200)
+        if last:
+            self.end()
+
+    @scenario
+    def loading(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], late: Late, ms: Annotated[int, OneOf(150, 400)],
+        more: Annotated[int, Between(1, 4)], last: bool,
+    ) -> None:  # fmt: skip
+        """The group's coordinator changes in the middle of a transaction, and loads while what was late arrives: a
+        commit, a marker, a question for offsets, a heartbeat."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=late)
+        self.call("move_group", ms)
+        self.call("walk", slot, more)
+        self.go(500)
+        if last:
+            self.end()
+
+    @scenario
+    def two_halves(
+        self, slot: Slot, other: Slot, late: Annotated[str, OneOf(*IN_TWO_HALVES)], reversed: bool,
+        ends: Annotated[str, OneOf("close", "kill", "restart")],
+    ) -> None:  # fmt: skip
+        """The group changes, and requests of a half of the rebalance, or answers to them, come late and in another
+        order: the assignment of one member is asked for before the leader has given it."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        self.call(ends, other)
+        self.go(500, late)
+        waiting = [message for message in self.waiting() if message[1] == late]
+        for message in waiting[::-1] if reversed else waiting:
+            self.send(message)
+        self.up(other)
+        self.go(500)
+
+    @scenario
+    def both_pending(
+        self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot, reversed: bool, aborts: bool
+    ) -> None:  # fmt: skip
+        """An instance stands still in its transaction and sends its offsets when its successor has sent those for the
+        same partitions; the markers of both arrive in either order."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot)
+        self.up(other)
+        if not self.comes_to(other, "offset_sent"):
+            return
+        self.call("resume", slot)
+        self.comes_to(slot, "offset_sent", "end")
+        self.call("abort", other) if aborts else None
+        self.call("walk", other, 1, without="marker")
+        self.call("walk", slot, 1, without="marker")
+        markers = self.waiting("marker")
+        for message in markers[::-1] if reversed else markers:
+            self.send(message)
+        self.call("audit")
+        self.go(500)
 
     @scenario
     def slow(self, slot: Slot, lines: Annotated[int, Between(1, 5)], aborts: bool) -> None:
@@ -281,8 +399,16 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """All goes well for a while."""
         self.go(ms)
 
+    def end(self) -> None:
+        """Faults are over: first those instances get on that run, and then all of them."""
+        if not self.is_finished:
+            self.call("get_on")
+            if not self.run.over and any(self.run.system.is_over(slot) for slot in range(self.run.config["members"])):
+                self.call("finish")
+            self.is_finished = True
+
     def teardown(self) -> None:
         """In the end faults are over."""
         if hasattr(self, "run") and not self.run.over:
-            self.call("finish")
+            self.end()
         super().teardown()
