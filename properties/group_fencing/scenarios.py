@@ -14,13 +14,15 @@ from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
 BEATS = "group_heartbeat_answer"
-IN_TWO_HALVES = ("join", "join_answer", "sync", "sync_answer")
+IN_TWO_HALVES = ("join", "join_answer", "sync", "sync_answer", "group_heartbeat", BEATS)
 """Of a rebalance: what may come late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
 owner asks."""
 
 Members = Annotated[int, FromConfig("members")]
+Moved = Annotated[int, OneOf(-1, -1, 0, 150)]
+"""How long the next coordinator of the group takes to load; -1: it does not change."""
 Late = Annotated[str, OneOf("", *KINDS)]
 
 STEP_MS = 50
@@ -30,6 +32,8 @@ MOST = 2_000
 CALM_MS = 8_000
 """So long after the last fault a correct cluster has copied everything, with time to spare: the group has new sessions
 and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
+MOVED_MS = 800
+"""In which each member hears of a group's coordinator that has taken over at rest, and its session would be over."""
 OWNED = 40
 """Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
 
@@ -74,21 +78,21 @@ def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
         arrive(system)
 
 
-def get_on(system: System, members: Members) -> Any:
+def get_on(system: System, members: Members, ms: Annotated[int, OneOf(CALM_MS, MOVED_MS)] = CALM_MS) -> Any:
     """Faults are over: an instance that stands still goes on, and those that run work as fast as they can, without
     those that have ended; where none runs, one is started.  An auditor looks when everything has had its time.  What
     did it see?"""
-    return _work(system, members, all_of_them=False)
+    return _work(system, members, ms, all_of_them=False)
 
 
 def finish(system: System, members: Members) -> Any:
     """The same, and every instance that has ended is started again."""
-    return _work(system, members, all_of_them=True)
+    return _work(system, members, CALM_MS, all_of_them=True)
 
 
-def _work(system: System, members: int, all_of_them: bool) -> Any:
+def _work(system: System, members: int, ms: int, all_of_them: bool) -> Any:
     arrive(system)  # what was sent before an instance starts may fence it
-    for _ in range(0, CALM_MS, STEP_MS):
+    for _ in range(0, ms, STEP_MS):
         for slot in range(members):
             system.resume(slot)
             if all_of_them and system.is_over(slot):
@@ -170,17 +174,23 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def overtaken(
         self, slot: Slot, lines: Annotated[int, Between(0, 5)], held: Annotated[int, Between(0, 3)], late: Late,
         other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
+        moved: Moved, fresh: bool, awake: bool,
     ) -> None:  # fmt: skip
         """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
         its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines
-        arrives then."""
+        arrives then.  The group's coordinator may have changed meanwhile; the other one may be ``fresh`` in the group;
+        and it may be the application alone that stands still, ``awake`` behind which its client says that it lives."""
         other = self.another(slot, other)
+        if fresh and other != slot:
+            self.call("kill", other)
+            self.go(500)
         self.up(slot)
         if not self.comes_to(slot, "consumed"):
             return
         self.call("walk", slot, lines) if lines else None
         self.call("walk", slot, held, without=late) if held else None
-        self.call("pause", slot)
+        self.call("pause", slot) if not awake else None
+        self.call("move_group", moved) if moved >= 0 else None
         self.up(other) if other != slot else None
         if other != slot and self.comes_to(other, "consumed", late):
             self.call("walk", other, further, without=late) if further else None
@@ -269,7 +279,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     @scenario
     def alone(
         self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, late: Late,
-        moved: Annotated[int, OneOf(-1, 0, 150)], refused: bool, last: bool,
+        moved: Moved, refused: bool, last: bool,
     ) -> None:  # fmt: skip
         """An instance is killed and not started again; the group's coordinator may change after that, and another
         instance may stand still for so long that it is refused as well.  It may be the last thing that happens."""
@@ -308,7 +318,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     @scenario
     def two_halves(
         self, slot: Slot, other: Slot, late: Annotated[str, OneOf(*IN_TWO_HALVES)], reversed: bool,
-        ends: Annotated[str, OneOf("close", "kill", "restart")],
+        ends: Annotated[str, OneOf("close", "kill", "restart")], moved: Moved,
     ) -> None:  # fmt: skip
         """The group changes, and requests of a half of the rebalance, or answers to them, come late and in another
         order: the assignment of one member is asked for before the leader has given it."""
@@ -319,6 +329,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             return
         self.call(ends, other)
         self.go(500, late)
+        self.call("move_group", moved) if moved >= 0 else None
         waiting = [message for message in self.waiting() if message[1] == late]
         for message in waiting[::-1] if reversed else waiting:
             self.send(message)
@@ -400,11 +411,14 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(ms)
 
     def end(self) -> None:
-        """Faults are over: first those instances get on that run, and then all of them."""
+        """Faults are over: first those instances get on that run, and then all of them; and also when the group's
+        coordinator changes once more."""
         if not self.is_finished:
             self.call("get_on")
             if not self.run.over and any(self.run.system.is_over(slot) for slot in range(self.run.config["members"])):
                 self.call("finish")
+            self.call("move_group")
+            self.call("get_on", ms=MOVED_MS)
             self.is_finished = True
 
     def teardown(self) -> None:
