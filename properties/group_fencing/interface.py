@@ -35,15 +35,15 @@ Slot = Annotated[int, Index("members")]
 Ms = Annotated[int, OneOf(60, 200, 700)]
 
 SIZES: dict[str, Between | OneOf] = {
-    "members": Between(1, 3),
-    "inputs": Between(1, 3),
+    "members": OneOf(2, 2, 3, 3, 1),
+    "inputs": OneOf(2, 2, 3, 3, 1),
     "outputs": OneOf(1, 1, 2),
-    "records": OneOf(8, 4, 20),
+    "records": OneOf(8, 30, 60),
     "fetch_records": OneOf(100, 1),
     "static": OneOf(False, False, True),
     "stable_ids": OneOf(True, True, False),
     "metadata_at": OneOf("send", "poll"),
-    "session_timeout_ms": OneOf(300),
+    "session_timeout_ms": OneOf(300, 300, 300, 1_500),
     "heartbeat_ms": OneOf(60),
     "max_poll_ms": OneOf(1_000, 4_000),
     "initial_delay_ms": OneOf(30),

@@ -14,7 +14,8 @@ from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
 BEATS = "group_heartbeat_answer"
-IN_TWO_HALVES = ("join", "join_answer", "sync", "sync_answer", "group_heartbeat", BEATS)
+HALVES = ("join", "join_answer", "sync", "sync_answer"), ("group_heartbeat", BEATS)
+REQUESTS = ("sync", "join"), ("group_heartbeat", "group_heartbeat")
 """Of a rebalance: what may come late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
@@ -38,11 +39,13 @@ OWNED = 40
 """Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
 
 
-def arrive(system: System, without: str = "") -> None:
-    """Everything in flight arrives, oldest first, and what comes of it; appends succeed.  Not ``without``: messages of
-    this kind."""
+def arrive(system: System, without: str = "", backward: bool = False) -> None:
+    """Everything in flight arrives, oldest first, or ``backward``, and what comes of it; appends succeed.  Not
+    ``without``: messages of this kind."""
     for _ in range(MOST):
-        number = next((message[0] for message in system.messages() if message[1] != without), None)
+        messages = system.messages()
+        ordered = reversed(messages) if backward else messages
+        number = next((message[0] for message in ordered if message[1] != without), None)
         if number is not None:
             system.deliver(number)
         elif not system.log_append():
@@ -60,14 +63,17 @@ def walk(system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, w
     return done
 
 
-def go(system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "") -> None:
+def go(
+    system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "",
+    backward: bool = False,
+) -> None:  # fmt: skip
     """All instances go on, a line each time, while time passes."""
     for _ in range(0, ms, STEP_MS):
         for slot in range(members):
             system.step(slot)
-            arrive(system, without)
+            arrive(system, without, backward)
         system.advance(STEP_MS)
-        arrive(system, without)
+        arrive(system, without, backward)
 
 
 def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
@@ -122,14 +128,17 @@ STEPS = {
 """Single calls that are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 8,
+    "overtaken_anew": 6,
+    "overtaken_open": 6,
     "regained": 4,
     "interrupted": 6,
     "some_time": 2,
     "alone": 3,
     "loading": 4,
-    "two_halves": 2,
+    "two_halves": 4,
+    "once_more": 3,
     "both_pending": 2,
-    "deaf": 1,
+    "deaf": 2,
     "replaced": 2,
     "slow": 1,
     "stale": 1,
@@ -141,14 +150,18 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     apart = True
 
-    def go(self, ms: int, without: str = "") -> None:
-        self.call("go", ms, without=without)
+    def go(self, ms: int, without: str = "", backward: bool = False) -> None:
+        self.call("go", ms, without=without, backward=backward)
 
     is_finished = False
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
         """As any, until the end."""
         return None if self.is_finished else super().call(name, *arguments, **named)
+
+    def sessions_end(self, without: str = "") -> None:
+        """All goes on until the coordinator has missed those that say nothing."""
+        self.go(self.run.config["session_timeout_ms"] + 200, without)
 
     def up(self, slot: int) -> None:
         """The instance runs, whatever came over it."""
@@ -174,28 +187,68 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def overtaken(
         self, slot: Slot, lines: Annotated[int, Between(0, 5)], held: Annotated[int, Between(0, 3)], late: Late,
         other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
-        moved: Moved, fresh: bool, awake: bool,
     ) -> None:  # fmt: skip
         """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
         its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines
-        arrives then.  The group's coordinator may have changed meanwhile; the other one may be ``fresh`` in the group;
-        and it may be the application alone that stands still, ``awake`` behind which its client says that it lives."""
+        arrives then."""
         other = self.another(slot, other)
-        if fresh and other != slot:
-            self.call("kill", other)
-            self.go(500)
         self.up(slot)
         if not self.comes_to(slot, "consumed"):
             return
         self.call("walk", slot, lines) if lines else None
         self.call("walk", slot, held, without=late) if held else None
-        self.call("pause", slot) if not awake else None
-        self.call("move_group", moved) if moved >= 0 else None
+        self.call("pause", slot)
         self.up(other) if other != slot else None
         if other != slot and self.comes_to(other, "consumed", late):
             self.call("walk", other, further, without=late) if further else None
         self.call("resume", slot)
         self.call("walk", slot, more) if more else None
+        self.go(500)
+
+    @scenario
+    def overtaken_anew(
+        self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot,
+        how: Annotated[str, OneOf("paused", "paused", "hears", "awake")], last: bool,
+    ) -> None:  # fmt: skip
+        """The other one is new in the group, and a third one may neither poll nor be gone.  The first one's client
+        ``hears`` what is new before its application goes on, or is ``awake`` all the time: the application alone stands
+        still."""
+        other = self.another(slot, other)
+        self.call("kill", other)
+        self.sessions_end()
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot) if how != "awake" else None
+        self.up(other)
+        self.comes_to(other, "consumed")
+        self.call("resume", slot)
+        self.call("idle", 200) if how == "hears" else None
+        self.call("walk", slot, 6)
+        if last:
+            self.end()
+        self.go(500)
+
+    @scenario
+    def overtaken_open(
+        self, slot: Slot, lines: Annotated[int, Between(3, 5)], late: Annotated[str, OneOf("end", "marker")],
+        other: Slot, moved: Moved, further: Annotated[int, Between(0, 6)],
+    ) -> None:  # fmt: skip
+        """An instance stands still with its offsets sent and its transaction open, or to be ended; the group's
+        coordinator may change, and another one comes to have its partitions; the transaction is ended then."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines, without=late)
+        self.call("pause", slot)
+        self.call("move_group", moved) if moved >= 0 else None
+        self.up(other)
+        self.comes_to(other, "consumed", late)
+        self.call("walk", other, further, without=late) if further else None
+        self.call("resume", slot)
+        self.call("walk", slot, 2)
         self.go(500)
 
     @scenario
@@ -241,23 +294,27 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(500)
 
     @scenario
-    def deaf(self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)]) -> None:
+    def deaf(self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)], long: bool, last: bool) -> None:
         """The group changes more than once, and answers to heartbeats that say so are lost; a member that is two
-        changes behind is fenced."""
+        changes behind is fenced.  It may be deaf for as ``long`` as a rebalance waits for it."""
+        beats = BEATS if self.run.config["mode"].startswith("new-protocol") else "heartbeat_answer"
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed") or not self.comes_to(other, "joined"):
+        if other == slot or not self.comes_to(slot, "consumed"):
             return
+        self.go(200)
         self.call("walk", slot, lines) if lines else None
         self.call("close", other)
-        self.go(200, BEATS)
+        self.sessions_end(beats) if long else self.go(200, beats)
         self.up(other)
-        self.go(200, BEATS)
+        self.go(self.run.config["max_poll_ms"] + 200 if long else 200, beats)
         for message in self.waiting():
-            if message[1] == BEATS:
+            if message[1] == beats:
                 self.send(message, "drop")
         self.go(700)
+        if last:
+            self.end()
 
     @scenario
     def replaced(
@@ -293,7 +350,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.call("pause", other)
         self.call("kill", slot)
         self.call("move_group", moved) if moved >= 0 else None
-        self.go(500)
+        self.sessions_end()
         self.call("resume", other)
         self.go(200)
         if last:
@@ -317,8 +374,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def two_halves(
-        self, slot: Slot, other: Slot, late: Annotated[str, OneOf(*IN_TWO_HALVES)], reversed: bool,
-        ends: Annotated[str, OneOf("close", "kill", "restart")], moved: Moved,
+        self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 3)], backward: bool,
+        ends: Annotated[str, OneOf("close", "kill", "restart")], moved: Moved, last: bool,
     ) -> None:  # fmt: skip
         """The group changes, and requests of a half of the rebalance, or answers to them, come late and in another
         order: the assignment of one member is asked for before the leader has given it."""
@@ -327,14 +384,43 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.up(slot)
         if not self.comes_to(slot, "consumed"):
             return
+        kinds = HALVES[self.run.config["mode"].startswith("new-protocol")]
+        late = kinds[half % len(kinds)]
         self.call(ends, other)
         self.go(500, late)
         self.call("move_group", moved) if moved >= 0 else None
-        waiting = [message for message in self.waiting() if message[1] == late]
-        for message in waiting[::-1] if reversed else waiting:
-            self.send(message)
         self.up(other)
-        self.go(500)
+        self.deliver_late(late, backward)
+        self.go(500, backward=backward)
+        if last:
+            self.end()
+
+    @scenario
+    def once_more(self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 1)], last: bool) -> None:
+        """The group changes twice, and copies of what members have asked for in the first rebalance come before what
+        they ask for in the second: the assignment of a former generation is given."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        late = REQUESTS[self.run.config["mode"].startswith("new-protocol")][half]
+        self.call("restart", other)
+        self.go(500, late)
+        self.deliver_late(late, keep=True)
+        self.go(200, late)
+        self.call("restart", other)
+        self.go(500, late)
+        self.deliver_late(late)
+        self.go(300)
+        if last:
+            self.end()
+
+    def deliver_late(self, kind: str, backward: bool = False, keep: bool = False) -> None:
+        """What is in flight of a kind arrives."""
+        waiting = [message for message in self.waiting() if message[1] == kind]
+        for message in waiting[::-1] if backward else waiting:
+            self.send(message, "deliver", keep=keep)
 
     @scenario
     def both_pending(
@@ -406,9 +492,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(200)
 
     @scenario
-    def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)]) -> None:
-        """All goes well for a while."""
-        self.go(ms)
+    def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)], backward: bool) -> None:
+        """All goes well for a while, though what was sent last may come first."""
+        self.go(ms, backward=backward)
 
     def end(self) -> None:
         """Faults are over: first those instances get on that run, and then all of them; and also when the group's

@@ -37,11 +37,13 @@ PER_PARTITION = (*LONG, ("group_aware", False))
 SAME_INSTANCE = (("static", True), ("identities", 2), ("stable_ids", False))
 BY_GENERATION = (("mode", "draft-repaired-by-generation"),)
 STATIC = (("static", True),)
+AWAY = (*STATIC, ("session_timeout_ms", 1_500), ("max_poll_ms", 1_000))  # no rebalance waits as long as a session
 TURNS = (("fetch_records", 1),)  # a poll has records of several partitions
 GROUP_ID_ONLY = (("mode", "group-id-only"),)  # where two producers have offsets of one partition pending
 MIXED = (*DRAFT, ("old", 1))
 MEMBER_IS_ENOUGH = "a member id is never given twice, and a member takes the newest generation as it polls"
 FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
+NO_SIGN_OF_LIFE = "a heartbeat of another generation does not prolong a session, and that it is over is told as well"
 REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
 _BROKEN = (
@@ -129,17 +131,16 @@ _BROKEN = (
     Broken("session_ends_quietly", "447.P3", PROGRESS, Parts(classic_group=rebalances.SessionEndsQuietly)),
     Broken("epoch_ends_quietly", "447.P3", PROGRESS, Parts(modern_group=rebalances.EpochEndsQuietly), STRICT),
     Broken(
-        "generation_before_commits", "447.16", PROMISE, Parts(classic_group=rebalances.GenerationBeforeCommits), STATIC
+        "generation_before_commits", "447.16", PROMISE, Parts(classic_group=rebalances.GenerationBeforeCommits), AWAY
     ),
     Broken("followers_first", "447.P2", PROMISE, Parts(classic_group=rebalances.FollowersFirst)),
     Broken("any_leaders_assignment", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyLeadersAssignment)),
-    Broken("any_generation_lives", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyGenerationLives), STATIC),
+    Broken("any_generation_lives", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyGenerationLives), AWAY),
     Broken("any_members_epoch", "447.21", PROMISE, Parts(modern_group=rebalances.AnyMembersEpoch), AT_POLL),
     Broken(
         "first_partition_covered", "447.21", PROMISE, Parts(modern_group=rebalances.FirstPartitionCovered),
         (*AT_POLL, *TURNS),
     ),
-    Broken("covered_by_who_has_it", "447.21", PROMISE, Parts(modern_group=rebalances.CoveredByWhoHasIt), AT_POLL),
     Broken(
         "generation_before_in_draft", "447.8", PROMISE, Parts(coordinator=rebalances.GenerationBeforeInDraft),
         BY_GENERATION,
@@ -154,7 +155,10 @@ _BROKEN = (
     Broken("marker_ends_all", "txn.21", PROMISE, Parts(offsets=offsets.MarkerEndsAll), GROUP_ID_ONLY),
     # An error that a client repeats
     Broken("keeps_its_id", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsId)),
-    Broken("keeps_its_generation", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsGeneration), STATIC),
+    Broken(
+        "keeps_its_generation", "447.P3", NOTHING, Parts(classic_consumer=clients.KeepsItsGeneration), AWAY,
+        NO_SIGN_OF_LIFE,
+    ),
     Broken("asks_as_before", "447.P3", PROGRESS, Parts(modern_consumer=clients.AsksAsBefore), STRICT),
 )
 

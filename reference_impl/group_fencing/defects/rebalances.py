@@ -3,7 +3,6 @@ before, and commits at the edge between two."""
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.brokers.assignment import Member
 from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup, State
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
 from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
@@ -96,13 +95,6 @@ class FirstPartitionCovered(ModernGroup):
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         return super().commit_refused(metadata, partitions[:1], transactional)
-
-
-class CoveredByWhoHasIt(ModernGroup):
-    """Since when a partition is assigned is asked of whoever has it."""
-
-    def covers(self, member: Member, partition: int, epoch: int) -> bool:
-        return any(super(CoveredByWhoHasIt, self).covers(other, partition, epoch) for other in self.members.values())
 
 
 class GenerationBeforeInDraft(GroupCoordinator):
