@@ -130,13 +130,14 @@ WEIGHTS = {
     "overtaken": 8,
     "overtaken_anew": 6,
     "overtaken_open": 6,
+    "overtaken_unready": 2,
     "regained": 4,
     "interrupted": 6,
     "some_time": 2,
     "alone": 3,
     "loading": 4,
     "two_halves": 4,
-    "once_more": 3,
+    "once_more": 5,
     "both_pending": 2,
     "deaf": 2,
     "replaced": 2,
@@ -232,11 +233,11 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def overtaken_open(
-        self, slot: Slot, lines: Annotated[int, Between(3, 5)], late: Annotated[str, OneOf("end", "marker")],
-        other: Slot, moved: Moved, further: Annotated[int, Between(0, 6)],
+        self, slot: Slot, lines: Annotated[int, Between(1, 5)], late: Annotated[str, OneOf("end", "marker")],
+        other: Slot, moved: Moved, failed: bool, further: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
-        """An instance stands still with its offsets sent and its transaction open, or to be ended; the group's
-        coordinator may change, and another one comes to have its partitions; the transaction is ended then."""
+        """An instance stands still with its transaction open, or to be ended; the group's coordinator and that of
+        transactions may change, and another one comes to have its partitions; the transaction is ended then."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not self.comes_to(slot, "consumed"):
@@ -244,11 +245,12 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("walk", slot, lines, without=late)
         self.call("pause", slot)
         self.call("move_group", moved) if moved >= 0 else None
+        self.call("fail_over") if failed else None
         self.up(other)
         self.comes_to(other, "consumed", late)
         self.call("walk", other, further, without=late) if further else None
         self.call("resume", slot)
-        self.call("walk", slot, 2)
+        self.call("walk", slot, 4)
         self.go(500)
 
     @scenario
@@ -274,6 +276,21 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(500)
 
     @scenario
+    def overtaken_unready(self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot) -> None:
+        """The other one has its offsets before the answer that fences its predecessor, which goes on meanwhile."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot)
+        self.up(other)
+        self.comes_to(other, "offset_fetched", "init")
+        self.call("resume", slot)
+        self.call("walk", slot, 6, without="init")
+        self.go(500)
+
+    @scenario
     def interrupted(
         self, slot: Slot, lines: Annotated[int, Between(0, 6)], late: Late,
         what: Annotated[str, OneOf("restart", "close", "abort", "fail_over", "move_group", "lost")],
@@ -294,24 +311,35 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(500)
 
     @scenario
-    def deaf(self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)], long: bool, last: bool) -> None:
+    def deaf(
+        self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)], asleep: bool, long: bool, last: bool
+    ) -> None:  # fmt: skip
         """The group changes more than once, and answers to heartbeats that say so are lost; a member that is two
-        changes behind is fenced.  It may be deaf for as ``long`` as a rebalance waits for it."""
+        changes behind is fenced.  Its application may do nothing meanwhile, and it may be deaf for as ``long`` as a
+        rebalance waits for it."""
         beats = BEATS if self.run.config["mode"].startswith("new-protocol") else "heartbeat_answer"
+
+        def passes(ms: int) -> None:
+            self.call("walk", other, ms // STEP_MS, without=beats) if asleep else self.go(ms, beats)
+
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
         if other == slot or not self.comes_to(slot, "consumed"):
             return
         self.go(200)
+        self.comes_to(slot, "consumed")
         self.call("walk", slot, lines) if lines else None
         self.call("close", other)
-        self.sessions_end(beats) if long else self.go(200, beats)
+        passes(self.run.config["session_timeout_ms"] + 200 if long else 200)
         self.up(other)
-        self.go(self.run.config["max_poll_ms"] + 200 if long else 200, beats)
+        passes(self.run.config["max_poll_ms"] + 200 if long else 200)
         for message in self.waiting():
             if message[1] == beats:
                 self.send(message, "drop")
+        if asleep:
+            self.call("walk", other, 6)
+            self.call("walk", slot, 6)
         self.go(700)
         if last:
             self.end()
@@ -358,7 +386,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def loading(
-        self, slot: Slot, lines: Annotated[int, Between(0, 6)], late: Late, ms: Annotated[int, OneOf(150, 400)],
+        self, slot: Slot, lines: Annotated[int, Between(2, 6)], late: Late, ms: Annotated[int, OneOf(150, 400)],
         more: Annotated[int, Between(1, 4)], last: bool,
     ) -> None:  # fmt: skip
         """The group's coordinator changes in the middle of a transaction, and loads while what was late arrives: a
@@ -424,7 +452,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def both_pending(
-        self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot, reversed: bool, aborts: bool
+        self, slot: Slot, lines: Annotated[int, Between(1, 3)], other: Slot, further: Annotated[int, Between(0, 8)],
+        backward: bool, aborts: bool,
     ) -> None:  # fmt: skip
         """An instance stands still in its transaction and sends its offsets when its successor has sent those for the
         same partitions; the markers of both arrive in either order."""
@@ -435,15 +464,17 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("walk", slot, lines)
         self.call("pause", slot)
         self.up(other)
-        if not self.comes_to(other, "offset_sent"):
+        if not self.comes_to(other, "consumed"):
             return
+        self.call("walk", other, further) if further else None
+        self.comes_to(other, "offset_sent")
         self.call("resume", slot)
         self.comes_to(slot, "offset_sent", "end")
         self.call("abort", other) if aborts else None
         self.call("walk", other, 1, without="marker")
         self.call("walk", slot, 1, without="marker")
         markers = self.waiting("marker")
-        for message in markers[::-1] if reversed else markers:
+        for message in markers[::-1] if backward else markers:
             self.send(message)
         self.call("audit")
         self.go(500)

@@ -24,12 +24,13 @@ class Broken(Defect[Parts]):
         return build({**dict(self.needs), **config}, self.parts)
 
 
-PROMISE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING
+PROMISE, PROGRESS, NOTHING, CONFORMANCE = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING, Breaks.CONFORMANCE
 LONG = (("transaction_timeout_ms", 1_500),)  # longer than a rebalance takes in a free-running history
 STRICT = (("mode", "new-protocol"),)
 RELAXED = (("mode", "new-protocol-relaxed"),)
 AT_POLL = (*RELAXED, ("metadata_at", "poll"), ("listener", False))
-NO_LISTENER = (*STRICT, ("listener", False))
+AT_SEND = ("metadata_at", "send")
+NO_LISTENER = (*STRICT, ("listener", False), AT_SEND)
 DRAFT = (("mode", "draft"),)
 REPAIRED = (("mode", "draft-repaired-by-assignment"),)
 REPAIRED_V1 = (*REPAIRED, ("transactions", "v1"))
@@ -116,13 +117,17 @@ _BROKEN = (
     Broken("assigns_before_revoked", "447.21", PROMISE, Parts(modern_group=members.AssignsBeforeRevoked), RELAXED),
     Broken("no_listener", "447.21", PROMISE, Parts(), NO_LISTENER),
     Broken("revokes_in_background", "447.21", PROMISE, Parts(modern_consumer=clients.RevokesInBackground), NO_LISTENER),
-    Broken("acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly), STRICT),
+    Broken(
+        "acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly),
+        (*STRICT, AT_SEND),
+    ),
     Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
     # A coordinator that takes over
     Broken("takeover_unstored", "447.16", PROMISE, Parts(classic_group=loading.TakeoverUnstored), STATIC),
     Broken("one_offset_loaded", "447.9", PROMISE, Parts(offsets=loading.OneOffsetLoaded), (*TURNS, *LONG)),
     Broken("openness_not_loaded", "447.9", PROMISE, Parts(offsets=loading.OpennessNotLoaded), LONG),
     Broken("marker_taken_while_loading", "447.P3", PROGRESS, Parts(coordinator=loading.MarkerTakenWhileLoading)),
+    Broken("second_commit_fails", "447.P4", PROMISE, Parts(coordinator=loading.SecondCommitFails)),
     Broken("loading_is_unexpected", "447.P4", PROMISE, Parts(coordinator=loading.LoadingIsUnexpected)),
     Broken("members_loaded_for_ever", "447.P3", PROGRESS, Parts(classic_group=loading.MembersLoadedForEver)),
     Broken("epochs_loaded_for_ever", "447.P3", PROGRESS, Parts(modern_group=loading.EpochsLoadedForEver), STRICT),
@@ -150,9 +155,7 @@ _BROKEN = (
     Broken("first_error_counts", "447.9", PROMISE, Parts(classic_consumer=clients.FirstErrorCounts), LONG),
     Broken("goes_back_in_one", "447.18", PROMISE, Parts(application=clients.GoesBackInOne), TURNS),
     Broken("abort_deletes", "447.9", PROMISE, Parts(offsets=offsets.AbortDeletes)),
-    Broken("last_marker_counts", "txn.21", PROMISE, Parts(offsets=offsets.LastMarkerCounts), GROUP_ID_ONLY),
-    Broken("one_pending_of_partition", "txn.21", PROMISE, Parts(offsets=offsets.OnePendingOfPartition), GROUP_ID_ONLY),
-    Broken("marker_ends_all", "txn.21", PROMISE, Parts(offsets=offsets.MarkerEndsAll), GROUP_ID_ONLY),
+    Broken("last_marker_counts", "txn.21", CONFORMANCE, Parts(offsets=offsets.LastMarkerCounts), GROUP_ID_ONLY),
     # An error that a client repeats
     Broken("keeps_its_id", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsId)),
     Broken(

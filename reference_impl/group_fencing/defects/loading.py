@@ -9,6 +9,7 @@ from fencepost.reference_impl.group_fencing.brokers.group_coordinator import Gro
 from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
 from fencepost.reference_impl.group_fencing.errors import ErrorCode
+from fencepost.reference_impl.group_fencing.messages import TxnOffsetCommitRequest
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.messages import Batch, ProduceResponse, WriteTxnMarkersResponse
@@ -74,6 +75,16 @@ class LoadingIsUnexpected(GroupCoordinator):
             self.reply(message, ProduceResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
         else:
             super().answer_loading(message)
+
+
+class SecondCommitFails(GroupCoordinator):
+    """A commit of a producer that has some pending already runs into an error, where the later one should count.
+    (nisshi PR 716)"""
+
+    def commit_refused(self, commit: TxnOffsetCommitRequest) -> int:
+        if self.log.pending.get(commit.producer_id):
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return super().commit_refused(commit)
 
 
 class MembersLoadedForEver(ClassicGroup):

@@ -111,24 +111,3 @@ class LastMarkerCounts(GroupOffsetsLog):
 
     def is_newer(self, key: int, pending: Batch) -> bool:
         return True
-
-
-class OnePendingOfPartition(GroupOffsetsLog):
-    """What another producer has pending for a partition is overwritten by the next commit for it."""
-
-    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
-        super().apply_data(entry, batch)
-        for producer, offsets in self.pending.items():
-            if producer != batch.producer_id:
-                offsets.pop(self.key_of(batch), None)
-
-
-class MarkerEndsAll(GroupOffsetsLog):
-    """A marker ends what any producer has pending for the partitions of its transaction."""
-
-    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
-        ended = self.pending.get(batch.producer_id, {})
-        super().apply_marker(entry, batch)
-        for offsets in self.pending.values():
-            for key in ended:
-                offsets.pop(key, None)
