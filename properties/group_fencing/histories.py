@@ -50,7 +50,8 @@ GIVEN_UP = following(Kind.revoked, Kind.lost, Kind.left, by=("client",), asking=
 INITIALISED = following(Kind.init_told, by=("client",), where=IT.error == 0, asking=ASSIGNED_NEXT)
 SEEN = (Kind.instance_started, Kind.joined, Kind.init_told)
 SEEN_NEWEST = greatest("client", *SEEN, by=())
-TAKEN_COUNTS = (TAKEN_SETTLED.at < IT.at) & (TAKEN_SETTLED.outcome == 1)
+TAKEN_ENDED = following(Kind.offset_settled, by=("producer_id",), asking=TAKEN)  # a marker is for all that is pending
+TAKEN_COUNTS = (TAKEN_ENDED.at < IT.at) & (TAKEN_ENDED.outcome == 1)
 PUT = last(Kind.offset_put, by=PARTITION)
 FENCED = (22, 35, 47, 48, 82, 85, 90, 111)
 """With which an instance may be ended, as its place is taken (22, 82, 90, 111; 85 in the draft), its transaction has

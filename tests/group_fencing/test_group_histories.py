@@ -99,7 +99,6 @@ DEFECTS = {
     "positions_kept": {"nothing_twice"},
     "assigned_twice": {"nothing_twice", "one_producer_commits"},
     "one_of_several_commits": {"last_written_counts", "nothing_twice"},
-    "last_marker_counts": {"last_written_counts"},
     "loading_is_unexpected": {"no_other_error_ends_it"},
     "second_commit_fails": {"no_other_error_ends_it"},
 }
