@@ -19,6 +19,8 @@ from fencepost.properties.monitoring import Broken, Concerned
 UNRELEASED = 111
 """A static member of the new protocol is refused its instance id until the session of the one before is over, and its
 consumer takes that for fatal.  (GroupMetadataManager.throwIfInstanceIdIsUnreleased, ConsumerHeartbeatRequestManager)"""
+SHARED = frozenset({"draft-static-members"})
+"""Variants whose slots share instance ids, so that no instance has its place to itself."""
 OF_BROKERS = frozenset({"fail_over", "move_group", "change_leader", "log_append", "audit"})
 """Calls that leave alone what is said of an instance at rest."""
 
@@ -36,7 +38,8 @@ class Calm(AtRest):
         """An instance is ended that began in this call, or that rested."""
         rested, self.rests = self.rests, self.is_quiet(made) or (self.rests and made.call.name in OF_BROKERS)
         started = set[int]()
-        for event in events if self.is_quiet(made) else ():
+        judged = self.is_quiet(made) and self.config.get("mode") not in SHARED
+        for event in events if judged else ():
             kind, client, error = read(event, "kind"), read(event, "client", -1), read(event, "error", 0)
             if kind == "instance_started":
                 started.add(client)

@@ -15,6 +15,7 @@ from fencepost.properties.roles import Between, FromConfig, OneOf
 
 BEATS = "group_heartbeat_answer"
 HALVES = ("join", "join_answer", "sync", "sync_answer"), ("group_heartbeat", BEATS)
+ANSWERS = ("produce_answer", "produce_answer", "end_answer", "init_answer", "offset_fetch_answer", "join_answer")
 REQUESTS = ("sync", "join"), ("group_heartbeat", "group_heartbeat")
 """Of a rebalance: what may come late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
@@ -136,6 +137,7 @@ WEIGHTS = {
     "some_time": 2,
     "alone": 3,
     "loading": 4,
+    "unanswered": 4,
     "two_halves": 4,
     "once_more": 5,
     "both_pending": 2,
@@ -343,6 +345,20 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(700)
         if last:
             self.end()
+
+    @scenario
+    def unanswered(
+        self, slot: Slot, lines: Annotated[int, Between(0, 5)], kind: Annotated[str, OneOf(*ANSWERS)]
+    ) -> None:  # fmt: skip
+        """Answers are lost for so long that clients ask once more for what they have been given."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=kind)
+        self.go(self.run.config["request_timeout_ms"] + 100, kind)
+        for message in self.waiting():
+            if message[1] == kind:
+                self.send(message, "drop")
+        self.go(300)
 
     @scenario
     def replaced(
