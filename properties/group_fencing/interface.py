@@ -1,12 +1,12 @@
 """The plug: what fencepost needs of a consumer group that copies its input exactly once, to drive it and to watch it.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes brokers, a group, and instances of the
+Structural: nothing has to be imported or inherited. ``factory(config)`` makes brokers, a group, and instances of the
 application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
 reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
 in each partition of the input, ``fetch_records`` (how many records of a partition an instance is handed before it is
-the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
-its transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
-milliseconds, which are short so that a little time is enough for each.
+the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot has a group.instance.id
+of its own), ``stable_ids`` (a slot keeps its transactional id), ``metadata_at`` ("poll" or "send": when an instance
+asks groupMetadata()), and the time-outs in milliseconds, which are short so that a little time is enough for each.
 
 Of the events only what instances and an auditor see is needed; every further kind of the history vocabulary that an
 implementation emits is held against the promises as well, and makes a violation show earlier.
@@ -64,8 +64,9 @@ LIVE_VARIANTS = (
 or after KIP-1251 is for their owner to know."""
 
 DANGERS = {
-    "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",), "kill": ("client-crash",),
-    "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",), "advance": ("time-out",),
+    "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
+    "kill": ("client-crash",), "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",),
+    "advance": ("time-out",),
 }  # fmt: skip
 """Which dangers it is to make a call."""
 

@@ -1,8 +1,8 @@
 """What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
 and brokers that go in the middle of a transaction.
 
-`go`, `walk`, `idle`, `get_on` and `finish` are calls as well: programs are written with them, so that they need nothing but the
-plug.
+`go`, `walk`, `idle`, `get_on` and `finish` are calls as well: programs are written with them, so that they need nothing
+but the plug.
 """
 
 from typing import Annotated, Any

@@ -44,9 +44,9 @@ class Workload:
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
-        """Goes on without faults until all is copied, or for `SETTLED_US`, with the instances that run by then. A member that a late copy of its own
-        heartbeat has given a partition does not read it, as in Kafka, until it is restarted, which is done here; a
-        member that is stuck for any other reason stays so."""
+        """Goes on without faults until all is copied, or for `SETTLED_US`, with the instances that run by then. A
+        member that a late copy of its own heartbeat has given a partition does not read it, as in Kafka, until it is
+        restarted, which is done here; a member that is stuck for any other reason stays so."""
         if not self.copies_all():
             for slot, instance in enumerate(self.system.instances):
                 if instance.consumer.is_unaware():

@@ -151,7 +151,8 @@ class Consumer(Node):
         partitions = list(self.assignment)
         while partitions and len(found) < options.max_poll_records:
             partition = partitions.pop(0)
-            fetched = [self.take(partition) for _ in range(min(options.fetch_records, options.max_poll_records - len(found)))]
+            most = min(options.fetch_records, options.max_poll_records - len(found))
+            fetched = [self.take(partition) for _ in range(most)]
             found.extend(place for place in fetched if place is not None)
             if None not in fetched:
                 partitions.append(partition)

@@ -118,7 +118,10 @@ _BROKEN = (
     Broken("no_listener", "447.21", PROMISE, Parts(), NO_LISTENER),
     Broken("revokes_in_background", "447.21", PROMISE, Parts(modern_consumer=clients.RevokesInBackground), NO_LISTENER),
     Broken(
-        "acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly),
+        "acknowledges_too_early",
+        "447.21",
+        PROMISE,
+        Parts(modern_consumer=clients.AcknowledgesTooEarly),
         (*STRICT, AT_SEND),
     ),
     Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
@@ -143,11 +146,17 @@ _BROKEN = (
     Broken("any_generation_lives", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyGenerationLives), AWAY),
     Broken("any_members_epoch", "447.21", PROMISE, Parts(modern_group=rebalances.AnyMembersEpoch), AT_POLL),
     Broken(
-        "first_partition_covered", "447.21", PROMISE, Parts(modern_group=rebalances.FirstPartitionCovered),
+        "first_partition_covered",
+        "447.21",
+        PROMISE,
+        Parts(modern_group=rebalances.FirstPartitionCovered),
         (*AT_POLL, *TURNS),
     ),
     Broken(
-        "generation_before_in_draft", "447.8", PROMISE, Parts(coordinator=rebalances.GenerationBeforeInDraft),
+        "generation_before_in_draft",
+        "447.8",
+        PROMISE,
+        Parts(coordinator=rebalances.GenerationBeforeInDraft),
         BY_GENERATION,
     ),
     # Several partitions in one transaction, and several producers at one partition
@@ -159,7 +168,11 @@ _BROKEN = (
     # An error that a client repeats
     Broken("keeps_its_id", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsId)),
     Broken(
-        "keeps_its_generation", "447.P3", NOTHING, Parts(classic_consumer=clients.KeepsItsGeneration), AWAY,
+        "keeps_its_generation",
+        "447.P3",
+        NOTHING,
+        Parts(classic_consumer=clients.KeepsItsGeneration),
+        AWAY,
         NO_SIGN_OF_LIFE,
     ),
     Broken("asks_as_before", "447.P3", PROGRESS, Parts(modern_consumer=clients.AsksAsBefore), STRICT),
