@@ -43,8 +43,7 @@ TURNS = (("fetch_records", 1),)  # a poll has records of several partitions
 GROUP_ID_ONLY = (("mode", "group-id-only"),)  # where two producers have offsets of one partition pending
 MIXED = (*DRAFT, ("old", 1))
 MEMBER_IS_ENOUGH = "a member id is never given twice, and a member takes the newest generation as it polls"
-FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
-NO_SIGN_OF_LIFE = "a heartbeat of another generation does not prolong a session, and that it is over is told as well"
+FENCED_BY_TURNS = "no two of them commit the same, but members of three generations fence one another for ever"
 REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
 _BROKEN = (
@@ -90,10 +89,10 @@ _BROKEN = (
     Broken(
         "older_generation_taken",
         "447.19",
-        NOTHING,
+        PROGRESS,
         Parts(transactions=initialising.OlderGenerationTaken),
         REPAIRED,
-        FENCED_ANYWAY,
+        FENCED_BY_TURNS,
     ),
     Broken("fetches_before_init", "447.17", PROMISE, Parts(application=initialising.FetchesBeforeInit), PER_PARTITION),
     Broken("ongoing_only", "447.5", PROMISE, Parts(), DRAFT),
@@ -167,20 +166,11 @@ _BROKEN = (
     Broken("last_marker_counts", "txn.21", CONFORMANCE, Parts(offsets=offsets.LastMarkerCounts), GROUP_ID_ONLY),
     # An error that a client repeats
     Broken("keeps_its_id", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsId)),
-    Broken(
-        "keeps_its_generation",
-        "447.P3",
-        NOTHING,
-        Parts(classic_consumer=clients.KeepsItsGeneration),
-        AWAY,
-        NO_SIGN_OF_LIFE,
-    ),
     Broken("asks_as_before", "447.P3", PROGRESS, Parts(modern_consumer=clients.AsksAsBefore), STRICT),
 )
 
 HARMLESS = {
     "generation_unchecked": ("shipped", "447.16", "member_alone"),
-    "older_generation_taken": ("draft-repaired-by-assignment", "447.19", "abort_for: guard 1 dropped"),
 }
 """Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
 

@@ -5,7 +5,7 @@ from fencepost.reference_impl.group_fencing.clients.classic_consumer import Clas
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import MemberState, ModernConsumer
 from fencepost.reference_impl.group_fencing.clients.producer import GroupProducer, GroupSends
 from fencepost.reference_impl.group_fencing.errors import COMMIT_FAILED, ErrorCode
-from fencepost.reference_impl.group_fencing.messages import ErrorResponse, GroupMetadata, OffsetFetchResponse
+from fencepost.reference_impl.group_fencing.messages import GroupMetadata, OffsetFetchResponse
 from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.sends import SentBatch
 
@@ -93,14 +93,6 @@ class KeepsItsId(ClassicConsumer):
 
     def reset(self, forget_member: bool) -> None:
         super().reset(forget_member=False)
-
-
-class KeepsItsGeneration(ClassicConsumer):
-    """That its generation is over is nothing that a heartbeat can tell a member."""
-
-    def told_beat(self, request: int, answer: ErrorResponse) -> None:
-        is_over = answer.error_code == ErrorCode.ILLEGAL_GENERATION
-        super().told_beat(request, ErrorResponse(ErrorCode.NONE) if is_over else answer)
 
 
 class AsksAsBefore(ModernConsumer):

@@ -49,10 +49,11 @@ CORRECT = [
 
 def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monkeypatch):
     """A late copy of a heartbeat has given it the partition, and nobody took the answer; nothing else helps."""
-    config = next(dict(config) for name, _, config in SIMULATORS if name == "new-protocol")
+    usual = next(config for name, _, config in SIMULATORS if name == "new-protocol")
+    config = {**usual, "duplicate": 0.1, "delay": 0.1}
 
     def copied() -> bool:
-        audited = [Event(*row) for row in simulate(88, config) if Event(*row).kind == Kind.AUDITED]
+        audited = [Event(*row) for row in simulate(109, config) if Event(*row).kind == Kind.AUDITED]
         return {event.offset for event in audited[-FreeRun.cluster_defaults["inputs"] :]} == {config["records"]}
 
     assert copied()
