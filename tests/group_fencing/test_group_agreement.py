@@ -78,6 +78,7 @@ FOUND = {
 """In a few seconds each, by one of these rules."""
 
 
+@pytest.mark.rule("447.P4")
 @pytest.mark.parametrize("name", FOUND)
 def test_a_defect_is_found(name: str) -> None:
     """By the promise, or the mechanism, that it breaks."""
