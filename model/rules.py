@@ -187,6 +187,7 @@ txn.27 mechanism  What a group's coordinator has in memory is what its log and i
 447.P1 promise    No input is processed twice, or lost, in committed output, while clients are upgraded too.
 447.P2 promise    At any time one producer at most makes progress for an input partition.
 447.P3 promise    Once faults stop, InitProducerId and OffsetFetch are answered in bounded time.
+447.P4 interface  A lone instance never gets an error that ends it: that it is started again is no cure.
 447.1  interface  initTransactions(groupAssignment) may be called again on one producer, after each assignment.
 447.2  mechanism  It returns only when every transaction that holds committed offsets of the assigned partitions is complete.
 447.3  mechanism  The transaction coordinator is found by group id, so that one coordinator sees the assignments of all members.

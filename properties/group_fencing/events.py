@@ -26,7 +26,7 @@ class Kind(EventKind):
 
     instance_started = 1, CLIENT, APPLICATION  # an instance of the application, or its successor in the slot
     instance_stopped = 2, f"{CLIENT} error?", APPLICATION  # it ends in order, or was killed: what it sent stays
-    instance_failed = 3, f"{CLIENT} error?", APPLICATION  # error: its consumer's; -1 an error of its producer's
+    instance_failed = 3, f"{CLIENT} error?", APPLICATION  # error: of its consumer or producer, if known
     paused = 4, CLIENT, APPLICATION  # the process stands still, heartbeats included
     resumed = 5, CLIENT, APPLICATION
 

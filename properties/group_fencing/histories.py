@@ -8,6 +8,8 @@ config does not say.
 """
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +50,13 @@ GIVEN_UP = following(Kind.revoked, Kind.lost, Kind.left, by=("client",), asking=
 INITIALISED = following(Kind.init_told, by=("client",), where=IT.error == 0, asking=ASSIGNED_NEXT)
 SEEN = (Kind.instance_started, Kind.joined, Kind.init_told)
 SEEN_NEWEST = greatest("client", *SEEN, by=())
+TAKEN_ENDED = following(Kind.offset_settled, by=("producer_id",), asking=TAKEN)  # a marker is for all that is pending
+TAKEN_COUNTS = (TAKEN_ENDED.at < IT.at) & (TAKEN_ENDED.outcome == 1)
+PUT = last(Kind.offset_put, by=PARTITION)
+FENCED = (22, 35, 47, 48, 82, 85, 90, 111)
+"""With which an instance may be ended, as its place is taken (22, 82, 90, 111; 85 in the draft), its transaction has
+timed out or a late copy has moved its epoch on (47, 48), or brokers are from before (35)."""
+BY_ANOTHER_ERROR = reduce(and_, (IT.error != code for code in FENCED))
 HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
 
 PROMISES = (
@@ -90,6 +99,12 @@ PROMISES = (
         explained=NEWEST, given=~SENT.missing & ~SENDER.missing,
     ),
     declared(
+        "no_other_error_ends_it", "447.P4",
+        "no instance is ended by an error that says nothing of its place in the group or of its transaction",
+        each(Kind.instance_failed, where=IT.error != 0),
+        BY_ANOTHER_ERROR, saying("no other instance has to do with that"),
+    ),
+    declared(
         "lone_client_not_fenced", "447.P2",
         "no producer of an instance is fenced for its group that never had another one beside it",
         each(Kind.producer_fenced, by=("producer_id",)),
@@ -99,6 +114,13 @@ PROMISES = (
 )  # fmt: skip
 
 MECHANISMS = (
+    declared(
+        "last_written_counts", "txn.21",
+        "of several committed offsets of a partition the one counts that was written last, whichever was settled last",
+        each(Kind.fetch_answered, Kind.audited, by=PARTITION, where=IT.offset >= 0),
+        TAKEN_COUNTS & (IT.offset != TAKEN.offset), saying("committed, and written later, is"),
+        explained=TAKEN, given=~TAKEN.missing & PUT.missing,
+    ),
     declared(
         "stale_never_commits", "447.16", "no offset is taken of a generation that is not the group's",
         each(Kind.offset_taken, where=IT.generation >= 0),

@@ -1,11 +1,12 @@
 """The plug: what fencepost needs of a consumer group that copies its input exactly once, to drive it and to watch it.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes brokers, a group, and instances of the
+Structural: nothing has to be imported or inherited. ``factory(config)`` makes brokers, a group, and instances of the
 application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
 reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
-in each partition of the input, ``static`` (each slot has a group.instance.id of its own), ``stable_ids`` (a slot keeps
-its transactional id), ``metadata_at`` ("poll" or "send": when an instance asks groupMetadata()), and the time-outs in
-milliseconds, which are short so that a little time is enough for each.
+in each partition of the input, ``fetch_records`` (how many records of a partition an instance is handed before it is
+the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot has a group.instance.id
+of its own), ``stable_ids`` (a slot keeps its transactional id), ``metadata_at`` ("poll" or "send": when an instance
+asks groupMetadata()), and the time-outs in milliseconds, which are short so that a little time is enough for each.
 
 Of the events only what instances and an auditor see is needed; every further kind of the history vocabulary that an
 implementation emits is held against the promises as well, and makes a violation show earlier.
@@ -34,14 +35,15 @@ Slot = Annotated[int, Index("members")]
 Ms = Annotated[int, OneOf(60, 200, 700)]
 
 SIZES: dict[str, Between | OneOf] = {
-    "members": Between(1, 3),
-    "inputs": Between(1, 3),
+    "members": OneOf(2, 2, 3, 3, 1),
+    "inputs": OneOf(2, 2, 3, 3, 1),
     "outputs": OneOf(1, 1, 2),
-    "records": OneOf(8, 4, 20),
+    "records": OneOf(8, 30, 60),
+    "fetch_records": OneOf(100, 1),
     "static": OneOf(False, False, True),
     "stable_ids": OneOf(True, True, False),
     "metadata_at": OneOf("send", "poll"),
-    "session_timeout_ms": OneOf(300),
+    "session_timeout_ms": OneOf(300, 300, 300, 1_500),
     "heartbeat_ms": OneOf(60),
     "max_poll_ms": OneOf(1_000, 4_000),
     "initial_delay_ms": OneOf(30),
@@ -63,7 +65,8 @@ or after KIP-1251 is for their owner to know."""
 
 DANGERS = {
     "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
-    "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",), "advance": ("time-out",),
+    "kill": ("client-crash",), "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",),
+    "advance": ("time-out",),
 }  # fmt: skip
 """Which dangers it is to make a call."""
 
@@ -98,6 +101,9 @@ class System(Protocol):
     def restart(self, slot: Slot) -> None:
         """It is killed if it still runs, and another one takes its slot."""
 
+    def kill(self, slot: Slot) -> bool:
+        """It is killed, and its slot stays empty until `restart`; False if it does not run."""
+
     def is_over(self, slot: Slot) -> bool:
         """Has the instance in the slot ended, by an error, killed or closed?"""
 
@@ -107,8 +113,8 @@ class System(Protocol):
     def fail_over(self, durable: bool = True) -> None:
         """Another broker coordinates transactions; ``durable``: unfinished appends made it into the log."""
 
-    def move_group(self) -> None:
-        """Another broker coordinates the group."""
+    def move_group(self, ms: Annotated[int, OneOf(0, 150, 400)] = 0) -> None:
+        """Another broker coordinates the group, after so many milliseconds in which it loads what there is of it."""
 
     def expire_pending(self) -> bool:
         """The retention of offsets is over, for a group without members, where a transaction has offsets pending, and

@@ -23,10 +23,17 @@ PLANTS = {
         (drop(Kind.output_read, 19),), {"offsets_agree": 1},
     ),
     "copied and not committed": Plant(
-        (change(Kind.audited, 2, offset=9),), {"offsets_agree": 1, "everything_copied": 1},
+        (change(Kind.audited, 2, offset=9),), {"offsets_agree": 1, "everything_copied": 1, "last_written_counts": 1},
     ),
     "the last one not done": Plant(
-        (change(Kind.audited, 3, offset=9), drop(Kind.output_read, 19)), {"everything_copied": 1},
+        (change(Kind.audited, 3, offset=9), drop(Kind.output_read, 19)),
+        {"everything_copied": 1, "last_written_counts": 1},
+    ),
+    "ended for nothing": Plant(
+        (put(END, Kind.instance_failed, slot=0, client=0, error=-1),), {"no_other_error_ends_it": 1},
+    ),
+    "an older one counts": Plant(
+        (change(Kind.fetch_answered, 10, offset=1),), {"last_written_counts": 1},
     ),
     "two pending at once": Plant(
         (

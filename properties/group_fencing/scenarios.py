@@ -1,23 +1,30 @@
 """What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
 and brokers that go in the middle of a transaction.
 
-`go`, `walk`, `idle` and `finish` are calls as well: programs are written with them, so that they need nothing but the
-plug.
+`go`, `walk`, `idle`, `get_on` and `finish` are calls as well: programs are written with them, so that they need nothing
+but the plug.
 """
 
 from typing import Annotated, Any
 
-from fencepost.properties.driving import read
+from fencepost.properties.driving import Made, read
+from fencepost.properties.group_fencing.beside import Calm
 from fencepost.properties.group_fencing.interface import Slot, System, Waiting
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 
 BEATS = "group_heartbeat_answer"
+HALVES = ("join", "join_answer", "sync", "sync_answer"), ("group_heartbeat", BEATS)
+ANSWERS = ("produce_answer", "produce_answer", "end_answer", "init_answer", "offset_fetch_answer", "join_answer")
+REQUESTS = ("sync", "join"), ("group_heartbeat", "group_heartbeat")
+"""Of a rebalance: what may come late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
 owner asks."""
 
 Members = Annotated[int, FromConfig("members")]
+Moved = Annotated[int, OneOf(-1, -1, 0, 150)]
+"""How long the next coordinator of the group takes to load; -1: it does not change."""
 Late = Annotated[str, OneOf("", *KINDS)]
 
 STEP_MS = 50
@@ -27,15 +34,19 @@ MOST = 2_000
 CALM_MS = 8_000
 """So long after the last fault a correct cluster has copied everything, with time to spare: the group has new sessions
 and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
+MOVED_MS = 800
+"""In which each member hears of a group's coordinator that has taken over at rest, and its session would be over."""
 OWNED = 40
 """Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
 
 
-def arrive(system: System, without: str = "") -> None:
-    """Everything in flight arrives, oldest first, and what comes of it; appends succeed.  Not ``without``: messages of
-    this kind."""
+def arrive(system: System, without: str = "", backward: bool = False) -> None:
+    """Everything in flight arrives, oldest first, or ``backward``, and what comes of it; appends succeed.  Not
+    ``without``: messages of this kind."""
     for _ in range(MOST):
-        number = next((message[0] for message in system.messages() if message[1] != without), None)
+        messages = system.messages()
+        ordered = reversed(messages) if backward else messages
+        number = next((message[0] for message in ordered if message[1] != without), None)
         if number is not None:
             system.deliver(number)
         elif not system.log_append():
@@ -53,14 +64,17 @@ def walk(system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, w
     return done
 
 
-def go(system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "") -> None:
+def go(
+    system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "",
+    backward: bool = False,
+) -> None:  # fmt: skip
     """All instances go on, a line each time, while time passes."""
     for _ in range(0, ms, STEP_MS):
         for slot in range(members):
             system.step(slot)
-            arrive(system, without)
+            arrive(system, without, backward)
         system.advance(STEP_MS)
-        arrive(system, without)
+        arrive(system, without, backward)
 
 
 def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
@@ -71,14 +85,28 @@ def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
         arrive(system)
 
 
+def get_on(system: System, members: Members, ms: Annotated[int, OneOf(CALM_MS, MOVED_MS)] = CALM_MS) -> Any:
+    """Faults are over: an instance that stands still goes on, and those that run work as fast as they can, without
+    those that have ended; where none runs, one is started.  An auditor looks when everything has had its time.  What
+    did it see?"""
+    return _work(system, members, ms, all_of_them=False)
+
+
 def finish(system: System, members: Members) -> Any:
-    """Faults are over: whoever stands still goes on, whoever has ended is started again, all work as fast as they can,
-    and an auditor looks when everything has had its time.  What did it see?"""
-    for _ in range(0, CALM_MS, STEP_MS):
+    """The same, and every instance that has ended is started again."""
+    return _work(system, members, CALM_MS, all_of_them=True)
+
+
+def _work(system: System, members: int, ms: int, all_of_them: bool) -> Any:
+    arrive(system)  # what was sent before an instance starts may fence it
+    for _ in range(0, ms, STEP_MS):
         for slot in range(members):
             system.resume(slot)
-            if system.is_over(slot):
+            if all_of_them and system.is_over(slot):
                 system.restart(slot)
+        if all(system.is_over(slot) for slot in range(members)):
+            system.restart(0)
+        for slot in range(members):
             for _ in range(MOST):
                 arrive(system)
                 if not system.step(slot):
@@ -88,23 +116,33 @@ def finish(system: System, members: Members) -> Any:
     return system.audit()
 
 
-HELPERS = (walk, go, idle, finish)
-AT_REST = frozenset({"finish"})
+HELPERS = (walk, go, idle, get_on, finish)
+AT_REST = frozenset({"get_on", "finish"})
 """Calls after which nothing is left to happen."""
+BESIDE = Calm
 
 
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
-    "lead": "change_leader",
+    "lead": "change_leader", "kill": "kill",
 }  # fmt: skip
 """Single calls that are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 8,
+    "overtaken_anew": 6,
+    "overtaken_open": 6,
+    "overtaken_unready": 2,
     "regained": 4,
     "interrupted": 6,
     "some_time": 2,
-    "deaf": 1,
-    "replaced": 1,
+    "alone": 3,
+    "loading": 4,
+    "unanswered": 4,
+    "two_halves": 4,
+    "once_more": 5,
+    "both_pending": 2,
+    "deaf": 2,
+    "replaced": 2,
     "slow": 1,
     "stale": 1,
 }
@@ -115,8 +153,18 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     apart = True
 
-    def go(self, ms: int, without: str = "") -> None:
-        self.call("go", ms, without=without)
+    def go(self, ms: int, without: str = "", backward: bool = False) -> None:
+        self.call("go", ms, without=without, backward=backward)
+
+    is_finished = False
+
+    def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
+        """As any, until the end."""
+        return None if self.is_finished else super().call(name, *arguments, **named)
+
+    def sessions_end(self, without: str = "") -> None:
+        """All goes on until the coordinator has missed those that say nothing."""
+        self.go(self.run.config["session_timeout_ms"] + 200, without)
 
     def up(self, slot: int) -> None:
         """The instance runs, whatever came over it."""
@@ -161,6 +209,53 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(500)
 
     @scenario
+    def overtaken_anew(
+        self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot,
+        how: Annotated[str, OneOf("paused", "paused", "hears", "awake")], last: bool,
+    ) -> None:  # fmt: skip
+        """The other one is new in the group, and a third one may neither poll nor be gone.  The first one's client
+        ``hears`` what is new before its application goes on, or is ``awake`` all the time: the application alone stands
+        still."""
+        other = self.another(slot, other)
+        self.call("kill", other)
+        self.sessions_end()
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot) if how != "awake" else None
+        self.up(other)
+        self.comes_to(other, "consumed")
+        self.call("resume", slot)
+        self.call("idle", 200) if how == "hears" else None
+        self.call("walk", slot, 6)
+        if last:
+            self.end()
+        self.go(500)
+
+    @scenario
+    def overtaken_open(
+        self, slot: Slot, lines: Annotated[int, Between(1, 5)], late: Annotated[str, OneOf("end", "marker")],
+        other: Slot, moved: Moved, failed: bool, further: Annotated[int, Between(0, 6)],
+    ) -> None:  # fmt: skip
+        """An instance stands still with its transaction open, or to be ended; the group's coordinator and that of
+        transactions may change, and another one comes to have its partitions; the transaction is ended then."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines, without=late)
+        self.call("pause", slot)
+        self.call("move_group", moved) if moved >= 0 else None
+        self.call("fail_over") if failed else None
+        self.up(other)
+        self.comes_to(other, "consumed", late)
+        self.call("walk", other, further, without=late) if further else None
+        self.call("resume", slot)
+        self.call("walk", slot, 4)
+        self.go(500)
+
+    @scenario
     def regained(
         self, slot: Slot, lines: Annotated[int, Between(0, 4)], other: Slot, moved: bool,
         more: Annotated[int, Between(1, 8)],
@@ -180,6 +275,21 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("idle", 300)
         self.call("move_group") if moved else None
         self.call("walk", slot, more)
+        self.go(500)
+
+    @scenario
+    def overtaken_unready(self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot) -> None:
+        """The other one has its offsets before the answer that fences its predecessor, which goes on meanwhile."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot)
+        self.up(other)
+        self.comes_to(other, "offset_fetched", "init")
+        self.call("resume", slot)
+        self.call("walk", slot, 6, without="init")
         self.go(500)
 
     @scenario
@@ -203,35 +313,187 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(500)
 
     @scenario
-    def deaf(self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)]) -> None:
+    def deaf(
+        self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)], asleep: bool, long: bool, last: bool
+    ) -> None:  # fmt: skip
         """The group changes more than once, and answers to heartbeats that say so are lost; a member that is two
-        changes behind is fenced."""
+        changes behind is fenced.  Its application may do nothing meanwhile, and it may be deaf for as ``long`` as a
+        rebalance waits for it."""
+        beats = BEATS if self.run.config["mode"].startswith("new-protocol") else "heartbeat_answer"
+
+        def passes(ms: int) -> None:
+            self.call("walk", other, ms // STEP_MS, without=beats) if asleep else self.go(ms, beats)
+
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed") or not self.comes_to(other, "joined"):
+        if other == slot or not self.comes_to(slot, "consumed"):
             return
+        self.go(200)
+        self.comes_to(slot, "consumed")
         self.call("walk", slot, lines) if lines else None
         self.call("close", other)
-        self.go(200, BEATS)
+        passes(self.run.config["session_timeout_ms"] + 200 if long else 200)
         self.up(other)
-        self.go(200, BEATS)
+        passes(self.run.config["max_poll_ms"] + 200 if long else 200)
         for message in self.waiting():
-            if message[1] == BEATS:
+            if message[1] == beats:
                 self.send(message, "drop")
+        if asleep:
+            self.call("walk", other, 6)
+            self.call("walk", slot, 6)
         self.go(700)
+        if last:
+            self.end()
 
     @scenario
-    def replaced(self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool) -> None:
+    def unanswered(
+        self, slot: Slot, lines: Annotated[int, Between(0, 5)], kind: Annotated[str, OneOf(*ANSWERS)]
+    ) -> None:  # fmt: skip
+        """Answers are lost for so long that clients ask once more for what they have been given."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=kind)
+        self.go(self.run.config["request_timeout_ms"] + 100, kind)
+        for message in self.waiting():
+            if message[1] == kind:
+                self.send(message, "drop")
+        self.go(300)
+
+    @scenario
+    def replaced(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool, moved: bool
+    ) -> None:  # fmt: skip
         """An instance ends in the middle of a transaction, and another one takes its place at once, under its
-        transactional id and as the same static member."""
+        transactional id and as the same static member; the group's coordinator may change after that."""
         self.up(self.another(slot, other))
         self.up(slot)
         if self.comes_to(slot, "consumed") and lines:
             self.call("walk", slot, lines)
         self.call("close", slot) if not killed else None
         self.call("restart", slot)
+        if moved:
+            self.comes_to(slot, "joined")
+            self.call("move_group")
         self.go(700)
+
+    @scenario
+    def alone(
+        self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, late: Late,
+        moved: Moved, refused: bool, last: bool,
+    ) -> None:  # fmt: skip
+        """An instance is killed and not started again; the group's coordinator may change after that, and another
+        instance may stand still for so long that it is refused as well.  It may be the last thing that happens."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=late)
+        if refused and other != slot:
+            self.comes_to(other, "consumed")
+            self.call("pause", other)
+        self.call("kill", slot)
+        self.call("move_group", moved) if moved >= 0 else None
+        self.sessions_end()
+        self.call("resume", other)
+        self.go(200)
+        if last:
+            self.end()
+
+    @scenario
+    def loading(
+        self, slot: Slot, lines: Annotated[int, Between(2, 6)], late: Late, ms: Annotated[int, OneOf(150, 400)],
+        more: Annotated[int, Between(1, 4)], last: bool,
+    ) -> None:  # fmt: skip
+        """The group's coordinator changes in the middle of a transaction, and loads while what was late arrives: a
+        commit, a marker, a question for offsets, a heartbeat."""
+        self.up(slot)
+        if self.comes_to(slot, "consumed") and lines:
+            self.call("walk", slot, lines, without=late)
+        self.call("move_group", ms)
+        self.call("walk", slot, more)
+        self.go(500)
+        if last:
+            self.end()
+
+    @scenario
+    def two_halves(
+        self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 3)], backward: bool,
+        ends: Annotated[str, OneOf("close", "kill", "restart")], moved: Moved, last: bool,
+    ) -> None:  # fmt: skip
+        """The group changes, and requests of a half of the rebalance, or answers to them, come late and in another
+        order: the assignment of one member is asked for before the leader has given it."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        kinds = HALVES[self.run.config["mode"].startswith("new-protocol")]
+        late = kinds[half % len(kinds)]
+        self.call(ends, other)
+        self.go(500, late)
+        self.call("move_group", moved) if moved >= 0 else None
+        self.up(other)
+        self.deliver_late(late, backward)
+        self.go(500, backward=backward)
+        if last:
+            self.end()
+
+    @scenario
+    def once_more(self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 1)], last: bool) -> None:
+        """The group changes twice, and copies of what members have asked for in the first rebalance come before what
+        they ask for in the second: the assignment of a former generation is given."""
+        other = self.another(slot, other)
+        self.up(other)
+        self.up(slot)
+        if not self.comes_to(slot, "consumed"):
+            return
+        late = REQUESTS[self.run.config["mode"].startswith("new-protocol")][half]
+        self.call("restart", other)
+        self.go(500, late)
+        self.deliver_late(late, keep=True)
+        self.go(200, late)
+        self.call("restart", other)
+        self.go(500, late)
+        self.deliver_late(late)
+        self.go(300)
+        if last:
+            self.end()
+
+    def deliver_late(self, kind: str, backward: bool = False, keep: bool = False) -> None:
+        """What is in flight of a kind arrives."""
+        waiting = [message for message in self.waiting() if message[1] == kind]
+        for message in waiting[::-1] if backward else waiting:
+            self.send(message, "deliver", keep=keep)
+
+    @scenario
+    def both_pending(
+        self, slot: Slot, lines: Annotated[int, Between(1, 3)], other: Slot, further: Annotated[int, Between(0, 8)],
+        backward: bool, aborts: bool,
+    ) -> None:  # fmt: skip
+        """An instance stands still in its transaction and sends its offsets when its successor has sent those for the
+        same partitions; the markers of both arrive in either order."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot)
+        self.up(other)
+        if not self.comes_to(other, "consumed"):
+            return
+        self.call("walk", other, further) if further else None
+        self.comes_to(other, "offset_sent")
+        self.call("resume", slot)
+        self.comes_to(slot, "offset_sent", "end")
+        self.call("abort", other) if aborts else None
+        self.call("walk", other, 1, without="marker")
+        self.call("walk", slot, 1, without="marker")
+        markers = self.waiting("marker")
+        for message in markers[::-1] if backward else markers:
+            self.send(message)
+        self.call("audit")
+        self.go(500)
 
     @scenario
     def slow(self, slot: Slot, lines: Annotated[int, Between(1, 5)], aborts: bool) -> None:
@@ -277,12 +539,23 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.go(200)
 
     @scenario
-    def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)]) -> None:
-        """All goes well for a while."""
-        self.go(ms)
+    def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)], backward: bool) -> None:
+        """All goes well for a while, though what was sent last may come first."""
+        self.go(ms, backward=backward)
+
+    def end(self) -> None:
+        """Faults are over: first those instances get on that run, and then all of them; and also when the group's
+        coordinator changes once more."""
+        if not self.is_finished:
+            self.call("get_on")
+            if not self.run.over and any(self.run.system.is_over(slot) for slot in range(self.run.config["members"])):
+                self.call("finish")
+            self.call("move_group")
+            self.call("get_on", ms=MOVED_MS)
+            self.is_finished = True
 
     def teardown(self) -> None:
         """In the end faults are over."""
         if hasattr(self, "run") and not self.run.over:
-            self.call("finish")
+            self.end()
         super().teardown()

@@ -41,6 +41,7 @@ class Config(Configuration):
     static: bool = False  # whether instances have a group.instance.id
     # The application
     max_poll_records: Positive = 2
+    fetch_records: Positive = 100  # of a partition in a fetch (max.partition.fetch.bytes); then another's turn
     metadata_at: Annotated[str, OneOf("poll", "send")] = "send"  # when the loop asks groupMetadata()
     metadata: bool = True  # False: sendOffsetsToTransaction() names the group only (B38)
     listener: bool = True  # whether it subscribes with a rebalance listener (447.21)

@@ -24,8 +24,9 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
     # Time-outs that short histories see.
     cluster_defaults = {  # noqa: RUF012
-        "members": 3, "inputs": 3, "session_timeout_ms": 300, "heartbeat_ms": 60, "max_poll_ms": 1_000,
-        "initial_delay_ms": 30, "transaction_timeout_ms": 400, "request_timeout_ms": 100, "timeout_check_ms": 50,
+        "members": 3, "inputs": 3, "fetch_records": 1, "session_timeout_ms": 300, "heartbeat_ms": 60,
+        "max_poll_ms": 1_000, "initial_delay_ms": 30, "transaction_timeout_ms": 400, "request_timeout_ms": 100,
+        "timeout_check_ms": 50,
     }  # fmt: skip
     defects = "fencepost.reference_impl.group_fencing.defects.broken"
 

@@ -28,6 +28,7 @@ class Run(Habits):
     new_leader: Rate = 0.005  # per step: another leader for some output partition
     append_us: Natural = 1_500
     load_us: Natural = 5_000
+    group_load_us: Natural = 80_000  # every second time that the group moves; else as long as any other log
     delay_us: Natural = 200_000
     pause_us: Natural = 600_000
     # after `events` there are no faults, and the history goes on until all is copied, or could have been
@@ -72,7 +73,7 @@ class Faults(NodeFaults[Run, System]):
         return True
 
     def move_group(self, number: int) -> bool:
-        self.system.move_group()
+        self.system.move_group(self.kernel.spread(self.run.group_load_us) // 1000 if number & 1 else 0)
         return True
 
     def new_leader(self, number: int) -> bool:

@@ -103,8 +103,9 @@ class System(DrivenSystem[Environment]):
 
     def expire(self, slot: int) -> bool:
         """The group's coordinator takes the instance's member for dead, whatever its clock says; False if it has no
-        such member."""
-        return self.group_coordinator.group.expire(self.instances[slot].consumer.member)
+        such member, or is still loading."""
+        coordinator = self.group_coordinator
+        return not coordinator.loading and coordinator.group.expire(self.instances[slot].consumer.member)
 
     def hide_topic(self, hidden: bool) -> None:
         """The brokers' metadata do not have the input topic, or have it again: commits of its offsets are refused."""
@@ -122,6 +123,12 @@ class System(DrivenSystem[Environment]):
             [partition for partition in range(self.env.options.inputs) if not log.is_stable(partition)]
         )
 
+    def kill(self, slot: int) -> bool:
+        """The instance is killed, and its slot stays empty; False if it does not run."""
+        running = self.instances[slot].running
+        self.instances[slot].stop(Kind.INSTANCE_STOPPED)
+        return running
+
     def is_over(self, slot: int) -> bool:
         """Whether the instance in the slot has ended, by an error or killed."""
         return not self.instances[slot].running
@@ -136,8 +143,10 @@ class System(DrivenSystem[Environment]):
         """Another node takes over the transaction log; `durable`: unfinished appends made it into the log."""
         self.brokers.fail_over(durable)
 
-    def move_group(self) -> None:
-        """Another broker leads the offsets partition, and is the group's coordinator."""
+    def move_group(self, ms: int = 0) -> None:
+        """Another broker leads the offsets partition, and is the group's coordinator once it has loaded it, which takes
+        so many milliseconds."""
+        self.group_coordinator.load_ms = ms
         self.brokers.change_leader(self.env.offsets_partition)
 
     def change_leader(self, output: int) -> None:

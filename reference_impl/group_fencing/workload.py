@@ -44,9 +44,9 @@ class Workload:
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
-        """Goes on without faults until all is copied, or for `SETTLED_US`. A member that a late copy of its own
-        heartbeat has given a partition does not read it, as in Kafka, until it is restarted, which is done here; a
-        member that is stuck for any other reason stays so."""
+        """Goes on without faults until all is copied, or for `SETTLED_US`, with the instances that run by then. A
+        member that a late copy of its own heartbeat has given a partition does not read it, as in Kafka, until it is
+        restarted, which is done here; a member that is stuck for any other reason stays so."""
         if not self.copies_all():
             for slot, instance in enumerate(self.system.instances):
                 if instance.consumer.is_unaware():
@@ -68,6 +68,8 @@ class Workload:
         """The instance in a slot does the next thing; how long until it looks again, in microseconds."""
         system, habits = self.system, self.habits
         if system.is_over(slot):
+            if self.calm and any(instance.running for instance in system.instances):
+                return habits.wait_us  # those that run are left to get on by themselves
             system.restart(slot)
             return self.kernel.spread(habits.think_us)
         if not self.calm and self.random() < habits.abort_share:

@@ -20,9 +20,14 @@ SIZE = {
 @pytest.mark.parametrize(
     ("scenario", "arguments", "config", "steps"),
     [
-        ("deaf", dict(slot=0, other=1, lines=2), {}, {"be_fenced"}),
-        ("replaced", dict(slot=0, lines=2, other=1, killed=False), {"static": True}, {"leave", "replace", "crash"}),
-        ("replaced", dict(slot=0, lines=2, other=1, killed=True), {}, {"crash", "fence"}),
+        ("deaf", dict(slot=0, other=1, lines=2, asleep=False, long=False, last=False), {}, {"be_fenced"}),
+        (
+            "replaced",
+            dict(slot=0, lines=2, other=1, killed=False, moved=False),
+            {"static": True},
+            {"leave", "replace", "crash"},
+        ),
+        ("replaced", dict(slot=0, lines=2, other=1, killed=True, moved=False), {}, {"crash", "fence"}),
         ("slow", dict(slot=0, lines=4, aborts=True), {}, {"initialise"}),
         ("stale", dict(slot=0, lines=2), {"static": True}, {"leave", "come_back"}),
         ("stale", dict(slot=0, lines=2), {"transaction_timeout_ms": 2_000}, {"refuse", "expel"}),

@@ -17,7 +17,7 @@ from fencepost.properties.history import Manifest
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 
 PLANTED = "fencepost.properties.group_fencing.planted:simulate_many"
-RARE = {"held_while_pending", "initialised_when_settled", "lone_client_not_fenced"}
+RARE = {"held_while_pending", "initialised_when_settled", "lone_client_not_fenced", "no_other_error_ends_it"}
 """What few histories say anything of."""
 
 
@@ -98,6 +98,9 @@ DEFECTS = {
     "offsets_outside": {"nothing_twice"},
     "positions_kept": {"nothing_twice"},
     "assigned_twice": {"nothing_twice", "one_producer_commits"},
+    "one_of_several_commits": {"last_written_counts", "nothing_twice"},
+    "loading_is_unexpected": {"no_other_error_ends_it"},
+    "second_commit_fails": {"no_other_error_ends_it"},
 }
 
 
@@ -118,11 +121,13 @@ def test_what_can_be_decided_of_recordings() -> None:
         manifest = Manifest("group-fencing", RECORDINGS[recording], (), config=config, ordered=True)
         return set(HISTORY.names) - HISTORY.undecidable(manifest).keys() - HISTORY.unpromised(manifest).keys()
 
-    clients = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied"}
+    clients = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied", "no_other_error_ends_it"}
     assert decided("clients") == clients
     of_offsets = {"one_producer_commits", "newest_owner_commits", "stale_never_commits"}
     assert decided("clients and offsets") == clients | of_offsets
-    assert decided("all") == clients | of_offsets | {"fetches_are_stable", "held_while_pending"}
+    assert decided("all") == clients | of_offsets | {
+        "fetches_are_stable", "held_while_pending", "last_written_counts",
+    }  # fmt: skip
 
 
 def test_simulated_variants_are_in_the_catalogue() -> None:

@@ -18,8 +18,8 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.group_fencing.events import Kind
 from transaction_logs import batch, marker, write_log
 
-OF_OUTPUT = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied"}
-DECIDABLE = OF_OUTPUT | {"one_producer_commits", "newest_owner_commits", "stale_never_commits"}
+OF_CLIENTS = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied", "no_other_error_ends_it"}
+DECIDABLE = OF_CLIENTS | {"one_producer_commits", "newest_owner_commits", "stale_never_commits"}
 SECOND_US = 1_000_000
 HOUR_US = 3_600 * SECOND_US
 
@@ -40,7 +40,10 @@ def test_a_run_under_fire_is_clean(under_fire: CopyingLogs) -> None:
     """All that can be decided is, on something; it is a run in which there was something to go wrong."""
     recorded, report = under_fire.record(), under_fire.replay()
     assert set(recorded.decidable) == DECIDABLE
-    assert report.violations == {} and all(report.judged[name] for name in DECIDABLE)
+    assert report.violations == {} and all(
+        report.judged[name]
+        for name in DECIDABLE - {"no_other_error_ends_it"}  # none was ended by an error
+    )
     assert recorded.counts["paused"] and recorded.counts["generation_begun"] > 5
     assert recorded.counts["txn_begun"] * 2 > recorded.counts["offset_taken"]  # of two partitions: some were in vain
     assert recorded.counts["offset_taken"] == recorded.counts["offset_settled"]
@@ -64,7 +67,7 @@ def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> Non
 
 def test_without_logs_the_output_is_judged(left_out: CopyingLogs) -> None:
     """That something is there twice; not whose commit it was."""
-    assert set(left_out.record(with_log=False).decidable) == OF_OUTPUT
+    assert set(left_out.record(with_log=False).decidable) == OF_CLIENTS
     assert replay(left_out.folder / "out", cores=1).violations.keys() == {"nothing_twice"}
 
 
@@ -108,6 +111,10 @@ def never_settled(logs: CopyingLogs) -> None:
         logs.patch(place, another_producer)
 
 
+def ended_for_nothing(logs: CopyingLogs) -> None:
+    logs.of("instance_stopped")[-1].update(kind="instance_failed", error=-1)
+
+
 EDITS: dict[Callable[[CopyingLogs], None], set[str]] = {
     copied_again: {"nothing_twice"},
     lost: {"nothing_skipped"},
@@ -117,6 +124,7 @@ EDITS: dict[Callable[[CopyingLogs], None], set[str]] = {
     of_a_former_generation: {"stale_never_commits"},
     of_a_former_owner: {"newest_owner_commits"},
     never_settled: {"one_producer_commits"},
+    ended_for_nothing: {"no_other_error_ends_it"},
 }
 
 
@@ -230,7 +238,7 @@ def test_a_cleaned_log_shows_nothing_of_which_all_is_there(under_fire: CopyingLo
     """A batch is missing in the middle."""
     under_fire.cut(20)
     recorded = under_fire.record()
-    assert set(recorded.decidable) == OF_OUTPUT
+    assert set(recorded.decidable) == OF_CLIENTS
     (note,) = [note for note in recorded.notes if "is compacted" in note]
     assert note.startswith("__consumer_offsets-0 is compacted between offsets ")
     assert f"nothing is left of what it needs: {note}" in recorded.undecidable.values()

@@ -363,7 +363,7 @@ class ClassicGroup:
         """A timer of this group, which means nothing to the next coordinator."""
 
         def fire(_: object) -> None:
-            if self.coordinator.group is self:
+            if self.coordinator.group is self and not self.coordinator.loading:
                 handler(argument)
 
         self.coordinator.after(ms * 1000, fire)

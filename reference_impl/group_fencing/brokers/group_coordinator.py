@@ -76,7 +76,7 @@ class OffsetsBatch(ProduceRequest):
 class GroupCoordinator(OffsetsLeader):
     """The leader of the group's offsets partition."""
 
-    __slots__ = ("contributors", "group", "loading", "stored")
+    __slots__ = ("contributors", "group", "load_ms", "loading", "stored")
 
     env: Environment
     log: GroupOffsetsLog
@@ -88,6 +88,7 @@ class GroupCoordinator(OffsetsLeader):
         # commits have both, so that it survives a fail-over (447.8).
         self.contributors: dict[int, tuple[int, int]] = {}
         self.loading = False
+        self.load_ms = 0  # so long the next coordinator takes to load, where a driver says it
         self.group: GroupState = env.parts.new_group(self)
 
     def receive(self, message: Message) -> None:
@@ -113,7 +114,16 @@ class GroupCoordinator(OffsetsLeader):
         """Another broker is the coordinator, or the same one after a restart: it loads the partition first."""
         super().change(restart)
         self.loading = True
-        self.env.pace.load_later(self, self.load)
+        leader_epoch = self.log.leader_epoch
+
+        def load(_: object) -> None:
+            if leader_epoch == self.log.leader_epoch:  # no other one has followed meanwhile
+                self.load(_)
+
+        if self.load_ms:
+            self.after(self.load_ms * 1000, load)
+        else:
+            self.env.pace.load_later(self, load)
 
     def load(self, _: object) -> None:
         """The group as it was stored last."""
@@ -253,8 +263,9 @@ class GroupCoordinator(OffsetsLeader):
 
     def expire_offsets(self, among: Collection[int]) -> bool:
         """offsets.retention.minutes is over for offsets of a group without members: they are deleted; False if there is
-        nothing to delete, or somebody in the group."""
-        expired = [] if self.group.members else [p for p in self.log.expirable() if p in among]
+        nothing to delete, or somebody in the group, or the group is not loaded."""
+        spared = bool(self.loading or self.group.members)
+        expired = [] if spared else [p for p in self.log.expirable() if p in among]
         if expired:
             self.write_plainly(Place(partition, NO_OFFSET) for partition in expired)
         return bool(expired)

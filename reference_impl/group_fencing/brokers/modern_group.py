@@ -320,7 +320,7 @@ class ModernGroup:
         """A timer of this group, which means nothing to the next coordinator."""
 
         def fire(_: object) -> None:
-            if self.coordinator.group is self:
+            if self.coordinator.group is self and not self.coordinator.loading:
                 handler(_)
 
         self.coordinator.after(ms * 1000, fire)

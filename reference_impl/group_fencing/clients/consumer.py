@@ -145,20 +145,28 @@ class Consumer(Node):
             self.tell(Kind.OFFSET_FETCHED, partition=partition, offset=offset)
 
     def hand_out(self) -> list[Place]:
-        """Up to max.poll.records of what lies behind the positions."""
-        env, most = self.env, self.env.options.max_poll_records
-        found: list[Place] = []
-        for partition in self.assignment:
-            end = env.input_end(partition)
-            while (offset := self.positions.get(partition, end)) < end:
-                if len(found) == most:
-                    return found
-                found.append(env.input_place(partition, offset))
-                self.positions[partition] = offset + 1
-                self.tell(
-                    Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation
-                )
+        """Up to max.poll.records of what lies behind the positions, a fetch of each partition in turn.
+        (FetchCollector.collectFetch)"""
+        options, found = self.env.options, list[Place]()
+        partitions = list(self.assignment)
+        while partitions and len(found) < options.max_poll_records:
+            partition = partitions.pop(0)
+            most = min(options.fetch_records, options.max_poll_records - len(found))
+            fetched = [self.take(partition) for _ in range(most)]
+            found.extend(place for place in fetched if place is not None)
+            if None not in fetched:
+                partitions.append(partition)
         return found
+
+    def take(self, partition: int) -> Place | None:
+        """The next record of a partition; None where there is none, or its position is not known."""
+        end = self.env.input_end(partition)
+        offset = self.positions.get(partition, end)
+        if offset >= end:
+            return None
+        self.positions[partition] = offset + 1
+        self.tell(Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation)
+        return self.env.input_place(partition, offset)
 
     # The assignment
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.defects import clients, initialising, members, offsets
+from fencepost.reference_impl.group_fencing.defects import clients, initialising, loading, members, offsets, rebalances
 from fencepost.reference_impl.group_fencing.parts import Parts
 from fencepost.reference_impl.group_fencing.system import System, build
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
@@ -24,20 +24,26 @@ class Broken(Defect[Parts]):
         return build({**dict(self.needs), **config}, self.parts)
 
 
-PROMISE, PROGRESS, NOTHING = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING
+PROMISE, PROGRESS, NOTHING, CONFORMANCE = Breaks.PROMISE, Breaks.PROGRESS, Breaks.NOTHING, Breaks.CONFORMANCE
 LONG = (("transaction_timeout_ms", 1_500),)  # longer than a rebalance takes in a free-running history
 STRICT = (("mode", "new-protocol"),)
 RELAXED = (("mode", "new-protocol-relaxed"),)
 AT_POLL = (*RELAXED, ("metadata_at", "poll"), ("listener", False))
-NO_LISTENER = (*STRICT, ("listener", False))
+AT_SEND = ("metadata_at", "send")
+NO_LISTENER = (*STRICT, ("listener", False), AT_SEND)
 DRAFT = (("mode", "draft"),)
-REPAIRED = (("mode", "draft-repaired"),)
+REPAIRED = (("mode", "draft-repaired-by-assignment"),)
 REPAIRED_V1 = (*REPAIRED, ("transactions", "v1"))
 PER_PARTITION = (*LONG, ("group_aware", False))
 SAME_INSTANCE = (("static", True), ("identities", 2), ("stable_ids", False))
+BY_GENERATION = (("mode", "draft-repaired-by-generation"),)
+STATIC = (("static", True),)
+AWAY = (*STATIC, ("session_timeout_ms", 1_500), ("max_poll_ms", 1_000))  # no rebalance waits as long as a session
+TURNS = (("fetch_records", 1),)  # a poll has records of several partitions
+GROUP_ID_ONLY = (("mode", "group-id-only"),)  # where two producers have offsets of one partition pending
 MIXED = (*DRAFT, ("old", 1))
 MEMBER_IS_ENOUGH = "a member id is never given twice, and a member takes the newest generation as it polls"
-FENCED_ANYWAY = "the newer one is fenced, and begins anew; no two of them make progress"
+FENCED_BY_TURNS = "no two of them commit the same, but members of three generations fence one another for ever"
 REGAINED = "what a member has lost and has again is its own, whenever it polled what it commits"
 
 _BROKEN = (
@@ -83,10 +89,10 @@ _BROKEN = (
     Broken(
         "older_generation_taken",
         "447.19",
-        NOTHING,
+        PROGRESS,
         Parts(transactions=initialising.OlderGenerationTaken),
         REPAIRED,
-        FENCED_ANYWAY,
+        FENCED_BY_TURNS,
     ),
     Broken("fetches_before_init", "447.17", PROMISE, Parts(application=initialising.FetchesBeforeInit), PER_PARTITION),
     Broken("ongoing_only", "447.5", PROMISE, Parts(), DRAFT),
@@ -110,13 +116,61 @@ _BROKEN = (
     Broken("assigns_before_revoked", "447.21", PROMISE, Parts(modern_group=members.AssignsBeforeRevoked), RELAXED),
     Broken("no_listener", "447.21", PROMISE, Parts(), NO_LISTENER),
     Broken("revokes_in_background", "447.21", PROMISE, Parts(modern_consumer=clients.RevokesInBackground), NO_LISTENER),
-    Broken("acknowledges_too_early", "447.21", PROMISE, Parts(modern_consumer=clients.AcknowledgesTooEarly), STRICT),
+    Broken(
+        "acknowledges_too_early",
+        "447.21",
+        PROMISE,
+        Parts(modern_consumer=clients.AcknowledgesTooEarly),
+        (*STRICT, AT_SEND),
+    ),
     Broken("ownership_checked", "447.21", PROMISE, Parts(modern_group=members.OwnershipChecked), NO_LISTENER, REGAINED),
+    # A coordinator that takes over
+    Broken("takeover_unstored", "447.16", PROMISE, Parts(classic_group=loading.TakeoverUnstored), STATIC),
+    Broken("one_offset_loaded", "447.9", PROMISE, Parts(offsets=loading.OneOffsetLoaded), (*TURNS, *LONG)),
+    Broken("openness_not_loaded", "447.9", PROMISE, Parts(offsets=loading.OpennessNotLoaded), LONG),
+    Broken("marker_taken_while_loading", "447.P3", PROGRESS, Parts(coordinator=loading.MarkerTakenWhileLoading)),
+    Broken("second_commit_fails", "447.P4", PROMISE, Parts(coordinator=loading.SecondCommitFails)),
+    Broken("loading_is_unexpected", "447.P4", PROMISE, Parts(coordinator=loading.LoadingIsUnexpected)),
+    Broken("members_loaded_for_ever", "447.P3", PROGRESS, Parts(classic_group=loading.MembersLoadedForEver)),
+    Broken("epochs_loaded_for_ever", "447.P3", PROGRESS, Parts(modern_group=loading.EpochsLoadedForEver), STRICT),
+    Broken("target_not_loaded", "447.P3", PROGRESS, Parts(modern_group=loading.TargetNotLoaded), STRICT),
+    # Where one generation follows another
+    Broken("session_ends_quietly", "447.P3", PROGRESS, Parts(classic_group=rebalances.SessionEndsQuietly)),
+    Broken("epoch_ends_quietly", "447.P3", PROGRESS, Parts(modern_group=rebalances.EpochEndsQuietly), STRICT),
+    Broken(
+        "generation_before_commits", "447.16", PROMISE, Parts(classic_group=rebalances.GenerationBeforeCommits), AWAY
+    ),
+    Broken("followers_first", "447.P2", PROMISE, Parts(classic_group=rebalances.FollowersFirst)),
+    Broken("any_leaders_assignment", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyLeadersAssignment)),
+    Broken("any_generation_lives", "447.P3", PROGRESS, Parts(classic_group=rebalances.AnyGenerationLives), AWAY),
+    Broken("any_members_epoch", "447.21", PROMISE, Parts(modern_group=rebalances.AnyMembersEpoch), AT_POLL),
+    Broken(
+        "first_partition_covered",
+        "447.21",
+        PROMISE,
+        Parts(modern_group=rebalances.FirstPartitionCovered),
+        (*AT_POLL, *TURNS),
+    ),
+    Broken(
+        "generation_before_in_draft",
+        "447.8",
+        PROMISE,
+        Parts(coordinator=rebalances.GenerationBeforeInDraft),
+        BY_GENERATION,
+    ),
+    # Several partitions in one transaction, and several producers at one partition
+    Broken("one_of_several_commits", "447.18", PROMISE, Parts(offsets=offsets.OneOfSeveralCommits), TURNS),
+    Broken("first_error_counts", "447.9", PROMISE, Parts(classic_consumer=clients.FirstErrorCounts), LONG),
+    Broken("goes_back_in_one", "447.18", PROMISE, Parts(application=clients.GoesBackInOne), TURNS),
+    Broken("abort_deletes", "447.9", PROMISE, Parts(offsets=offsets.AbortDeletes)),
+    Broken("last_marker_counts", "txn.21", CONFORMANCE, Parts(offsets=offsets.LastMarkerCounts), GROUP_ID_ONLY),
+    # An error that a client repeats
+    Broken("keeps_its_id", "447.P3", PROGRESS, Parts(classic_consumer=clients.KeepsItsId)),
+    Broken("asks_as_before", "447.P3", PROGRESS, Parts(modern_consumer=clients.AsksAsBefore), STRICT),
 )
 
 HARMLESS = {
     "generation_unchecked": ("shipped", "447.16", "member_alone"),
-    "older_generation_taken": ("draft-repaired-by-assignment", "447.19", "abort_for: guard 1 dropped"),
 }
 """Of what breaks nothing: the variant of the model that keeps every promise with the same mistake, and its mutation."""
 

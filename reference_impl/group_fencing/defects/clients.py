@@ -4,7 +4,8 @@ from fencepost.reference_impl.group_fencing.clients.application import Applicati
 from fencepost.reference_impl.group_fencing.clients.classic_consumer import ClassicConsumer
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import MemberState, ModernConsumer
 from fencepost.reference_impl.group_fencing.clients.producer import GroupProducer, GroupSends
-from fencepost.reference_impl.group_fencing.errors import COMMIT_FAILED
+from fencepost.reference_impl.group_fencing.errors import COMMIT_FAILED, ErrorCode
+from fencepost.reference_impl.group_fencing.messages import GroupMetadata, OffsetFetchResponse
 from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.sends import SentBatch
 
@@ -69,3 +70,45 @@ class AcknowledgesTooEarly(ModernConsumer):
             self.heartbeat()
             self.assignment = kept
         super().reconcile(in_poll)
+
+
+class GoesBackInOne(Application):
+    """After an abort of inputs of several partitions it goes back in one of them."""
+
+    def seek_back(self, work: Work) -> None:
+        self.consumer.seek_to_committed(list(work.offsets)[:1])
+
+
+class FirstErrorCounts(ClassicConsumer):
+    """Of an answer with the offsets of several partitions the error of one is looked at; where another one has none to
+    tell yet, it begins at the beginning."""
+
+    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+        heard = tuple((error if place == 0 else 0, offset) for place, (error, offset) in enumerate(answer.offsets))
+        super().told_offsets(request, answer._replace(offsets=heard))
+
+
+class KeepsItsId(ClassicConsumer):
+    """A member that the coordinator does not know asks to join under the id that is not known, again and again."""
+
+    def reset(self, forget_member: bool) -> None:
+        super().reset(forget_member=False)
+
+
+class AsksAsBefore(ModernConsumer):
+    """Offsets that are refused to an older epoch are asked for again, and under that epoch."""
+
+    asks_as = GroupMetadata()
+
+    def find_positions(self) -> None:
+        if not self.fetching.outstanding:
+            self.asks_as = self.metadata
+        super().find_positions()
+
+    def fetch_metadata(self) -> GroupMetadata:
+        return self.asks_as
+
+    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+        if answer.error_code == ErrorCode.STALE_MEMBER_EPOCH:
+            answer = answer._replace(error_code=ErrorCode.NOT_COORDINATOR)
+        super().told_offsets(request, answer)

@@ -85,3 +85,29 @@ class UndefinedGenerationPasses(GroupCoordinator):
 
     def is_overtaken(self, commit: TxnOffsetCommitRequest, partition: int) -> bool:
         return commit.metadata.generation >= 0 and super().is_overtaken(commit, partition)
+
+
+class OneOfSeveralCommits(GroupOffsetsLog):
+    """Of the offsets that a committed transaction has pending one counts from then on."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        for key in sorted(self.pending.get(batch.producer_id, ()))[1:] if batch.marker == 1 else ():
+            del self.pending[batch.producer_id][key]
+        super().apply_marker(entry, batch)
+
+
+class AbortDeletes(GroupOffsetsLog):
+    """An abort leaves a tombstone for each partition of which an offset was pending."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        gone = self.pending.get(batch.producer_id, {}) if batch.marker == 0 else {}
+        super().apply_marker(entry, batch)
+        for key in gone:
+            self.committed.pop(key, None)
+
+
+class LastMarkerCounts(GroupOffsetsLog):
+    """Of the commits of two producers the one counts whose transaction ends last, and not the one written last."""
+
+    def is_newer(self, key: int, pending: Batch) -> bool:
+        return True

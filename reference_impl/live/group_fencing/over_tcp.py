@@ -108,8 +108,9 @@ class GroupWireSystem(System):
         self.brokers: Any = GroupBrokers(env, wire, control)
         self.instances = [self.new_instance(slot) for slot in range(env.options.members)]
 
-    def move_group(self) -> None:
-        """Have the coordinators replaced, if there is a `control`: on one broker all of them move at once."""
+    def move_group(self, ms: int = 0) -> None:
+        """Have the coordinators replaced, if there is a `control`: on one broker all of them move at once, and how long
+        it takes them to load is for them to say."""
         self.brokers.fail_over()
 
     def advance(self, ms: int) -> None:

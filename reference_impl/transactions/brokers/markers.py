@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # Another coordinator, or a newer epoch, has been at the partition: this one leaves the transaction alone.
 OVERTAKEN = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+RETRY_BACKOFF_US = 20_000  # of the channel between brokers, which asks again at once or after this
 
 
 class MarkerRound:
@@ -102,10 +103,15 @@ class Markers:
             this_round.target.client_transaction_version,
         )
         self.env.network.send("marker", self.coordinator.name, partition_name(partition), RequestBody(number, request))
-        self.coordinator.after(self.env.config.request_timeout_ms * 1000, self.resend, (this_round, partition))
+        self.coordinator.after(self.env.config.request_timeout_ms * 1000, self.resend_unanswered, number)
+
+    def resend_unanswered(self, number: int) -> None:
+        """No answer in time."""
+        if number in self.marker_requests:
+            self.resend(self.marker_requests[number])
 
     def resend(self, marker: tuple[MarkerRound, int]) -> None:
-        """No answer in time: without end, until every partition has its marker (txn.10)."""
+        """Once more: without end, until every partition has its marker (txn.10)."""
         this_round, partition = marker
         if self.is_current(this_round) and partition in this_round.unwritten:
             self.send_marker(this_round, partition)
@@ -118,8 +124,8 @@ class Markers:
         error = message.body.data.error_code
         if error in OVERTAKEN:
             self.forget_round(this_round)
-        elif error:
-            self.send_marker(this_round, partition)
+        elif error:  # its leader does not lead, or loads still
+            self.coordinator.after(RETRY_BACKOFF_US, self.resend, (this_round, partition))
         else:
             self.note_written(this_round, partition)
 

@@ -12,6 +12,7 @@ from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Search
 from fencepost.properties.agreement import DRIVEN, driven, over_the_wire
 from fencepost.properties.registry import folder
+from fencepost.reference_impl.simulation.defects import Breaks
 
 EXAMPLES = 100
 """Clusters at most, as many as `fencepost agree` drives by default."""
@@ -41,8 +42,10 @@ def defects(protocol: str, broken: tuple[str, ...] = ("promise", "progress", "co
 
 
 def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clusters: int = EXAMPLES) -> int | None:
-    """Clusters until the first failure; None if there is none among so many."""
+    """Clusters until the first failure; None if there is none among so many.  Of a variant that breaks promises by
+    itself, and that no model follows, what the defect's own rule says is asked alone."""
     agreeing, config, observed = driven(protocol), dict(defect.needs), None
+    rule, breaks = defect.rule, defect.breaks
     variant = config.pop("mode", agreeing.variants[0])
     excused = agreeing.expecting.get(variant, frozenset())
     if variant in agreeing.unfollowed:
@@ -50,7 +53,11 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
     if how == "promises":
         observed = agreeing.black_box
         agreeing, defect = replace(agreeing, follow=None), outside(defect, observed)
-    search = Search(agreeing, defect, variant, config, excused, observed, ())
+    only = None
+    if variant in agreeing.unfollowed:
+        agreeing = replace(agreeing, follow=None)
+        only = frozenset({rule}) if breaks is Breaks.CONFORMANCE else None
+    search = Search(agreeing, defect, variant, config, excused, observed, (), only)
     search.coverage = Coverage.of_steps()
     search.search(seed, clusters, agreeing.steps, None)
     return search.examples_to_failure or None if search.failures else None

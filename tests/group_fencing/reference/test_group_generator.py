@@ -49,10 +49,11 @@ CORRECT = [
 
 def test_a_member_that_never_heard_of_its_partition_is_restarted_in_the_end(monkeypatch):
     """A late copy of a heartbeat has given it the partition, and nobody took the answer; nothing else helps."""
-    config = next(dict(config) for name, _, config in SIMULATORS if name == "new-protocol")
+    usual = next(config for name, _, config in SIMULATORS if name == "new-protocol")
+    config = {**usual, "duplicate": 0.1, "delay": 0.1}
 
     def copied() -> bool:
-        audited = [Event(*row) for row in simulate(88, config) if Event(*row).kind == Kind.AUDITED]
+        audited = [Event(*row) for row in simulate(109, config) if Event(*row).kind == Kind.AUDITED]
         return {event.offset for event in audited[-FreeRun.cluster_defaults["inputs"] :]} == {config["records"]}
 
     assert copied()
@@ -132,17 +133,28 @@ BY_SCRIPT = {
 }
 """Rare in random histories, or not to be told there from the holes of an upgrade: their scenarios show them
 (test_group_scenarios.py)."""
+BY_SEARCH = {
+    "takeover_unstored",
+    "members_loaded_for_ever",
+    "any_leaders_assignment",
+    "any_generation_lives",
+    "first_partition_covered",
+}
+"""Too rare in random histories: the search for what implementations do wrong finds them (test_group_agreement.py)."""
+DYING = {"session_ends_quietly", "target_not_loaded", "loading_is_unexpected"}
+"""They show where instances are killed and coordinators change."""
 HARMLESS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.keys() - BY_SCRIPT - set(HARMLESS)))
+@pytest.mark.parametrize("name", sorted(REGISTRY.keys() - BY_SCRIPT - BY_SEARCH - set(HARMLESS)))
 def test_each_defect_is_found_by_some_seed(name):
     """An auditor notices, in some history; what only holds things up is noticed by its being stuck."""
     defect = REGISTRY[name]
     copies = {} if dict(defect.needs).get("transactions") != "v1" else NO_COPIES
+    rough = {**ROUGH, "restart": 0.05, "move_group": 0.05, "pause": 0.03} if name in DYING else ROUGH
     seen = set()
     for seed in range(TRIES):
-        seen |= wrong(played(seed, broken=name, **ROUGH, **copies))
+        seen |= wrong(played(seed, broken=name, **rough, **copies))
         if "stuck" in seen if defect.breaks is Breaks.PROGRESS else seen - {"stuck"}:
             return
     pytest.fail(f"in {TRIES} histories only {seen}")

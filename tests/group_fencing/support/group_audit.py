@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from fencepost.properties.group_fencing.histories import FENCED
+from fencepost.reference_impl.group_fencing.events import Kind
 from fencepost.reference_impl.group_fencing.generator import FreeRun
 from fencepost.reference_impl.group_fencing.node_faults import Run
 from fencepost.reference_impl.simulation.config import split
@@ -37,7 +39,7 @@ def duplicates(copies: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def wrong(history: FreeRun) -> set[str]:
     """What is wrong at the end: `twice`, `lost` (behind the group's offset, and not copied), `ahead` (copied, and not
-    behind it), `stuck` (not all was copied)."""
+    behind it), `stuck` (not all was copied), `ended` (an instance, by an error that says nothing of its place)."""
     copies, offsets = history.system.audit(FRESH)
     found = {"twice"} if duplicates(copies) else set()
     behind = {(partition, offset) for partition, upto in enumerate(offsets) for offset in range(upto)}
@@ -47,4 +49,6 @@ def wrong(history: FreeRun) -> set[str]:
         found.add("ahead")
     if min(offsets) < history.config.records:
         found.add("stuck")
+    if any(row[2] == Kind.INSTANCE_FAILED and row[-1] not in FENCED for row in history.rows):
+        found.add("ended")
     return found

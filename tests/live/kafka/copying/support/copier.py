@@ -225,5 +225,5 @@ if __name__ == "__main__":
         try:
             member.run()
         except BaseException:
-            member.diary.note("instance_failed", error=NO_CODE)
+            member.diary.note("instance_failed")
             raise
