@@ -53,9 +53,9 @@ SEEN_NEWEST = greatest("client", *SEEN, by=())
 TAKEN_ENDED = following(Kind.offset_settled, by=("producer_id",), asking=TAKEN)  # a marker is for all that is pending
 TAKEN_COUNTS = (TAKEN_ENDED.at < IT.at) & (TAKEN_ENDED.outcome == 1)
 PUT = last(Kind.offset_put, by=PARTITION)
-FENCED = (22, 35, 47, 48, 82, 85, 90, 111)
+FENCED = (22, 35, 47, 48, 49, 82, 85, 90, 111)
 """With which an instance may be ended, as its place is taken (22, 82, 90, 111; 85 in the draft), its transaction has
-timed out or a late copy has moved its epoch on (47, 48), or brokers are from before (35)."""
+timed out or a late copy has moved its epoch on (47, 48), its id has expired (49), or brokers are from before (35)."""
 BY_ANOTHER_ERROR = reduce(and_, (IT.error != code for code in FENCED))
 HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
 

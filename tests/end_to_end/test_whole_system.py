@@ -62,7 +62,7 @@ def test_every_fault_strikes() -> None:
     counts: Counter[str] = Counter()
     for _, faults in histories():
         counts.update(faults)
-    rare = {"connect_crash", "connect_compact", "ids_pause", "kafka_close"}
+    rare = {"connect_crash", "connect_compact", "ids_pause", "kafka_close", "connect_refuse"}
     expected: dict[str, Any] = {
         "connect": ("stall", "expire", "failed", "lost"),
         "kafka": ("drop", "duplicate", "delay", "fail_over", "new_leader", "move_group", "restart", "expire", "pause"),

@@ -15,6 +15,7 @@ from typing import Any
 from fencepost.reference_impl.end_to_end.defects import whole
 from fencepost.reference_impl.end_to_end.parts import Parts, WholeParts
 from fencepost.reference_impl.group_fencing.defects import broken as of_group
+from fencepost.reference_impl.group_fencing.variants import VARIANTS
 from fencepost.reference_impl.id_blocks.defects import broken as of_ids
 from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
 from fencepost.reference_impl.source_offsets.defects import broken as of_source
@@ -100,6 +101,7 @@ def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
 def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], tuple[tuple[str, Any], ...]]:
     """What the layers are given, and what the whole system is."""
     given, name = dict(defect.needs), defect.name
+    given |= VARIANTS.get(given.get("mode", ""), {}) if layer == "group-fencing" else {}
     whole: tuple[tuple[str, Any], ...] = ()
     layers: dict[str, dict[str, Any]] = {layer: given}
     if layer == "transactions":
