@@ -236,7 +236,8 @@ class MergedView(Protocol):
         s.erases[n, p] = either("618.28", s.erases[n, p], noted=False)
 
     def is_next(s, n, p, i):
-        require(~s.over[n] & (s.stage[n] == Stage.WORKING) & s.reads[n, p] & (i == s.polled[n, p] + 1))
+        next_one = ~s.over[n] & (s.stage[n] == Stage.WORKING) & s.reads[n, p] & (i == s.polled[n, p] + 1)
+        require(either("618.28", next_one, discarding_awaited=next_one & (s.told[p] == s.released[p])))
 
     @fault(budget="aborts")
     def abort_batch(s, n: Instance):

@@ -173,9 +173,9 @@ _BROKEN = (
     ),
     Broken("failed_stays_failed", "618.2", PROGRESS, Parts(herder=rebalancing.FailedStaysFailed), SHIPPED, LOST),
     # who answers, and what counts
-    Broken("not_leading_is_fine", "618.10", PROMISE, Parts(endpoint=answering.NotLeadingIsFine), SHIPPED),
-    Broken("asks_the_first_leader", "618.10", PROGRESS, Parts(task=answering.AsksTheFirstLeader), SHIPPED, STANDS),
-    Broken("key_of_the_start", "618.10", PROGRESS, Parts(state=answering.KeyOfTheStart), SHIPPED, STANDS),
+    Broken("not_leading_is_fine", "618.15", PROMISE, Parts(endpoint=answering.NotLeadingIsFine), SHIPPED),
+    Broken("asks_the_first_leader", "618.15", PROGRESS, Parts(task=answering.AsksTheFirstLeader), SHIPPED, STANDS),
+    Broken("key_of_the_start", "618.15", PROGRESS, Parts(state=answering.KeyOfTheStart), SHIPPED, STANDS),
     Broken("fences_once_for_a_count", "618.6", PROMISE, Parts(rounds=answering.FencesOnceForACount)),
     Broken(
         "counts_for_the_newest", "618.43", CONFORMANCE, Parts(rounds=answering.CountsForTheNewest), SHIPPED, NONE_RAN,

@@ -69,15 +69,15 @@ def test_defects_are_found_from_outside(name: str) -> None:
 
 
 def test_what_ends_a_program_is_not_held_against_a_black_box() -> None:
-    """Settling does much that is not shown, ends every program on transactions, and is part of some scenarios: a third
-    of the calls come before the first time, and are held against the model."""
+    """Settling and trying whether clients get on do much that is not shown, end every program on transactions, and are
+    part of some scenarios: a fifth of the calls come before the first time, and are held against the model."""
     report = agree(
         "fencepost.reference_impl.transactions:reference", protocol="transactions", variant="v2", observe="black-box",
         max_examples=15, seed=1, verdict_only=True,
     )  # fmt: skip
     assert report.failure is None
     assert report.compared is not None
-    assert report.compared > 0.3
+    assert report.compared > 0.2
 
 
 def test_the_command_says_what_was_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
