@@ -166,7 +166,7 @@ def agree(
     if newcomers is not None:
         agreeing = _with_newcomers(agreeing, newcomers)
     if unclean_elections:
-        if agreeing.protocol != "transactions" or bootstrap:
+        if bootstrap or not any(hasattr(each, "elect_unclean") for each in agreeing.call.interface):
             raise CatalogueError("--unclean-elections are of transactions, in a cluster that the driver has to itself")
         config, promises_only = {"unclean_elections": True}, True
     if implementation and (client or beside_reference):

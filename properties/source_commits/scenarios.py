@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fencepost.properties.driving import read
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, Named, OneOf
-from fencepost.properties.source_commits.in_the_end import InTheEnd
+from fencepost.properties.source_commits.beside import InTheEnd
 from fencepost.properties.source_commits.interface import OUTCOMES, System
 
 TASK, COMMITTER = 0, 1

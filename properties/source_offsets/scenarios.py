@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
-from fencepost.properties.source_offsets.getting_on import GettingOn
+from fencepost.properties.source_offsets.beside import GettingOn
 from fencepost.properties.source_offsets.interface import System, Task
 
 Tasks = Annotated[int, FromConfig("tasks")]

@@ -47,7 +47,7 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("excuses", "content", "properties/{p}/late.py"),
     ("offline layout", "plumbing", "properties/{p}/offline/*"),
     ("monitors", "plumbing", "properties/{p}/monitoring*.py"),
-    ("monitors", "plumbing", "properties/{p}/beside.py"),
+    ("promises of driven runs", "content", "properties/{p}/beside.py"),
     ("promises of driven runs", "content", "properties/{p}/living.py"),
     ("words", "content", "properties/{p}/__init__.py"),
     ("events", "content", "reference_impl/{p}/events.py"),

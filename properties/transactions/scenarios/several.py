@@ -217,7 +217,7 @@ class Several(Shared, steps={}):
         elif moment:
             self.end(one, commits[0])
         self.deliver_all(without=("marker",) if moment == 1 else ())
-        self.looked_at(at)
+        self.read(at)
         self.call("elect_unclean", at, lost)
         self.go_on()
         if anew:
@@ -227,7 +227,7 @@ class Several(Shared, steps={}):
         self.deliver_all()
         self.end(one, commits[1])
         self.go_on()
-        self.looked_at(at)
+        self.read(at)
 
     def partition_is_away(
         self, slot: Slot, partition: Partition, commit: bool, moment: Annotated[int, Between(0, 2)]

@@ -3,7 +3,7 @@ before, and commits at the edge between two."""
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup, State
+from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup, Member, State
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
 from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
 from fencepost.reference_impl.group_fencing.errors import ErrorCode
@@ -20,7 +20,7 @@ from fencepost.reference_impl.simulation import Message
 class SessionEndsQuietly(ClassicGroup):
     """A member whose session is over is forgotten, and the others are not asked to join again."""
 
-    def session_expires(self, member: Any) -> None:
+    def session_expires(self, member: Member) -> None:
         waits = member.join is not None or member.sync is not None
         if self.members.get(member.member) is member and not waits and member.deadline <= self.env.now_ms:
             self.forget(member)
