@@ -1,8 +1,6 @@
 """What can be wrong where one generation, or epoch, follows another: sessions that end, requests and answers of the one
 before, and commits at the edge between two."""
 
-from typing import Any
-
 from fencepost.reference_impl.group_fencing.brokers.classic_group import ClassicGroup, Member, State
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
 from fencepost.reference_impl.group_fencing.brokers.modern_group import ModernGroup
