@@ -81,9 +81,11 @@ def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, as
         what = f"{asked['histories']} simulated histories" + (
             f" of {entry.name}/{name}" if of.name != entry.name else ""
         )
-        least, pinned = entry.followed.get(protocol, FOLLOWED), entry.undecided.get(protocol, ())
+        least, pinned = entry.followed.get(protocol, FOLLOWED), entry.undecided.get(protocol, frozenset())
         variant = variants.get(manifest.variant)
-        yield from _replayed(of, variant, manifest.variant, what, _less(report, manifest), "histories", pinned, least)
+        asked_of = _less(report, manifest)
+        pinned |= entry.seldom.get(protocol, frozenset()) - {name for name, count in asked_of.judged.items() if count}
+        yield from _replayed(of, variant, manifest.variant, what, asked_of, "histories", pinned, least)
 
 
 def _less(report: ReplayReport, manifest: Manifest) -> ReplayReport:

@@ -161,7 +161,8 @@ class ProtocolEntry:
     ``histories`` that are simulated, where the usual number takes too long.
 
     ``undecided``: by recording, and by variant whose histories are simulated, the history properties that cannot be
-    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``violated``: by
+    decided of them: any other that is not decided is unexpected, and so is one of these that is.  ``seldom``: by the
+    same, those that a few histories may have nothing to judge of.  ``violated``: by
     recording, the history properties that the running system broke, in the same way.  ``followed``: by variant, the
     least share of simulated histories that the model must follow to their end, where it is not `FOLLOWED`."""
 
@@ -180,6 +181,7 @@ class ProtocolEntry:
     examples: Mapping[Profile, int] = field(default_factory=dict)
     histories: Mapping[Profile, int] = field(default_factory=dict)
     undecided: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    seldom: Mapping[str, frozenset[str]] = field(default_factory=dict)
     violated: Mapping[str, frozenset[str]] = field(default_factory=dict)
     followed: Mapping[str, float] = field(default_factory=dict)
 

@@ -21,11 +21,13 @@ UNDECIDED = {
             "fetches_are_stable",
             "held_while_pending",
             "last_written_counts",
+            "no_other_error_ends_it",
         }
     )
     for protocol in ("classic", "consumer")
 }
-"""Of recordings: neither clients nor logs show what the coordinator answers to a member that fetches an offset."""
+"""Of recordings: neither clients nor logs show what the coordinator answers to a member that fetches an offset, and in
+these no error ends an instance."""
 
 AT_POLL = {"metadata_at": "poll"}
 NEW = ("new-protocol", "new-protocol-relaxed")

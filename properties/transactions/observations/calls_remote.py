@@ -26,6 +26,7 @@ IN_PASSING = {"init": ("fenced_before",)}
 OTHER_CALLS = (
     "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",
     "expire", "forget", "in_pieces", "log_append", "fail_over", "change_leader", "leave", "come_back",
+    "elect_unclean",
     "settle", "probe", "progress",
 )  # fmt: skip
 

@@ -41,6 +41,12 @@ class Remote(Shared, steps={}):
         """Not before the end: no model follows what a broker does meanwhile."""
         return False
 
+    def those_there_go_on(self) -> None:
+        """Once all has settled, for the same reason."""
+        last = self.run.made[-1].call.name if self.run.made else ""
+        if last in ("settle", "in_pieces", "progress"):
+            super().those_there_go_on()
+
     def in_pieces(self, partition: int, most: int, offset: int = 0) -> None:
         """From somewhere among what was acknowledged there: who asks for more than there is gets an error."""
         acked = sum(

@@ -415,7 +415,9 @@ TRANSACTIONS = ProtocolEntry(
     ),
     undecided={
         **dict.fromkeys(("v2", "v1-verified"), NEVER_AT_REST),
-        **{f"transactions-kafka-{what}": HIDDEN_BY_LOGS for what in ("clean", "sigkill", "zombie")},
+        "v1": frozenset({"calls_come_to_an_end"}),
+        **{f"transactions-kafka-{what}": HIDDEN_BY_LOGS for what in ("clean", "sigkill")},
+        "transactions-kafka-zombie": HIDDEN_BY_LOGS | {"clients_get_on"},  # no client commits after it
     },
     followed={"v1-verified": 0.9, "v1": 0.75},  # the model has one record of a transaction in a partition (KAFKA-14402)
     scenarios=(

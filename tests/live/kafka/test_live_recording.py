@@ -79,9 +79,10 @@ def zombie(kafka_v2: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_zombie_is_judged_clean(zombie: Taken) -> None:
     """It was fenced and tried on; every property that can be decided holds, and is judged on something."""
     assert zombie.report.holds, zombie.report.violations
-    assert len(zombie.recorded.decidable) == 33
+    assert len(zombie.recorded.decidable) == 35
     assert zombie.is_a_run(), zombie.report.undecided
-    assert all(zombie.report.judged.values()), zombie.report.judged
+    rare = {"clients_get_on"}  # no transaction fails three times in a row
+    assert all(count for name, count in zombie.report.judged.items() if name not in rare), zombie.report.judged
     assert any(row["error"] for row in zombie.rows[Kind.end_told] + zombie.rows[Kind.record_failed])
     assert len(zombie.rows[Kind.init_taken]) >= 16
 

@@ -35,8 +35,16 @@ PART = 500
 CORPORA = {"planted": planted, "doctored": doctored, "noise": noise}
 WHOLE = {
     "id-blocks": {"answers_disjoint", "blocks_contiguous", "blocks_disjoint"},
-    "transactions": {"commits_kept", "group_offsets_forward", "group_offsets_kept", "transactions_whole"},
+    "transactions": {
+        "calls_come_to_an_end",
+        "clients_get_on",
+        "commits_kept",
+        "group_offsets_forward",
+        "group_offsets_kept",
+        "transactions_whole",
+    },
     "task-counts": {"newest_set_polls"},
+    "source-commits": {"begins_in_the_end"},
 }
 """Properties that are judged in one piece, with all events of the kinds that they look at."""
 

@@ -143,7 +143,7 @@ def test_clients_alone_make_a_history(tmp_path: Path) -> None:
     recorded = record_transactions([], tmp_path / "clients.jsonl", tmp_path / "out")
     clients = {name for name in transactions.properties if name not in recorded.undecidable}
     assert {"fenced_unread", "open_unread", "commits_kept", "pairs_have_one_owner", "group_offsets_stable"} <= clients
-    assert len(clients) == 19
+    assert len(clients) == 21
     assert recorded.manifest.ordered
     assert recorded.manifest.faults == {"killed": 2}
     report = replay(tmp_path / "out", cores=1)
