@@ -1,4 +1,5 @@
-"""What comes late below v2, as the driver that delivers it sees it, and which promises that excuses.
+"""What comes late below v2, as the driver that delivers it sees it, and which promises that excuses; first
+of all, what late copies and unclean elections break by design.
 
 An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is delivered
 that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest that can be seen
@@ -26,10 +27,11 @@ EXPECTING = {
 """What late copies break by design.  Part 1 of KIP-890 ends hanging transactions, and part 2 with KIP-1228 the rest."""
 
 UNCLEAN = frozenset({"txn.P2", "txn.P3", "txn.P4", "txn.P5", "txn.P6", "txn.P9", "txn.P10"})
-"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26).  What coordinators
-promise stays: fences, who owns which epoch, and that a lone client is not fenced.  Mechanisms are not judged after it,
-as offsets of a log are used twice."""
+"""What an unclean election breaks by design: acknowledged records and markers are lost (txn.26)."""
 STAYS = frozenset({"txn.P1", "txn.P7", "txn.P8"})
+"""What is judged after it: fences, which owner has which epoch, and that a lone client is not fenced.  In v1, where no
+leader asks, a lost marker lets the fenced write again, and txn.P1 is excused there.  Mechanisms are judged no more,
+since offsets of a log are used twice, nor is txn.P11."""
 
 ON_THE_WAY = frozenset({
     "txn.3", "txn.5", "txn.7", "txn.8", "txn.10", "txn.13", "txn.14", "txn.15", "txn.16", "txn.17", "txn.21",

@@ -1,8 +1,8 @@
 """Which clients of a driven run must be able to get on, and whether they do (txn.P11).
 
 Must: one that has asked for its transactional id, as the last of those that have that id, and was given no fatal error.
-Whoever asked before it may be fenced, and nothing is promised to who is; a time-out fences too, and of that the client
-hears as a fatal error.  So nothing here has to be known of coordinators, and a black box shows enough.
+A client that asked before it may be fenced, and a fenced one is promised nothing; a time-out fences too, and of that
+the client hears as a fatal error.  So nothing here has to be known of coordinators, and a black box shows enough.
 """
 
 from collections import Counter, defaultdict

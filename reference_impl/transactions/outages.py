@@ -1,10 +1,10 @@
-"""Faults of a cluster that a driver cannot inject: upgrades, partitions without a leader, leaders that forget, or that
-lack the end of the log, coordinators that overlap.
+"""Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, partitions without a leader,
+leaders that forget, or that lack the end of the log, coordinators that overlap.
 
     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
     come_back(system, 0)             # its log is as it was
 
-The drivers of the plug bring none of it about; the scripts of known bugs do (`scenarios.py`).
+Of these the plug of drivers has partitions without a leader, and unclean elections (`System`).
 """
 
 from collections import deque

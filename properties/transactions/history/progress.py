@@ -6,8 +6,8 @@ alone.  One such transaction says nothing, nor do two: what was lost or late may
 either: a batch that fails while its transaction is being committed asks for no new epoch (TransactionManager.java,
 maybeTransitionToErrorState), so that the next transaction repeats its number, and fails alike.
 
-Where a history ends with nothing left to happen, whoever still waits for an answer waits for ever.  A driven run says
-more (`scenarios.progress`), which waits until faults have stopped.
+Where a history ends with nothing left to happen, a client that still waits for an answer waits for ever.  A driven run
+says more (`scenarios.progress`), which waits until faults have stopped.
 """
 
 import numpy as np

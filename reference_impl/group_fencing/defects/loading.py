@@ -68,7 +68,7 @@ class MarkerTakenWhileLoading(GroupCoordinator):
 
 
 class LoadingIsUnexpected(GroupCoordinator):
-    """A commit that comes before the partition is loaded runs into an error that nobody has thought of."""
+    """A commit that comes before the partition is loaded is refused with an error that clients take for fatal."""
 
     def answer_loading(self, message: Message) -> None:
         if message.kind == "produce":

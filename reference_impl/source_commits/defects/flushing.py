@@ -48,7 +48,7 @@ class TimedOutIsOnItsWay(Committer):
 
 
 class InterruptedByTheStop(Committer):
-    """The committer is interrupted when its task is asked to stop: nobody writes what it has taken by then."""
+    """The committer is interrupted when its task is asked to stop: what it has taken by then is never written."""
 
     __slots__ = ()
 

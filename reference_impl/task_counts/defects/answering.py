@@ -48,7 +48,7 @@ class FirstLeader:
 
 
 class AsksTheFirstLeader(SourceTask):
-    """A worker asks whoever led its group when it first asked, as long as it lives (618.10)."""
+    """A worker asks the worker that led its group when it first asked, as long as it lives (618.10)."""
 
     def ask(self) -> Script:
         herder = self.herder

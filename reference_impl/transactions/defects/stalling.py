@@ -1,4 +1,4 @@
-"""Clients, and brokers, after one thing of which a client never gets on again, though nobody fails any more (txn.P11).
+"""Clients, and brokers, after one thing of which a client never gets on again, though faults have stopped (txn.P11).
 
 Most are a client's own: what restarts with an epoch, what is asked again, what wakes a waiting record.
 """

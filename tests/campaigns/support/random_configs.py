@@ -60,7 +60,7 @@ SIZES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
 }  # fmt: skip
 """Of each protocol: how much there may be of what, and choices all of which are right.  A key that no table has, and
-that is no share and no time, says what somebody does wrong, or which variant it is."""
+that is no share and no time, says what is done wrong, or which variant it is."""
 
 
 def named(which: str) -> tuple[Any, Mapping[str, Any], Mapping[str, Any], set[str]]:
@@ -101,7 +101,7 @@ def _other(choices: tuple[Any, ...], key: str, default: Any, most: float, chance
         return chance.choice(choices)
     if key.endswith(("_us", "_ms")) and default > 0:
         return max(1, round(default * 10 ** chance.uniform(-1, 1)))
-    if isinstance(default, float) and default > 0:  # what never happens by default is what somebody does wrong
+    if isinstance(default, float) and default > 0:  # what never happens by default is a mistake
         return chance.choice((0.0, round(min(most, default * chance.uniform(0.2, 8)), 4)))
     return default
 
