@@ -198,6 +198,7 @@ class Search:
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
+        self.further = FURTHER
         self.further_calls = 0  # in the examples after the first that fails
         probed = observed is None and agreeing.probed
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
@@ -312,7 +313,7 @@ class Search:
     def _is_enough(self) -> bool:
         return len(self.failures) >= FAILURES or (
             bool(self.failures)
-            and (self.examples >= self.examples_to_failure + FURTHER or self.further_calls > FURTHER_CALLS)
+            and (self.examples >= self.examples_to_failure + self.further or self.further_calls > FURTHER_CALLS)
         )
 
     def start(self, config: Mapping[str, Any]) -> Run:

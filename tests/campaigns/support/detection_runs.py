@@ -59,6 +59,7 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
         only = frozenset({rule}) if breaks is Breaks.CONFORMANCE else None
     search = Search(agreeing, defect, variant, config, excused, observed, (), only)
     search.coverage = Coverage.of_steps()
+    search.further = 0
     search.search(seed, clusters, agreeing.steps, None)
     return search.examples_to_failure or None if search.failures else None
 
