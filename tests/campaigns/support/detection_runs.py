@@ -2,6 +2,8 @@
 must be found.  A worker process imports this module by name, so that a run is named by words and numbers alone."""
 
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
@@ -10,7 +12,8 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Search
-from fencepost.properties.agreement import DRIVEN, driven, over_the_wire
+from fencepost.properties.agreement import DRIVEN, Agreeing, driven, over_the_wire
+from fencepost.properties.history import HistoryError
 from fencepost.properties.registry import folder
 from fencepost.reference_impl.simulation.defects import Breaks
 
@@ -41,6 +44,16 @@ def defects(protocol: str, broken: tuple[str, ...] = ("promise", "progress", "co
     return {name: one for name, one in sorted(module.REGISTRY.items()) if one.breaks.value in broken}
 
 
+def _is_followed(agreeing: Agreeing, variant: str, config: Mapping[str, Any]) -> bool:
+    """Whether there is a model to follow with this configuration."""
+    given = {**agreeing.small, **config, "mode": variant}
+    if agreeing.follow is None or variant in agreeing.unfollowed:
+        return False
+    with suppress(HistoryError):
+        return [agreeing.follow(variant, part) for part in agreeing.parts(given)] != []
+    return False
+
+
 def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clusters: int = EXAMPLES) -> int | None:
     """Clusters until the first failure; None if there is none among so many.  Of a variant that breaks promises by
     itself, and that no model follows, what the defect's own rule says is asked alone."""
@@ -48,13 +61,12 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
     rule, breaks = defect.rule, defect.breaks
     variant = config.pop("mode", agreeing.variants[0])
     excused = agreeing.expecting.get(variant, frozenset())
-    if variant in agreeing.unfollowed:
-        agreeing = replace(agreeing, follow=None)
+    is_followed = _is_followed(agreeing, variant, config)
     if how == "promises":
         observed = agreeing.black_box
         agreeing, defect = replace(agreeing, follow=None), outside(defect, observed)
     only = None
-    if variant in agreeing.unfollowed:
+    if not is_followed:
         agreeing = replace(agreeing, follow=None)
         only = frozenset({rule}) if breaks is Breaks.CONFORMANCE else None
     search = Search(agreeing, defect, variant, config, excused, observed, (), only)
