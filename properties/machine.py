@@ -66,7 +66,7 @@ class Machine(RuleBasedStateMachine):
 
     Where scenarios are long, and take many arguments, one rule plays one of them, which is drawn by its weight
     (``weights={"handed_on": 3, …}``) with all its arguments from eight bytes: Hypothesis prefers small integers, which
-    repeat themselves, and so would the scenarios.
+    repeat themselves, and so would the scenarios.  ``rules``: so many rules do it, where there are many others.
 
     ``apart``: every example is drawn anew, and none is like the one before on purpose.
     """
@@ -80,11 +80,14 @@ class Machine(RuleBasedStateMachine):
     """The numbers of what is held up."""
 
     def __init_subclass__(
-        cls, steps: Mapping[str, str] | None = None, weights: Mapping[str, int] | None = None, **named: Any
-    ) -> None:
+        cls, steps: Mapping[str, str] | None = None, weights: Mapping[str, int] | None = None, rules: int = 1,
+        **named: Any,
+    ) -> None:  # fmt: skip
         super().__init_subclass__(**named)
         if weights is not None:
-            cls.weights, cls._by_chance = weights, rule(chance=CHANCES)(_by_chance)
+            cls.weights = weights
+            for number in range(rules):
+                setattr(cls, f"_by_chance_{number}", rule(chance=CHANCES)(_by_chance))
         if "sizes" in vars(cls):
             cls._begin = initialize(drawn=cls.sizes)(_begin)
         if steps is None:
@@ -94,7 +97,6 @@ class Machine(RuleBasedStateMachine):
                 setattr(cls, name, _step(cls.call_type, name, method))
 
     _begin: ClassVar[Callable[..., None]]
-    _by_chance: ClassVar[Callable[..., None]]
     weights: ClassVar[Mapping[str, int]] = {}
 
     def begin(self, drawn: Any) -> None:

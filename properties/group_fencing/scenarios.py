@@ -5,6 +5,7 @@ and brokers that go in the middle of a transaction.
 but the plug.
 """
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 from fencepost.properties.driving import Made, read
@@ -40,27 +41,30 @@ OWNED = 40
 """Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
 
 
-def arrive(system: System, without: str = "", backward: bool = False) -> None:
+def arrive(system: System, without: str = "", backward: bool = False, one: bool = False) -> None:
     """Everything in flight arrives, oldest first, or ``backward``, and what comes of it; appends succeed.  Not
-    ``without``: messages of this kind."""
+    ``without``: messages of this kind, or the oldest ``one`` of them."""
     for _ in range(MOST):
         messages = system.messages()
+        late = [message[0] for message in messages if message[1] == without][: 1 if one else None]
         ordered = reversed(messages) if backward else messages
-        number = next((message[0] for message in ordered if message[1] != without), None)
+        number = next((message[0] for message in ordered if message[0] not in late), None)
         if number is not None:
             system.deliver(number)
         elif not system.log_append():
             return
 
 
-def walk(system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, without: Late = "") -> int:
+def walk(
+    system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, without: Late = "", one: bool = False
+) -> int:
     """The instance does so many lines of its loop, everything arrives, and time passes; how many did it do?"""
     done = 0
     for _ in range(lines):
         done += system.step(slot)
-        arrive(system, without)
+        arrive(system, without, one=one)
         system.advance(STEP_MS)
-        arrive(system, without)
+        arrive(system, without, one=one)
     return done
 
 
@@ -130,25 +134,27 @@ STEPS = {
 WEIGHTS = {
     "overtaken": 8,
     "overtaken_anew": 6,
-    "overtaken_open": 6,
+    "overtaken_sending": 8,
+    "overtaken_fenced": 4,
+    "overtaken_open": 8,
     "overtaken_unready": 2,
-    "regained": 4,
+    "regained": 5,
     "interrupted": 6,
     "some_time": 2,
-    "alone": 3,
+    "alone": 6,
     "loading": 4,
     "unanswered": 4,
     "two_halves": 4,
-    "once_more": 5,
+    "once_more": 8,
     "both_pending": 2,
-    "deaf": 2,
+    "deaf": 3,
     "replaced": 2,
     "slow": 1,
     "stale": 1,
 }
 
 
-class Scenarios(Machine, steps={}, weights=WEIGHTS):
+class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     """What is played with one group."""
 
     apart = True
@@ -176,36 +182,63 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """Another slot, if there is one."""
         return other if other != slot else self.index("members", slot + 1)
 
-    def comes_to(self, slot: int, kind: str, without: str = "") -> bool:
-        """The instance goes on until it shows an event of this kind; False if it does not."""
+    def comes_to(
+        self, slot: int, kind: str, without: str = "", of: Collection[int] = (), one: bool = False
+    ) -> frozenset[int]:
+        """The instance goes on until it shows an event of this kind, ``of`` one of these partitions if any are given;
+        the partitions of which it does, none if it does not."""
         for _ in range(OWNED):
-            made = self.call("walk", slot, 1, without=without)
-            if made is None:
-                return False
-            if any(read(event, "kind") == kind and read(event, "slot") == slot for event in made.events):
-                return True
-        return False
+            made = self.call("walk", slot, 1, without=without, one=one)
+            events = [] if made is None else made.events
+            shown = [each for each in events if read(each, "kind") == kind and read(each, "slot") == slot]
+            found = frozenset(int(read(each, "partition")) for each in shown)
+            if made is None or (found and not (of and found.isdisjoint(of))):
+                return found
+        return frozenset()
 
     @scenario
     def overtaken(
         self, slot: Slot, lines: Annotated[int, Between(0, 5)], held: Annotated[int, Between(0, 3)], late: Late,
-        other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
+        one: bool, other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
         """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
-        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines
-        arrives then."""
+        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines,
+        or the oldest ``one`` of it, arrives then."""
         other = self.another(slot, other)
         self.up(slot)
-        if not self.comes_to(slot, "consumed"):
+        if not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines) if lines else None
         self.call("walk", slot, held, without=late) if held else None
         self.call("pause", slot)
         self.up(other) if other != slot else None
-        if other != slot and self.comes_to(other, "consumed", late):
-            self.call("walk", other, further, without=late) if further else None
+        if other != slot and self.comes_to(other, "consumed", late, its, one):
+            self.call("walk", other, further, without=late, one=one) if further else None
         self.call("resume", slot)
         self.call("walk", slot, more) if more else None
+        self.go(500)
+
+    @scenario
+    def overtaken_sending(
+        self, slot: Slot, late: Annotated[str, OneOf("check", "produce")], awake: bool, other: Slot,
+        further: Annotated[int, Between(0, 5)],
+    ) -> None:  # fmt: skip
+        """An instance has sent its offsets, which have not arrived, or of which it is not known yet whether they belong
+        to its transaction, as another one comes to have its partitions; then they are taken, or refused."""
+        other = self.another(slot, other)
+        self.up(slot)
+        if other == slot or not self.comes_to(slot, "consumed"):
+            return
+        its = self.comes_to(slot, "offset_sent", late)
+        for message in self.waiting(late)[:-1]:
+            self.send(message)
+        self.call("pause", slot) if not awake else None
+        self.up(other)
+        self.comes_to(other, "consumed", late, its, one=True)
+        self.call("walk", other, further, without=late, one=True) if further else None
+        self.call("resume", slot)
+        self.deliver_late(late)
+        self.call("walk", slot, 4)
         self.go(500)
 
     @scenario
@@ -220,17 +253,43 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("kill", other)
         self.sessions_end()
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed"):
+        if other == slot or not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines)
         self.call("pause", slot) if how != "awake" else None
         self.up(other)
-        self.comes_to(other, "consumed")
+        self.comes_to(other, "consumed", of=its)
         self.call("resume", slot)
         self.call("idle", 200) if how == "hears" else None
         self.call("walk", slot, 6)
         if last:
             self.end()
+        self.go(500)
+
+    @scenario
+    def overtaken_fenced(
+        self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot, asleep: bool,
+        hears: Annotated[int, OneOf(0, 50, 200)],
+    ) -> None:  # fmt: skip
+        """An instance stands still until its session is over and another one has its partitions; its client is in the
+        group again before its application goes on.  Shortly before, a third one stands still, and has not heard of
+        what changed."""
+        other = self.another(slot, other)
+        third = next(each for each in range(3) if each not in (slot, other))
+        self.up(other)
+        self.up(slot)
+        if other == slot or not (its := self.comes_to(slot, "consumed")):
+            return
+        self.call("walk", slot, lines)
+        self.call("pause", slot)
+        self.go(self.run.config["session_timeout_ms"] - 100)
+        asleep = asleep and third < self.run.config["members"]
+        self.call("pause", third) if asleep else None
+        self.comes_to(other, "consumed", of=its)
+        self.call("resume", slot)
+        self.call("idle", hears) if hears else None
+        self.call("walk", slot, 4)
+        self.call("resume", third) if asleep else None
         self.go(500)
 
     @scenario
@@ -242,14 +301,14 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         transactions may change, and another one comes to have its partitions; the transaction is ended then."""
         other = self.another(slot, other)
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed"):
+        if other == slot or not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines, without=late)
         self.call("pause", slot)
         self.call("move_group", moved) if moved >= 0 else None
         self.call("fail_over") if failed else None
         self.up(other)
-        self.comes_to(other, "consumed", late)
+        self.comes_to(other, "consumed", late, its)
         self.call("walk", other, further, without=late) if further else None
         self.call("resume", slot)
         self.call("walk", slot, 4)
@@ -264,12 +323,12 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         on where it was."""
         other = self.another(slot, other)
         self.up(slot)
-        if not self.comes_to(slot, "consumed"):
+        if not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines) if lines else None
         self.call("pause", slot)
         self.up(other)
-        if self.comes_to(other, "end_told"):
+        if self.comes_to(other, "consumed", of=its) and self.comes_to(other, "end_told"):
             self.call("close", other)
         self.call("resume", slot)
         self.call("idle", 300)
@@ -282,12 +341,12 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """The other one has its offsets before the answer that fences its predecessor, which goes on meanwhile."""
         other = self.another(slot, other)
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed"):
+        if other == slot or not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines)
         self.call("pause", slot)
         self.up(other)
-        self.comes_to(other, "offset_fetched", "init")
+        self.comes_to(other, "offset_fetched", "init", its)
         self.call("resume", slot)
         self.call("walk", slot, 6, without="init")
         self.go(500)
@@ -475,15 +534,15 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         same partitions; the markers of both arrive in either order."""
         other = self.another(slot, other)
         self.up(slot)
-        if other == slot or not self.comes_to(slot, "consumed"):
+        if other == slot or not (its := self.comes_to(slot, "consumed")):
             return
         self.call("walk", slot, lines)
         self.call("pause", slot)
         self.up(other)
-        if not self.comes_to(other, "consumed"):
+        if not self.comes_to(other, "consumed", of=its):
             return
         self.call("walk", other, further) if further else None
-        self.comes_to(other, "offset_sent")
+        self.comes_to(other, "offset_sent", of=its)
         self.call("resume", slot)
         self.comes_to(slot, "offset_sent", "end")
         self.call("abort", other) if aborts else None
