@@ -137,7 +137,7 @@ WEIGHTS = {
     "overtaken_sending": 8,
     "overtaken_fenced": 4,
     "overtaken_open": 8,
-    "overtaken_unready": 2,
+    "overtaken_unready": 4,
     "regained": 5,
     "interrupted": 6,
     "some_time": 2,
