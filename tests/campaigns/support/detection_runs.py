@@ -8,6 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
+from fencepost.proofs.cli.agreement import as_predicted
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.observing import outside
@@ -77,8 +78,9 @@ def found_after(protocol: str, defect: Any, seed: int, how: How = "model", clust
 
 
 def alarms(run: Run, bootstrap: str = "") -> dict[str, Any]:
-    """What is found in what is right, which should be nothing: with the program that shows it.  ``bootstrap``: of the
-    brokers that are driven in place of the reference."""
+    """What is found in what is right, which should be nothing: with the program that shows it.  A variant that is
+    predicted to break a promise is driven until it does.  ``bootstrap``: of the brokers that are driven in place of the
+    reference."""
     agreeing = over_the_wire(run.protocol) if run.part == "live" else driven(run.protocol)
     if agreeing is None:
         raise ValueError(f"{run.protocol} cannot be driven over the wire")
@@ -88,8 +90,9 @@ def alarms(run: Run, bootstrap: str = "") -> dict[str, Any]:
         config={"bootstrap": bootstrap} if run.part == "live" else None, promises_only=by_promises,
         observe="black-box" if by_promises else None, verdict_only=True,
     )  # fmt: skip
-    found = [] if report.failure is None else [f"{report.failure}\n{report.program}"]
-    return {"driven": report.examples, "alarms": found, "followed": report.followed}
+    predicted = as_predicted(report, agreeing) if report.failure else ""
+    found = [] if report.failure is None or predicted else [f"{report.failure}\n{report.program}"]
+    return {"driven": report.examples, "alarms": found, "predicted": predicted, "followed": report.followed}
 
 
 def done(run: Run, bootstrap: str = "") -> dict[str, Any]:

@@ -59,14 +59,17 @@ def test_what_is_wrong_is_told() -> None:
     """A defect found for eight seeds of ten is one found too seldom; any alarm is wrong; the page has the figures."""
     seldom = [line("shy", seed, found=None if seed > 8 else 4 * seed) for seed in range(1, 11)]
     often = [line("plain", seed, found=None if seed > 9 else seed) for seed in range(1, 11)]
-    right = [line("v", 1, driven=200, alarms=[]), line("v", 2, driven=50, alarms=["a program"])]
+    right = [
+        line("v", 1, driven=200, alarms=[]),
+        line("v", 2, driven=50, alarms=["a program"], predicted="its model breaks it too"),
+    ]
     told = detection_campaign.told([*seldom, *often, *right])
     assert detection_campaign.wrong(told) == [
         "p/v by promises: a program", "p/shy by promises: found for 80% of the seeds, 90% is the least",
     ]  # fmt: skip
     page = detection_campaign.page(told)
     assert "| p/shy | promises | 8 of 10 seeds | 18, 32 |" in page
-    assert "| p/v by promises | 250 | 1 |" in page
+    assert "| p/v by promises | 250 | 1 | 1 |" in page
     assert "seeds 1 to 10" in page
     assert "less than was asked for:\n\n- p/shy by promises\n\n" in page
     assert "| p | promises | 1 of 2 | 85.0% |" in page
