@@ -81,7 +81,7 @@ VARIANTS = (
           "Kafka with its default connect.protocol: a task that the newest set does not have is started again, and its "
           "second look finds no newer set (task-counts/core-shipped-claims): what two tasks read is committed twice",
           "618.19", dict(BASE, failures=0), *REPEATED, reading=("618.19", "check: guard 1 dropped"),
-          asks=(AHEAD, UPSTREAM), of=REMOVED_TASK),
+          asks=(AHEAD, UPSTREAM, "gets_on"), progress_bounds=(dict(BASE, failures=0, crashes=1),), of=REMOVED_TASK),
     _refuted("shipped-own-topic-later", OwnTopicGivenPromises,
              "Kafka with a connector that is given its own offsets topic: that has no offset yet, which hides what the "
              "worker's topic has, and all is read again", GIVEN, *REPEATED, topic="later"),
