@@ -330,11 +330,12 @@ class Metadata(Protocol):
 
     @action
     def add(s, p: Partition):
-        """A partition becomes part of the transaction."""
+        """A partition becomes part of the transaction, and those before it stay."""
         require(s.is_ready() & s.is_mine() & (s.is_idle() | (s.phase == Phase.ONGOING)) & (s.stage == Stage.NOTHING))
         s.transit(
-            Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout, lambda q: s.parts[q] | (q == p), False
-        )
+            Phase.ONGOING, s.id, s.epoch, s.last_epoch, s.next_id, s.timeout,
+            lambda q: either("txn.25", s.parts[q] | (q == p), newest_alone=q == p), False,
+        )  # fmt: skip
 
     def prepare(s, phase, answers):
         """Every end bumps the epoch; the next producer id is allocated if that was the last one."""

@@ -35,7 +35,7 @@ def _wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Varia
 
 
 _METADATA: Mapping[Profile, Mapping[str, int]] = {
-    "smoke": dict(partitions=1, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1, failed_appends=1),
+    "smoke": dict(partitions=2, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1, failed_appends=1),
     "nightly": dict(
         partitions=2, epochs=5, producer_ids=4, timeouts=1, last=3, losses=2, fail_overs=2, failed_appends=1
     ),
@@ -125,7 +125,7 @@ TRANSACTION_LOG = ProtocolEntry(
         "epochs": "an epoch goes along with the phase, and has to differ once, where the log is long enough; with "
         "metadata: those of a producer id, one for markers, and one that must not be there",
         "producer_ids": "the first, the next, and one after that",
-        "partitions": "what holds of one holds of each",
+        "partitions": "two, so that one is added to another",
         "timeouts": "a time-out that is none",
         "last": "a retry well before the last epoch of a producer id, and one at it",
         "losses": "one lost answer makes a retry",

@@ -43,6 +43,24 @@ class MetadataInTheLog(Properties, of=Metadata):
             & forall(Partition, lambda p: s.to_parts[p] == s.log_parts[p])
         )
 
+    @promise(rule="txn.P9")
+    def none_is_forgotten(s):
+        """What a transaction comes to, whether it goes on or ends, has every partition that it had: else that one gets
+        no marker."""
+        goes_on = (s.stage != Stage.NOTHING) & (s.phase == Phase.ONGOING) & (s.to_phase != Phase.EMPTY)
+        return implies(goes_on, forall(Partition, lambda p: implies(s.parts[p], s.to_parts[p])))
+
+    @witness(of="none_is_forgotten")
+    def another_partition(s):
+        """A partition is added to a transaction that has one."""
+        return (
+            (s.stage != Stage.NOTHING)
+            & (s.phase == Phase.ONGOING)
+            & (s.to_phase == Phase.ONGOING)
+            & exists(Partition, lambda p: s.parts[p])
+            & exists(Partition, lambda p: s.to_parts[p] & ~s.parts[p])
+        )
+
     @witness(of="all_of_it_is_in_the_log")
     def all_fields(s):
         """A transaction is prepared at the last epoch, with a partition, and the next producer id is allocated."""
