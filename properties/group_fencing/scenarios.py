@@ -27,6 +27,7 @@ Members = Annotated[int, FromConfig("members")]
 Moved = Annotated[int, OneOf(-1, -1, 0, 150)]
 """How long the next coordinator of the group takes to load; -1: it does not change."""
 Late = Annotated[str, OneOf("", *KINDS)]
+Lines = Annotated[int, Between(1, 8)]
 
 STEP_MS = 50
 """Of virtual time, in which an instance does one line of its loop."""
@@ -55,9 +56,7 @@ def arrive(system: System, without: str = "", backward: bool = False, one: bool 
             return
 
 
-def walk(
-    system: System, slot: Slot, lines: Annotated[int, Between(1, 8)] = 1, without: Late = "", one: bool = False
-) -> int:
+def walk(system: System, slot: Slot, lines: Lines = 1, without: Late = "", one: bool = False) -> int:
     """The instance does so many lines of its loop, everything arrives, and time passes; how many did it do?"""
     done = 0
     for _ in range(lines):
@@ -125,33 +124,17 @@ AT_REST = frozenset({"get_on", "finish"})
 """Calls after which nothing is left to happen."""
 BESIDE = Calm
 
-
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
     "lead": "change_leader", "kill": "kill",
 }  # fmt: skip
 """Single calls that are steps of their own, by the name of the rule."""
 WEIGHTS = {
-    "overtaken": 8,
-    "overtaken_anew": 6,
-    "overtaken_sending": 8,
-    "overtaken_fenced": 4,
-    "overtaken_open": 8,
-    "overtaken_unready": 4,
-    "regained": 5,
-    "interrupted": 6,
-    "some_time": 2,
-    "alone": 6,
-    "loading": 4,
-    "unanswered": 4,
-    "two_halves": 4,
-    "once_more": 8,
-    "both_pending": 2,
-    "deaf": 3,
-    "replaced": 2,
-    "slow": 1,
+    "overtaken": 8, "overtaken_anew": 6, "overtaken_sending": 8, "overtaken_fenced": 4, "overtaken_open": 8,
+    "overtaken_unready": 4, "regained": 5, "interrupted": 6, "some_time": 2, "alone": 6, "loading": 4,
+    "unanswered": 4, "two_halves": 4, "once_more": 8, "both_pending": 2, "deaf": 3, "replaced": 2, "slow": 1,
     "stale": 1,
-}
+}  # fmt: skip
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
@@ -185,12 +168,10 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     def comes_to(
         self, slot: int, kind: str, without: str = "", of: Collection[int] = (), one: bool = False
     ) -> frozenset[int]:
-        """The instance goes on until it shows an event of this kind, ``of`` one of these partitions if any are given;
-        the partitions of which it does, none if it does not."""
+        """The instance goes on to an event of this kind, ``of`` any of these partitions; which these are."""
         for _ in range(OWNED):
             made = self.call("walk", slot, 1, without=without, one=one)
-            events = [] if made is None else made.events
-            shown = [each for each in events if read(each, "kind") == kind and read(each, "slot") == slot]
+            shown = [e for e in (made.events if made else ()) if (read(e, "kind"), read(e, "slot")) == (kind, slot)]
             found = frozenset(int(read(each, "partition")) for each in shown)
             if made is None or (found and not (of and found.isdisjoint(of))):
                 return found
@@ -230,8 +211,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         if other == slot or not self.comes_to(slot, "consumed"):
             return
         its = self.comes_to(slot, "offset_sent", late)
-        for message in self.waiting(late)[:-1]:
-            self.send(message)
+        self.deliver_late(late, most=-1)
         self.call("pause", slot) if not awake else None
         self.up(other)
         self.comes_to(other, "consumed", late, its, one=True)
@@ -269,7 +249,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     @scenario
     def overtaken_fenced(
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot, asleep: bool,
-        hears: Annotated[int, OneOf(0, 50, 200)],
+        ms: Annotated[int, OneOf(0, 50, 200)],
     ) -> None:  # fmt: skip
         """An instance stands still until its session is over and another one has its partitions; its client is in the
         group again before its application goes on.  Shortly before, a third one stands still, and has not heard of
@@ -287,7 +267,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self.call("pause", third) if asleep else None
         self.comes_to(other, "consumed", of=its)
         self.call("resume", slot)
-        self.call("idle", hears) if hears else None
+        self.call("idle", ms) if ms else None
         self.call("walk", slot, 4)
         self.call("resume", third) if asleep else None
         self.go(500)
@@ -519,9 +499,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         if last:
             self.end()
 
-    def deliver_late(self, kind: str, backward: bool = False, keep: bool = False) -> None:
-        """What is in flight of a kind arrives."""
-        waiting = [message for message in self.waiting() if message[1] == kind]
+    def deliver_late(self, kind: str, backward: bool = False, keep: bool = False, most: int | None = None) -> None:
+        """What is in flight of a kind arrives; -1: all but the newest."""
+        waiting = [message for message in self.waiting() if message[1] == kind][:most]
         for message in waiting[::-1] if backward else waiting:
             self.send(message, "deliver", keep=keep)
 

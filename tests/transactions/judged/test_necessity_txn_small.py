@@ -65,6 +65,7 @@ NECESSARY = [
     ("group-memory", "txn.27", "empty_one_fails", WRITTEN, 2),
     ("group-memory", "txn.27", "left_there", WRITTEN, 2),
     ("metadata", "txn.25", "finish: guard 1 dropped", RECORDED, 3),
+    ("metadata", "txn.25", "newest_alone", "none_is_forgotten", 9),
     ("metadata", "txn.25", "no_last_epoch", RECORDED, 8),
     ("metadata", "txn.25", "no_other_ids", RECORDED, 6),
     ("metadata", "txn.25", "no_partitions", RECORDED, 7),
