@@ -11,18 +11,20 @@ import sys
 from pathlib import Path
 
 from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.explore.exploration import Exploration
 from fencepost.properties.catalogue import Variant, bounds_of, protocols
 
 KEPT = Path(__file__).parent / "data" / "graphs.json"
-MOST = 4_000
+MOST = 30_000
 """States after which no further level is searched."""
 
 
 Graph = dict[str, list[int] | dict[str, int]]
+"""What `levels` says."""
 
 
 def kept() -> dict[str, Graph]:
-    """By variant, what `levels` says."""
+    """By variant."""
     read: dict[str, Graph] = json.loads(KEPT.read_text(encoding="utf-8"))
     return read
 
@@ -34,12 +36,21 @@ def variants() -> dict[str, Variant]:
 
 def levels(variant: Variant) -> Graph:
     """The states at each distance, the steps that were taken and cut, and the distance of each danger and each witness
-    that is there."""
+    that is there; the states and steps too where each fault may happen once that the smallest bounds leave out."""
     shown = {name: asked for name, asked in variant.asked.items() if asked.kind == "sometimes"}
-    found = explore(variant.spec, shown, bounds_of(variant, "smoke"), max_states=MOST, threads=1)
-    steps = [sum(found.taken.values()), sum(found.cut.values())]
+    bounds = bounds_of(variant, "smoke")
+    found = explore(variant.spec, shown, bounds, max_states=MOST, threads=1)
     met = {**found.met, **{name: found.traces.steps(name) for name in shown if name in found.traces}}
-    return {"levels": found.levels, "steps": steps, "met": dict(sorted(met.items()))}
+    made: Graph = {"levels": found.levels, "steps": _steps(found), "met": dict(sorted(met.items()))}
+    left_out = {a.budget: 1 for a in variant.spec.actions.values() if a.budget and not bounds.get(a.budget, 1)}
+    if left_out:
+        found = explore(variant.spec, {}, {**bounds, **left_out}, max_states=MOST, threads=1)
+        made |= {"faults": [*found.levels, *_steps(found)]}
+    return made
+
+
+def _steps(found: Exploration) -> list[int]:
+    return [sum(found.taken.values()), sum(found.cut.values())]
 
 
 def main() -> None:
