@@ -28,8 +28,8 @@ TABLE = json.loads(files("fencepost.proofs").joinpath("verdicts", "detection.jso
 """Of the campaign of `tests/campaigns/support/detection.py`: for which seeds each defect is found from outside, and
 when."""
 DEFAULT_EXAMPLES = 100
-LOOKED_FOR = {run.of: run.how for run in detection_runs.looked_for(range(1, 2), ["transactions"])}
-"""Defect: by promises and what a black box shows, or by the model."""
+LOOKED_FOR = {run.of: run.how for run in reversed(detection_runs.looked_for(range(1, 2), ["transactions"]))}
+"""Defect: by promises and what a black box shows, or by the model where it breaks none."""
 
 QUICK = frozenset({
     "abort_commits_offset", "abort_keeps_epoch", "aborted_index_misses_fences", "add_overwrites",
@@ -155,9 +155,9 @@ def test_variants_of_a_protocol():
 
 
 def rate(name):
-    """Of the seeds of the campaign, for which share a defect was found from outside; one that is not in it yet counts
-    as found for all."""
-    found = TABLE["defects"].get(f"transactions/{name}", {"found": {"": 1}})["found"].values()
+    """Of the seeds of the campaign, for which share a defect was found; one that is not in it yet counts as found for
+    all."""
+    found = TABLE["defects"].get(f"transactions/{name}", {}).get(LOOKED_FOR[name], {"": 1}).values()
     return sum(after is not None for after in found) / len(found)
 
 
