@@ -38,7 +38,7 @@ COUNTED: tuple[tuple[str, Changes, tuple[int, int]], ...] = (
     ("transactional-offsets/offsets-deleted", {"records": 2}, (4_066, 7_054)),
     ("transactional-offsets/group-memory", {}, (312, 759)),
     ("transaction-log/transaction-log", {"failures": 0}, (11_584, 35_485)),
-    ("transaction-log/metadata", {"failed_appends": 0}, (9_440, 18_368)),
+    ("transaction-log/metadata", {"failed_appends": 0}, (20_452, 41_888)),
     ("transaction-partitions/parked-v2", {"transactions": 1}, (8_716, 48_169)),
     ("transaction-partitions/parked-v1-verified", {"transactions": 1}, (1_232, 6_179)),
     ("transaction-partitions/parked-v1-verified-prompt", {"transactions": 1}, (3_356, 15_197)),
