@@ -348,15 +348,18 @@ class _Shown:
 
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
-    """Why the failure is predicted: the variant is a mistake, and its model breaks the promise too, or its histories
-    break it by design.  Empty where it is not, and where the driver itself tells what is predicted of the variant."""
+    """Why the failure is predicted: the variant's model breaks the promise too, or the variant is a mistake about this
+    very rule, or its histories break it by design.  Empty where it is not, and where the driver itself tells what is
+    predicted of the variant."""
     if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
         return ""
     rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
-    mistake = [v for v in variants if v.name == report.variant and not v.main]
-    asked = {n: p for v in mistake for n, p in v.asked.items() if n not in v.kept}
+    own = [v for v in variants if v.name == report.variant]
+    asked = {n: p for v in own for n, p in v.asked.items() if n not in v.kept}
     if broken := [name_in_words(name) for name, told in asked.items() if told.rule == rule]:
         return f"its model breaks {rule} too ({', '.join(broken)})"
+    if any(rule == v.rule for v in own if not v.main):
+        return f"it is what becomes of the protocol without {rule}"
     history = properties_of(agreeing.protocol)
     manifest = Manifest(history.vocabulary.protocol, (), (), config={"mode": report.variant})
     reasons = (why for name, why in history.predicted(manifest).items() if history.properties[name].rule == rule)

@@ -25,6 +25,8 @@ COPIED_WHEN_COMMITTED = tuple(
     mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
 )
 """Modes that promise it: Kafka copies an offset when it is sent."""
+MERGED = tuple(mode for mode in DRIVEN if mode not in (*MIGRATING, "copied"))
+"""Modes of the text that merges two topics; the one that copies says nothing of tombstones."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
 INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
 
@@ -167,7 +169,7 @@ MECHANISMS = (
         each(Kind.offset_sent, by=OF_INSTANCE, where=(IT.offset == 0) & (IT.topic == 1)),
         TOMBSTONE.missing | (TOMBSTONE.at < OFFSET.at),
         saying("none is there since", "none is there"),
-        explained=OFFSET, given=(IT.offset == 0) & (Setting("merges") == 1),
+        explained=OFFSET, given=IT.offset == 0, modes=MERGED,
     ),
     declared(
         "copied_when_committed", "618.31", "an offset goes to the worker's topic when it is committed in the own one",
@@ -205,7 +207,6 @@ class SourceView(EventView):
         mode = config.get("mode", "text-merged-view")
         self.last_round = int(config.get("rounds", 1 + (mode in WITH_TOMBSTONES))) - 1
         self.boundary = BOUNDARIES.index(config.get("boundary", "poll"))
-        self.merges = int(mode not in MIGRATING)  # two topics are read as one
 
 
 def figures(view: SourceView) -> dict[str, int]:

@@ -66,7 +66,7 @@ TWINS = {
             "runtime": (-1, 2), "outcome": (-1, 2), "error": (0, 2),
         },
         {**RENAMED, "round": "pass", "count": "tasks"},
-        {"records": "12", "last_round": "0", "boundary": "0", "merges": "1"},
+        {"records": "12", "last_round": "0", "boundary": "0"},
         error=("error",),
     ),
     "source-commits": Twins(
