@@ -198,7 +198,7 @@ class Search:
         self.predicted: dict[str, Failure] = {}  # the shortest program seen that breaks a promise as predicted
         self.differences: dict[Signature, Failure] = {}  # by what they are, the shortest program seen
         self.at_once = False
-        self.further = FURTHER
+        self.further = FURTHER  # examples after the first that fails; 0 where only that one counts
         self.further_calls = 0  # in the examples after the first that fails
         probed = observed is None and agreeing.probed
         self.observed = self._probe() if probed else (observed or frozenset()) | agreeing.black_box
