@@ -66,6 +66,11 @@ class Config(Configuration):
     def relate(self) -> None:
         if self.old > self.members:
             raise ValueError(f"config old={self.old}: there are only members={self.members} instances")
+        if self.heartbeat_ms >= self.session_timeout_ms:  # Heartbeat.java, GroupCoordinatorConfig.java
+            raise ValueError(
+                f"config heartbeat_ms={self.heartbeat_ms}: as in Kafka, members are to be heard of more often than "
+                f"session_timeout_ms={self.session_timeout_ms}; lower it"
+            )
 
     def identity_of(self, slot: int) -> int:
         """Whom an instance in this slot takes itself for."""

@@ -77,7 +77,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0
-        self.settled = Settled(self.system, self.rows)
+        self.settled = Settled(self.system, self.users, self.rows)
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
 
     def play(self) -> None:

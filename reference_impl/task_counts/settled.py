@@ -5,23 +5,24 @@ from collections.abc import Sequence
 from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.system import System
 from fencepost.reference_impl.task_counts.topic.cluster_state import NOTHING, ClusterConfigState
+from fencepost.reference_impl.task_counts.workload import Users
 
 
 class Settled:
     """Asked after every step, of a history that grows: each row is looked at once, and a topic that is as it was is not
     read again.  ``bustle``: how many rows there were when a thread last had something to do but a task's work."""
 
-    def __init__(self, system: System, rows: Sequence[Sequence[int]]) -> None:
-        self.system, self.rows = system, rows
+    def __init__(self, system: System, users: Users, rows: Sequence[Sequence[int]]) -> None:
+        self.system, self.users, self.rows = system, users, rows
         self.bustle = 0
         self._committed: set[tuple[int, int, int]] = set()  # (connector, task, set) of the commits since then
         self._counted = 0  # rows looked at for these
         self._newest: tuple[object, list[tuple[int, int, int]] | None] = None, None  # of the topic as it was last
 
     def __call__(self) -> bool:
-        """Whether every task of every newest set has committed a transaction since the last time that any thread had
-        something else to do."""
-        if self.bustle >= len(self.rows):
+        """Whether each connector has been created, and every task of every newest set has committed a transaction since
+        the last time that any thread had something else to do."""
+        if self.bustle >= len(self.rows) or len(self.users.created) < self.system.env.config.connectors:
             return False
         if self._counted < self.bustle:
             self._committed.clear()

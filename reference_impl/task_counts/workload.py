@@ -34,7 +34,7 @@ class Habits(Run):
 class Users:
     """The users of one history."""
 
-    __slots__ = ("habits", "kernel", "quiet", "random", "seen", "sizes", "system")
+    __slots__ = ("created", "habits", "kernel", "quiet", "random", "seen", "sizes", "system", "tried")
 
     def __init__(self, system: System, habits: Habits) -> None:
         self.system = system
@@ -42,7 +42,9 @@ class Users:
         self.kernel: Kernel = system.env.kernel
         self.random: Callable[[], float] = self.kernel.random.random
         self.sizes = [-1] * system.env.config.connectors  # tasks that a connector was last given, -1: there is none
+        self.created: set[int] = set()  # connectors that there have been; each is created, however late
         self.seen = 0  # rows looked at
+        self.tried: dict[tuple[int, int], int] = {}  # by (connector, task) that a user restarts: how often already
         self.quiet = False  # nothing new is asked for; what failed is restarted
         for connector in range(len(self.sizes)):
             self.kernel.after(self.kernel.spread(habits.ask_again_us), self.change, connector)
@@ -53,7 +55,7 @@ class Users:
 
     def change(self, connector: int) -> None:
         """The next request about a connector."""
-        if self.quiet:
+        if self.quiet and connector in self.created:
             return
         habits, accepted = self.habits, self.request(connector, self.random())
         if accepted:
@@ -95,10 +97,11 @@ class Users:
         """Remember what the connector has now."""
         if accepted:
             self.sizes[connector] = size
+            self.created.add(connector)
         return accepted
 
     def end(self) -> None:
-        """Nothing new is asked for. In A, starts after a round that failed wait for the next rebalance (618.14): an
+        """Nothing new is asked for, but that there be each connector. In A, starts after a round that failed wait for the next rebalance (618.14): an
         operator restarts some worker, until every connector has had its round."""
         self.quiet = True
         if self.system.env.config.mode == "A":
@@ -121,20 +124,26 @@ class Users:
         """A user will restart the tasks that have failed since the last look, and Connectors whose round has."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
+            what = connector, task
             if kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0):
-                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, (connector, task))
+                if what not in self.tried:
+                    self.tried[what] = 0
+                    self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, what)
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:
-        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped."""
+        """Restart what is still failed, a task or (-1) the Connector, and look again whether that helped, each time
+        a little later: a start that takes longer than users wait would be interrupted for ever."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
         # Another worker that lets go of the task may have written over what its owner said.
         if state not in ("FAILED", "UNASSIGNED"):
+            del self.tried[what]
             return
         if task < 0:
             accepted = self.system.restart_connector(worker, connector)
         else:
             accepted = self.system.restart_task(worker, connector, task)
+        self.tried[what] += accepted
         again_us = self.habits.restart_us if accepted else self.habits.ask_again_us
-        self.kernel.after(self.kernel.spread(2 * again_us), self.restart, what)
+        self.kernel.after(self.kernel.spread(again_us * (1 + self.tried[what])), self.restart, what)

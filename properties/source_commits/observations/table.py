@@ -1,6 +1,6 @@
 """Which steps of the models of committing offsets a row of the retelling stands for, and what it checks."""
 
-from fencepost.model.language import Bool, implies
+from fencepost.model.language import Bool, exists, implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.source_commits.at_least_once import Life, Offset, Partition, Stage, Thread
 from fencepost.model.source_commits.exactly_once import Moment
@@ -49,6 +49,11 @@ def _committer_takes(s, e):
 
 def _task_takes(s, e):
     return _task_is_idle(s, e) & ~s.taken[e.thread]
+
+
+def _has_no_turn(s, e):
+    """Another thread has taken offsets and not handed them over, and this one waits for the lock."""
+    return ~s.taken[e.thread] & exists(Thread, lambda u: s.taken[u])
 
 
 READY = (
@@ -162,7 +167,16 @@ APART = tuple(
             after=lambda s, e: (s.stage[e.thread] == Stage.WRITTEN) == e.empty,
             rule="src.10",
         ),
-        "flush_refused": Observation("flush_refused", (*HANDED_OVER, Do("wait_in_vain", T))),
+        # Who gives up waiting for the lock has taken nothing, and nothing is another than it was.
+        "flush_refused": Observation(
+            "flush_refused",
+            (
+                Do("take_last", T, when=lambda s, e: _task_takes(s, e) & ~_has_no_turn(s, e)),
+                PUT,
+                Do("take_nothing", T, when=lambda s, e: _committer_is_idle(s, e) & ~_has_no_turn(s, e)),
+                Do("wait_in_vain", T, when=lambda s, e: ~_has_no_turn(s, e)),
+            ),
+        ),
     }.get(observation.kind, observation)
     for observation in FLUSHES
 )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
 from fencepost.properties.task_counts.observations.compacted import COMPACTED, Compacted
-from fencepost.properties.task_counts.observations.events import DELETED, NO_SET, OK
+from fencepost.properties.task_counts.observations.events import DELETED, DELETED_ROUND, NO_SET, OK
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
@@ -110,6 +110,8 @@ class Lane:
         elif kind == Kind.task_checked_again and e["status"][row] == OK:
             hidden = self._compacted.hides_deletion(self._number(kind, e["set"][row]))
             self.reason = DELETED if self._empty else COMPACTED if hidden else ""
+        elif kind == Kind.round_checked and e["status"][row] == OK and self._empty and e["set"][row] >= 0:
+            self.reason = DELETED_ROUND
         elif kind == Kind.compacted:
             self._compacted.at(self.newest)
         elif kind == Kind.count_written:
@@ -193,7 +195,7 @@ _CODES = frozenset(int(kind) for kind in Kind)
 _STEERING = frozenset({
     Kind.worker_stopped, Kind.round_asked, Kind.round_answered, Kind.count_written, Kind.topic_claimed,
     Kind.connector_written, Kind.connector_tombstoned, Kind.set_written, Kind.round_started, Kind.task_checked_again,
-    Kind.compacted, Kind.task_checked,
+    Kind.round_checked, Kind.compacted, Kind.task_checked,
 })  # fmt: skip
 """Kinds that say something of sets or of rounds; of all others a lane only takes down what they say."""
 _RAISES = (Kind.producer_opened, Kind.id_fenced)

@@ -425,13 +425,18 @@ def _others(cut: Cut, at: np.ndarray) -> np.ndarray:
     history, partition = (np.append(x[rows], x[asked]) for x in (cut.history, e["partition"]))
     place, _ = dense(history, partition)
     mine, _ = dense(place, np.append(cut.owner[rows], cut.keys[cut.lane[at]]))
+    producer, _ = dense(place[: len(rows)], e["producer_id"][rows])  # of one id, each ends what is its own
     opens = np.append(e["kind"][rows] == Kind.batch_appended, False)  # the last: where nothing came before
-    change = opens[:-1].astype(np.int64) - opens[before(mine[: len(rows)], rows, mine[: len(rows)], rows)]
-    order = np.argsort(place[: len(rows)], kind="stable")
-    sums, by_place = np.cumsum(change[order]), Lanes(place[: len(rows)][order])
-    pending = np.zeros(len(rows) + 1, np.int64)
-    pending[order] = sums - (sums - change[order])[by_place.start]
-    last = before(place[: len(rows)], rows, place[len(rows) :], asked)
-    own = before(mine[: len(rows)], rows, mine[len(rows) :], asked)
-    found: np.ndarray = pending[last] - opens[own] > 0
+    change = opens[:-1].astype(np.int64) - opens[before(producer, rows, producer, rows)]
+    found: np.ndarray = _sums(place, rows, change, asked) > _sums(mine, rows, change, asked)
     return found
+
+
+def _sums(group: np.ndarray, rows: np.ndarray, change: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """What changes of its group before each row that asks add up to; ``group``: of the rows, and then of those."""
+    groups, sums = group[: len(rows)], np.zeros(len(rows) + 1, np.int64)
+    order = np.argsort(groups, kind="stable")
+    total = np.cumsum(change[order])
+    sums[order] = total - (total - change[order])[Lanes(groups[order]).start]
+    summed: np.ndarray = sums[before(groups, rows, group[len(rows) :], asked)]
+    return summed
