@@ -12,6 +12,7 @@ from fencepost.reference_impl.simulation.config import Natural, Rate
 from fencepost.reference_impl.simulation.free_run import Run
 from fencepost.reference_impl.simulation.log import Row
 from fencepost.reference_impl.task_counts.events import Kind
+from fencepost.reference_impl.task_counts.herder.revisions import ASSIGNMENT, CONNECTOR
 from fencepost.reference_impl.task_counts.system import System
 from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConfigState
 
@@ -101,17 +102,24 @@ class Users:
         return accepted
 
     def end(self) -> None:
-        """Nothing new is asked for, but that there be each connector. In A, starts after a round that failed wait for the next rebalance (618.14): an
-        operator restarts some worker, until every connector has had its round."""
+        """Nothing new is asked for, but that there be each connector. An operator looks whether rounds are missing."""
         self.quiet = True
-        if self.system.env.config.mode == "A":
-            self.kernel.after(self.habits.restart_us, self.bring_a_rebalance)
+        self.kernel.after(self.habits.restart_us, self.bring_rounds)
 
-    def bring_a_rebalance(self, _: object) -> None:
-        """Restart a worker if some newest set lacks its round, and look again later."""
-        if self.lacks_a_round():
+    def bring_rounds(self, _: object) -> None:
+        """In A, starts after a round that failed wait for the next rebalance (618.14): some worker is restarted, until
+        every connector has had its round. In M a Connector whose round failed is restarted where a task waits for it,
+        though another worker has written over its FAILED."""
+        rounds_by = self.system.env.revision.rounds_by
+        if rounds_by == ASSIGNMENT and self.lacks_a_round():
             self.system.restart_worker(self.some_worker())
-            self.kernel.after(10 * self.habits.restart_us, self.bring_a_rebalance)
+        elif rounds_by == CONNECTOR:
+            for connector, size in enumerate(self.sizes):
+                if any(self.system.status(connector, task)[0] == "UNASSIGNED" for task in range(size)):
+                    self.system.restart_connector(self.some_worker(), connector)
+        else:
+            return
+        self.kernel.after(10 * self.habits.restart_us, self.bring_rounds)
 
     def lacks_a_round(self) -> bool:
         """Whether the topic's end has no count record after the newest set of some connector."""
@@ -124,11 +132,10 @@ class Users:
         """A user will restart the tasks that have failed since the last look, and Connectors whose round has."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
-            what = connector, task
-            if kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0):
-                if what not in self.tried:
-                    self.tried[what] = 0
-                    self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, what)
+            what, failed = (connector, task), kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0)
+            if failed and what not in self.tried:
+                self.tried[what] = 0
+                self.kernel.after(self.kernel.spread(self.habits.restart_us), self.restart, what)
         self.seen = len(rows)
 
     def restart(self, what: tuple[int, int]) -> None:

@@ -3,6 +3,7 @@
 Kafka leaves it there (DistributedHerder.startWork, WorkerCoordinator.metadata, KafkaStatusBackingStore.putSafe).
 """
 
+import pytest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.task_counts.history.events import TASK_COUNTS
 from fencepost.properties.task_counts.history.properties import HISTORY
@@ -131,3 +132,23 @@ def test_the_failed_one_keeps_it_also_if_the_other_one_was_gone_before():
     system.expire(OTHER)
     run(system)
     assert ends(system) == (frozenset(), 0)
+
+
+@pytest.mark.parametrize("missing", ["", "task_config_written", "compacted", "worker_started"])
+def test_compaction_may_tear_a_set(missing):
+    """A leader that begins to write the same set anew is lost, and the topic is compacted: a worker that reads it from
+    its beginning finds the set without its first task's configuration, and as leader assigns none of its tasks.  Where
+    any of that did not happen, they are to run."""
+    system = reference({**CONFIG, "max_tasks": 2})
+    run(system)
+    system.configure(OWNER, 0, 2)
+    run(system)
+    system.crash(OWNER)
+    system.crash(OTHER)
+    rows = [[e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]] for e in system.drain_events()]
+    written = next(row for row in rows if row[2] == TASK_COUNTS.codes["task_config_written"])
+    for kind in ("task_config_written", "compacted", "worker_started"):
+        if kind != missing:
+            rows.append([len(rows), rows[-1][1], TASK_COUNTS.codes[kind], *written[3:]])
+    found = HISTORY.check(columns_of(TASK_COUNTS, [(0, rows)]), config={"mode": "shipped"})[0]
+    assert found["newest_set_polls"].violations == (missing != "")

@@ -53,11 +53,12 @@ def newest_set_polls(view: TaskCountView) -> Rows:
     """The newest set of each connector that has one at the end, and was not deleted since, against who polls there.
 
     Failed tasks are restarted, of those whose failure REST shows.  One it does not (`_unnoticed`): Kafka's own workers
-    leave such a task where it is.
+    leave such a task where it is.  Nor is a set asked for that compaction has torn (`_is_torn`).
     """
     numbers, newest = view.numbers_of(*_CONNECTOR), _last_of_group(view, Kind.set_written)
     known = _last_of_group(view, Kind.connector_written) != NONE
     newest = newest[known & (newest > _last_of_group(view, Kind.connector_tombstoned))]
+    newest = newest[[not _is_torn(view, int(row)) for row in newest]]
     polling = _polling(view)
     one, task = expanded(np.minimum(view.at("count", newest), 1 + len(polling)))
     rows = newest[one]
@@ -72,6 +73,23 @@ def newest_set_polls(view: TaskCountView) -> Rows:
     bad = np.zeros(len(newest), bool)
     bad[[one[m] for m in missing if not _unnoticed(view, int(numbers.of[rows[m]]), int(task[m]))]] = True
     return found(newest, bad, np.full(len(newest), NEVER))
+
+
+def _is_torn(view: TaskCountView, newest: int) -> bool:
+    """Has a worker begun to read after compaction had left, of a task of the set, only a configuration that stands
+    behind the set and waits for one of its own, which never came?
+
+    That worker takes the connector for inconsistent (KafkaConfigBackingStore.processTasksCommitRecord), and assigns
+    none of its tasks if it leads, while the Connector, on a worker that has read more, has no change to publish.
+    """
+    numbers = view.numbers_of(*_CONNECTOR)
+    half = view.applying(_CONNECTOR, Kind.task_config_written)
+    half = half[(half > newest) & (numbers.of[half] == numbers.of[newest])]
+    for kind in (Kind.compacted, Kind.worker_started):
+        rows = view.rows_of(kind)
+        rows = rows[view.place[rows] == view.place[newest]]
+        half = rows[rows > half[0]] if len(half) else half
+    return len(half) > 0
 
 
 def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:

@@ -39,7 +39,9 @@ SIZES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     },
     "task-counts": {
         "workers": (1, 2, 4), "connectors": (1, 2, 3), "max_tasks": (1, 2, 4), "protocol": ("eager", "cooperative"),
-        "restart_us": (60_000, 300_000), "step_us": (500, 3_000),  # who restarts sooner than a task starts never ends
+        # Who restarts sooner than a task starts, or changes sooner than a set is written, never comes to an end.
+        "restart_us": (60_000, 300_000), "change_us": (300_000, 1_500_000), "burst_us": (30_000, 300_000),
+        "step_us": (500, 3_000),
     },
     "group-fencing": {
         "members": (1, 2, 4), "inputs": (1, 2, 4), "records": (2, 10), "outputs": (1, 3), "max_poll_records": (1, 5),

@@ -123,7 +123,11 @@ PARTS = {
                 max(CASE WHEN kind = 24 THEN step END) AS gone
               FROM events WHERE connector >= 0 GROUP BY history, connector) e
           ON e.history = s.history AND e.set_at = s.step
-      WHERE e.there IS NOT NULL AND s.step > coalesce(e.gone, -1)""",
+      WHERE e.there IS NOT NULL AND s.step > coalesce(e.gone, -1) AND NOT EXISTS (
+        SELECT 1 FROM events h
+          JOIN events c ON c.history = h.history AND c.kind = 31 AND c.step > h.step
+          JOIN events w ON w.history = h.history AND w.kind = 1 AND w.step > c.step
+        WHERE h.history = s.history AND h.connector = s.connector AND h.kind = 25 AND h.step > s.step)""",
 }
 
 VIOLATIONS = {
