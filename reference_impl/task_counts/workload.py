@@ -43,7 +43,7 @@ class Users:
         self.kernel: Kernel = system.env.kernel
         self.random: Callable[[], float] = self.kernel.random.random
         self.sizes = [-1] * system.env.config.connectors  # tasks that a connector was last given, -1: there is none
-        self.created: set[int] = set()  # connectors that there have been; each is created, however late
+        self.created: set[int] = set()  # connectors that there have been
         self.seen = 0  # rows looked at
         self.tried: dict[tuple[int, int], int] = {}  # by (connector, task) that a user restarts: how often already
         self.quiet = False  # nothing new is asked for; what failed is restarted
@@ -56,7 +56,7 @@ class Users:
 
     def change(self, connector: int) -> None:
         """The next request about a connector."""
-        if self.quiet and connector in self.created:
+        if self.quiet:
             return
         habits, accepted = self.habits, self.request(connector, self.random())
         if accepted:
@@ -98,13 +98,21 @@ class Users:
         """Remember what the connector has now."""
         if accepted:
             self.sizes[connector] = size
-            self.created.add(connector)
         return accepted
 
     def end(self) -> None:
         """Nothing new is asked for, but that there be each connector. An operator looks whether rounds are missing."""
         self.quiet = True
+        for connector in range(len(self.sizes)):
+            self.create(connector)
         self.kernel.after(self.habits.restart_us, self.bring_rounds)
+
+    def create(self, connector: int) -> None:
+        """A connector that was asked for, and of which nothing was written, is asked for until it is there."""
+        if connector not in self.created:
+            size = self.another_size(-1)
+            self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
+            self.kernel.after(self.kernel.spread(10 * self.habits.ask_again_us), self.create, connector)
 
     def bring_rounds(self, _: object) -> None:
         """In A, starts after a round that failed wait for the next rebalance (618.14): some worker is restarted, until
@@ -129,9 +137,12 @@ class Users:
         return any(state.needs_fencing(name) for name in state.names())
 
     def look(self, rows: list[Row]) -> None:
-        """A user will restart the tasks that have failed since the last look, and Connectors whose round has."""
+        """A user will restart the tasks that have failed since the last look, and Connectors whose round has; and
+        sees which connectors there are."""
         for row in rows[self.seen :]:
             kind, connector, task = row[2], row[4], row[5]
+            if kind == Kind.CONNECTOR_WRITTEN:
+                self.created.add(connector)
             what, failed = (connector, task), kind == Kind.TASK_FAILED or (kind == Kind.ROUND_ANSWERED and task < 0)
             if failed and what not in self.tried:
                 self.tried[what] = 0
