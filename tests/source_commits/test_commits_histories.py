@@ -9,13 +9,15 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.source_commits.events import SOURCE_COMMITS
+from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 from fencepost.properties.source_commits.histories import HISTORY, ONE_AT_A_TIME, PREDICTED
 from fencepost.properties.source_commits.planted import BED, PLANTS
 from fencepost.properties.source_commits.variants.driven import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, REGISTRY
 from fencepost.reference_impl.source_commits.generator import simulate
+from fencepost.reference_impl.source_commits.parts import Parts
+from fencepost.reference_impl.source_commits.script import COMMITTER, TASK, Script
 
 CONFIG = {"events": 400, "quiet_end": True}
 HISTORIES, HISTORIES_CHECKED = 100, 40
@@ -76,6 +78,34 @@ def test_no_alarm(variant: str, tmp_path: Path) -> None:
     kernel = conformance_kernel(variant, config, "source-commits")
     assert kernel.misfits(columns) == []
     assert not kernel(columns).undecided
+
+
+@pytest.mark.parametrize("taken", [1, 0])
+@pytest.mark.parametrize("mode", ["proposed", "shipped-mended"])
+def test_who_waits_in_vain_for_the_lock_takes_nothing(mode: str, taken: int) -> None:
+    """The final commit is refused while the committer has its turn, which then writes what it took, if it took
+    anything, and not what was collected since."""
+    script = Script(Parts(), mode=mode, batch=1)
+    script.begin()
+    for collected in range(2):
+        if collected == taken:
+            script.system.commit_due()
+            script.one(COMMITTER)
+        script.thread("submitted")
+        script.all_arrive("record")
+        script.before("poll")
+    script.system.stop()
+    script.before("drain")
+    script.all_arrive("record")
+    script.before("snapshot")
+    script.one(TASK, "failed")
+    script.one(COMMITTER)
+    script.go_on()
+    events = script.told()
+    assert [event.entries for event in events if event.kind in ("flush_refused", "flush_begun")][:2] == [-1, taken]
+    rows = [(step, 0, int(Kind[event.kind]), *event[3:]) for step, event in enumerate(events)]
+    config = next(config for name, _, config in SIMULATORS if name == mode)
+    assert conformance_kernel(mode, config, "source-commits").misfits(columns_of(SOURCE_COMMITS, [(0, rows)])) == []
 
 
 @pytest.mark.parametrize("variant", sorted(MISTAKES))

@@ -1,6 +1,6 @@
 """Which steps of the models of committing offsets a row of the retelling stands for, and what it checks."""
 
-from fencepost.model.language import Bool, exists, implies
+from fencepost.model.language import Bool, exists, forall, implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.source_commits.at_least_once import Life, Offset, Partition, Stage, Thread
 from fencepost.model.source_commits.exactly_once import Moment
@@ -51,9 +51,18 @@ def _task_takes(s, e):
     return _task_is_idle(s, e) & ~s.taken[e.thread]
 
 
-def _has_no_turn(s, e):
-    """Another thread has taken offsets and not handed them over, and this one waits for the lock."""
-    return ~s.taken[e.thread] & exists(Thread, lambda u: s.taken[u])
+def _finds_nothing(s, e):
+    """Nothing is collected that no thread has taken."""
+    return forall(Partition, lambda p: s.merged[p] == 0)
+
+
+def _has_its_turn(s, e):
+    """No thread has taken offsets and not handed them over."""
+    return ~exists(Thread, lambda u: s.taken[u])
+
+
+def _is_ready(s, e):
+    return s.stage[e.thread] == Stage.READY
 
 
 READY = (
@@ -62,6 +71,7 @@ READY = (
 )  # fmt: skip
 """A thread has looked, and there was nothing to take."""
 
+WAIT_IN_VAIN = Do("wait_in_vain", T, when=_is_ready)
 OVER = (Do("crash", {}, when=_is_left),)
 
 INSTANCE = (
@@ -131,7 +141,12 @@ FLUSHES = (
             Do("give_up", T, when=lambda s, e: ~e.outcome),
         ),
     ),
-    Observation("flush_refused", (*READY, Do("wait_in_vain", T))),
+    # Who waits in vain for the lock has taken nothing, and what was collected stays where it is.  Where nothing was,
+    # the task's own thread may as well have taken that, and its last commit is over.
+    Observation(
+        "flush_refused",
+        (Do("take_last", T, when=lambda s, e: _task_is_idle(s, e) & _finds_nothing(s, e)), WAIT_IN_VAIN),
+    ),
     Observation("audited", before=_is_stored, rule="src.P1"),
     Observation(
         "discarded",
@@ -167,14 +182,12 @@ APART = tuple(
             after=lambda s, e: (s.stage[e.thread] == Stage.WRITTEN) == e.empty,
             rule="src.10",
         ),
-        # Who gives up waiting for the lock has taken nothing, and nothing is another than it was.
         "flush_refused": Observation(
             "flush_refused",
             (
-                Do("take_last", T, when=lambda s, e: _task_takes(s, e) & ~_has_no_turn(s, e)),
+                Do("take_last", T, when=lambda s, e: _task_takes(s, e) & _finds_nothing(s, e) & _has_its_turn(s, e)),
                 PUT,
-                Do("take_nothing", T, when=lambda s, e: _committer_is_idle(s, e) & ~_has_no_turn(s, e)),
-                Do("wait_in_vain", T, when=lambda s, e: ~_has_no_turn(s, e)),
+                WAIT_IN_VAIN,
             ),
         ),
     }.get(observation.kind, observation)

@@ -146,12 +146,16 @@ def lone_client_never_fenced(view: TransactionView) -> Rows:
 
 def _repeated_inits(view: TransactionView) -> np.ndarray:
     """Rows at which an InitProducerId was handled that is no attempt of its client's: without a pair, after one for the
-    same id had succeeded; with one, after the client had taken an answer to this very request."""
+    same id had succeeded; with one, after the client had taken an answer to this very request, or the next pair, which
+    may be the answer to another attempt, made when this one's answer did not come in time."""
     handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
     request = requests.of[handled]
     sent = requests.first(view.rows_of(Kind.init_sent))[request]
-    plain = (sent == NEVER) | (view.columns["producer_id"][np.where(sent == NEVER, handled, sent)] < 0)
+    asked = np.where(sent == NEVER, handled, sent)
+    plain = (sent == NEVER) | (view.columns["producer_id"][asked] < 0)
     again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
-    taken = handled > requests.first(view.rows_of(Kind.init_taken))[request]
-    repeated: np.ndarray = handled[np.where(plain, again, taken)]
+    answered = handled > requests.first(view.rows_of(Kind.init_taken))[request]
+    pairs = view.timeline_of(("client",), view.fine(Kind.init_taken))
+    given = pairs.after(view.numbers_of("client").of[asked], asked)
+    repeated: np.ndarray = handled[np.where(plain, again, answered | (handled > given))]
     return repeated

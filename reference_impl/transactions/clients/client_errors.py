@@ -36,9 +36,11 @@ def from_coordinator(error: int) -> Verdict:
 
 
 def from_partition(error: int, next_expected: bool) -> Verdict:
-    """Produce. `next_expected`: nothing sent earlier to the partition is still unanswered.
+    """Produce. `next_expected`: when the request left, nothing sent earlier to the partition was unanswered.
 
-    Only then a gap in the sequence numbers is a real one; else an earlier batch is just late, or on its way again.
+    Only then a gap in the sequence numbers is a real one; else an earlier batch was just late, or on its way again.
+    Kafka's client looks when the answer comes (`TransactionManager.canRetry`): on one connection, of which nothing is
+    handled or answered out of turn, that comes to the same.
     """
     if error == ErrorCode.NONE:
         return Verdict.FINE

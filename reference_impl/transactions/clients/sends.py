@@ -50,9 +50,10 @@ class Sender(Protocol):
 
 class SentBatch:
     """A batch that has left at least once, of `record` and those behind it. `request` is its latest request, -1 once
-    that has come to nothing; `number`: how many batches left before it in its lane."""
+    that has come to nothing, and `was_first`: whether none before it was unanswered when that left; `number`: how many
+    batches left before it in its lane."""
 
-    __slots__ = ("more", "number", "partition", "ready", "record", "request", "sequence")
+    __slots__ = ("more", "number", "partition", "ready", "record", "request", "sequence", "was_first")
 
     def __init__(self, records: tuple[int, ...], partition: int, sequence: int, number: int) -> None:
         self.record, *more = records
@@ -62,6 +63,7 @@ class SentBatch:
         self.number = number
         self.request = NONE
         self.ready = False  # to be sent again as soon as it is the first of its lane
+        self.was_first = False
 
 
 class Lane:
@@ -149,6 +151,7 @@ class Sends:
         """A new request for the batch; the answers to its older ones no longer count."""
         env, sender = self.env, self.sender
         batch.ready = False
+        batch.was_first = self.lanes[batch.partition].in_flight[0] is batch
         batch.request = number = env.next_request()
         self.waiting[number] = batch
         for at, record in enumerate((batch.record, *batch.more)):
@@ -190,7 +193,7 @@ class Sends:
     def verdict(self, batch: SentBatch, error: int) -> Verdict:
         if batch.sequence == NO_SEQUENCE:
             return from_coordinator(error)
-        return from_partition(error, next_expected=self.lanes[batch.partition].in_flight[0] is batch)
+        return from_partition(error, next_expected=batch.was_first)
 
     def acked(self, batch: SentBatch, offset: int) -> None:
         lane, sender = self.lanes[batch.partition], self.sender

@@ -143,6 +143,14 @@ PARTS = {
       SELECT h.history, h.txn_id FROM events h
         JOIN (SELECT history, request, min(step) AS step FROM events WHERE kind = 4 AND request >= 0
               GROUP BY history, request) t ON t.history = h.history AND t.request = h.request AND h.step > t.step
+      WHERE h.kind = 20
+      UNION
+      SELECT h.history, h.txn_id FROM events h
+        JOIN (SELECT history, request, min(step) AS step FROM events WHERE kind = 3 AND request >= 0
+              GROUP BY history, request) f ON f.history = h.history AND f.request = h.request
+        JOIN events s ON s.history = f.history AND s.step = f.step AND s.client >= 0 AND s.producer_id >= 0
+        JOIN events t ON t.history = s.history AND t.client = s.client AND t.kind = 4 AND t.error = 0
+          AND t.step > s.step AND t.step < h.step
       WHERE h.kind = 20""",
     **LOG_PARTS,
 }

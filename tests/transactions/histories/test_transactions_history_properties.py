@@ -243,8 +243,11 @@ def test_a_replaced_producer_id_leaves_older_ones_behind() -> None:
 
 @pytest.mark.parametrize(
     "excuse",
-    ["another instance", "an admin", "a time-out", "an expiry", "a fail-over", "a copy", "a copy with a pair"],
-)
+    [
+        "another instance", "an admin", "a time-out", "an expiry", "a fail-over", "a copy", "a copy with a pair",
+        "an attempt that was given up",
+    ],
+)  # fmt: skip
 def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
     """Whoever else may have bumped the epoch; but its own retry with a pair must not."""
     story = Story()
@@ -269,6 +272,10 @@ def test_a_client_that_may_have_been_fenced_is_excused(excuse: str) -> None:
             story.emit(Kind.init_handled, txn_id=0, request=0, error=51)
         case "a copy with a pair":
             story.emit(Kind.init_taken, client=1, request=50, error=51)
+            story.emit(Kind.init_handled, txn_id=0, request=50, error=51)
+        case "an attempt that was given up":
+            story.emit(Kind.init_sent, client=1, txn_id=0, request=51, producer_id=0, epoch=0)
+            story.emit(Kind.init_taken, client=1, request=51, producer_id=0, epoch=1)
             story.emit(Kind.init_handled, txn_id=0, request=50, error=51)
     assert violated(story) == {}
 

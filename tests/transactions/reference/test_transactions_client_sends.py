@@ -62,6 +62,23 @@ def test_gap_is_waited_out_unless_the_batch_is_the_next_one(bench):
     assert [message.body.data.base_sequence for message in bench.sent("produce")] == [0, 1, 1]
 
 
+def test_gap_from_before_the_missing_batch_came_is_waited_out(bench):
+    """txn.13: what is answered 45 after what was missing is answered: the request came before that, and goes again."""
+    bench = bench(mode="v1")
+    producer = bench.in_transaction(0)
+    producer.send(0)
+    producer.commit()
+    first, second = bench.sent("produce")
+    producer.arrive(answer_to(first, ProduceResponse(0, 0)))
+    producer.arrive(answer_to(second, ProduceResponse(45)))
+    assert producer.state is State.COMMITTING_TRANSACTION
+    bench.advance(100)
+    again = bench.sent("produce")[-1]
+    assert again.body.data.base_sequence == 1
+    producer.arrive(answer_to(again, ProduceResponse(45)))
+    assert producer.state is State.ABORTABLE_ERROR
+
+
 def test_retry_keeps_its_sequence_number_and_holds_up_the_rest(bench):
     """txn.14: the same sequence number under a new request number; what is new comes behind it."""
     bench = bench(mode="v2")
