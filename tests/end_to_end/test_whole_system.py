@@ -11,6 +11,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.reference_impl.end_to_end.events import COLUMNS, KIND_NAMES, Kind
 from fencepost.reference_impl.end_to_end.generator import simulate
+from fencepost.reference_impl.group_fencing.events import Kind as GroupKind
 from fencepost.reference_impl.simulation.log import Row
 
 SEEDS = range(12)
@@ -55,6 +56,15 @@ def test_each_source_offset_is_in_the_sink_once() -> None:
         owed = {row[6]: row[7] for row in made["end-to-end"] if row[2] == Kind.OWED}
         assert owed
         assert all((partition, offset) in found for partition, upto in owed.items() for offset in range(1, upto + 1))
+
+
+def test_a_slow_group_copies_to_the_end() -> None:
+    """Also what it has not come to yet when everything that is owed is in the sink."""
+    made, _ = simulate(7, {"members": 1, "max_poll_records": 1, "think_us": 10_000})
+    there = Counter(row[8] for row in made["end-to-end"] if row[2] == Kind.OUTPUT_READ)
+    copied = Counter(row[8] for row in made["group-fencing"] if row[2] == GroupKind.OUTPUT_READ)
+    offsets = {row[8]: row[9] for row in made["group-fencing"] if row[2] == GroupKind.AUDITED}
+    assert there == copied == Counter({partition: max(0, offset) for partition, offset in offsets.items()})
 
 
 def test_every_fault_strikes() -> None:

@@ -16,6 +16,7 @@ from fencepost.properties.group_fencing.variants.driven import CONFIG, NEW, RIGH
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap
+from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 from fencepost.reference_impl.group_fencing.generator import simulate
 
@@ -62,6 +63,34 @@ def test_static_members(variant: str) -> None:
     columns, kernel = histories(6, config), conformance_kernel(variant, config, "group-fencing")
     assert misfits(kernel, columns) == []
     assert sum(kernel(columns).undecided.values()) == 0
+
+
+AWAY = {"static": True, "listener": False, "max_poll_ms": 200, "restart": 0.0, "close": 0.01}
+LATE_JOIN = "a late copy of the heartbeat with which a static member joined that has left since"
+
+
+@pytest.mark.parametrize("variant", NEW)
+def test_a_late_copy_brings_a_static_member_back(variant: str) -> None:
+    """Though it has left in the middle of a transaction, or ended: that is no error of anybody."""
+    config = {**USUAL[variant], **AWAY, "duplicate": 0.1, "delay_us": 1_500_000}
+    columns, kernel = histories(60, config, 200), conformance_kernel(variant, config, "group-fencing")
+    assert misfits(kernel, columns) == []
+    assert kernel(columns).undecided[LATE_JOIN] > 0
+
+
+@pytest.mark.parametrize("variant", NEW)
+def test_a_static_member_that_does_not_wait_for_a_poll(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes back by itself, in the middle of a transaction: that is noticed."""
+
+    def leaves_and_joins(consumer: ModernConsumer, leave: Any = ModernConsumer.go_stale) -> None:
+        leave(consumer)
+        consumer.join()
+
+    monkeypatch.setattr(ModernConsumer, "go_stale", leaves_and_joins)
+    config = {**USUAL[variant], **AWAY, "close": 0.0, "drop": 0.0, "duplicate": 0.0, "delay": 0.0}
+    columns, kernel = histories(20, config), conformance_kernel(variant, config, "group-fencing")
+    assert "stage[client] = POLLING" in {says for _, says, _ in misfits(kernel, columns)}
+    assert LATE_JOIN not in kernel(columns).undecided
 
 
 @pytest.mark.nightly(nights=3)

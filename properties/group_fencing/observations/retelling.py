@@ -17,7 +17,8 @@ them, but for these:
   when anything shows that it is stored, or that something is judged by it.
 - Members with epochs are told under their ids, which last as long as an instance; what the coordinator gives them is
   told as it is stored.  A late heartbeat that frees what its member has by now is followed no further, nor is a late
-  copy of one with which a static member left.  What a static member gives up as it comes back is told behind that.
+  copy of one with which a static member left, or of one with which it joined that comes when it has left in the middle
+  of a transaction.  What a static member gives up as it comes back is told behind that.
 - A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
   commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
 """
@@ -35,6 +36,10 @@ GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
 """With which the group's coordinator refuses a commit by what it knows of the group; all others are of transactions."""
 FENCED_INSTANCE = 82
 STATIC_LEFT = -2
+OF_MEMBERS = frozenset({"joined", "left", "epoch_given", "member_removed"})
+"""What the group and a member say of its membership."""
+OF_INSTANCES = frozenset({"consumed", "end_told", "instance_stopped", "instance_failed"})
+"""With which the work of an instance is over, or another one begins."""
 
 Pair = tuple[int, int]
 """Of a transaction: producer id and epoch."""
@@ -328,6 +333,11 @@ class ModernRetelling(Applications):
         self.away: set[int] = set()  # static members that have left for a while
         self.freed: list[Row] = []  # what one that comes back has no more
         self.held: set[tuple[int, int]] = set()  # partitions that members know to have
+        self.events: Sequence[Any] = ()  # those that are being told
+
+    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+        self.events = events
+        return super().tell(events)
 
     def member_of(self, client: int) -> int:
         return self.members.get(client, -1)
@@ -398,6 +408,8 @@ class ModernRetelling(Applications):
             return
         if (self.removed >= 0 or event.member in self.away) and instance.later:
             raise Beyond("a static member comes back before a marker of its has arrived")
+        if (self.removed >= 0 or event.member in self.away) and instance.work and not self.hears_of(event):
+            raise Beyond("a late copy of the heartbeat with which a static member joined that has left since")
         if self.removed >= 0:
             self.away.discard(self.removed)
             row = {**row, "kind": "replaced", "other": self.removed}
@@ -406,6 +418,19 @@ class ModernRetelling(Applications):
         instance.late |= instance.early
         freed, self.freed = self.freed, []
         yield from (row, *freed)
+
+    def hears_of(self, given: Any) -> bool:
+        """Whether a member that is in the middle of a transaction is told next that it has joined, with this epoch: it
+        has asked for that itself.  A member takes no answer to a late copy, and one that has ended takes none at all.
+        In a driven run, which is told call by call, the answer is not known yet: that is followed no further."""
+        rest = iter(self.events)
+        any(event is given for event in rest)
+        for event in rest:
+            if event.kind in OF_MEMBERS and event.member == given.member:
+                return bool(event.kind == "joined" and event.generation == given.generation)
+            if event.kind in OF_INSTANCES and self.member_of(event.client) == given.member:
+                return False
+        return False
 
     def left(self, event: Any) -> Iterable[Row]:
         """It drops what it has, and the coordinator hears of it later, if at all."""

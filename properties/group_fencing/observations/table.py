@@ -305,7 +305,7 @@ EPOCHS = (
     ),
     Observation(
         "replaced",
-        (Do("replace", {"m": "other", "n": "client"}),),
+        (_OUT, Do("replace", {"m": "other", "n": "client"})),
         after=lambda s, e: s.epoch[e.client] == e.generation,
     ),
     Observation("assigned", (Do("give_back", MP, when=_is_given_back),)),
