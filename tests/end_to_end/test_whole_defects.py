@@ -110,7 +110,7 @@ def test_before_the_second_part_of_kip_890_the_whole_system_fits_its_model() -> 
     right = replace(defect, name="right", parts=Parts(needs=defect.parts.needs), told_in=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(REGISTRY, "right", right)
-        histories, _ = made(range(26, 29), {"broken": "right"})
+        histories, _ = made(range(25, 28), {"broken": "right"})
         said = simulate.vocabularies({"broken": "right"})["transactions"]
     columns = columns_of(VOCABULARIES["transactions"], [(n, rows["transactions"]) for n, rows in histories])
     assert ((columns["kind"] == TransactionKind.batch_refused) & (columns["error"] == UNKNOWN_MEMBER_ID)).any()
