@@ -160,6 +160,17 @@ class Lanes:
         return np.where(found < self.end, found, -1)
 
 
+def sums_before(group: np.ndarray, rows: np.ndarray, change: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """For each row that is ``asked`` of, what the rows of its group before it add up to by their ``change``; ``group``:
+    of the rows, and then of those that are asked of."""
+    groups, sums = group[: len(rows)], np.zeros(len(rows) + 1, np.int64)
+    order = np.argsort(groups, kind="stable")
+    total = np.cumsum(change[order])
+    sums[order] = total - (total - change[order])[Lanes(groups[order]).start]
+    summed: np.ndarray = sums[before(groups, rows, group[len(rows) :], asked)]
+    return summed
+
+
 def first_seen(lane: np.ndarray, value: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers for values, from 0 in each lane in the order in which they are first seen, and where each is first seen.
 

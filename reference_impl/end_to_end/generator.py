@@ -306,6 +306,8 @@ class FreeRun(connect.FreeRun):
         self.let_transactions_end()
         for partition, offset in owed.items():
             self.env.ends.emit(Kind.OWED, connector=partition // self.whole.sources, partition=partition, offset=offset)
+        if not self.env.ends.rows:  # no connector had a task, or none that polled
+            self.env.ends.emit(Kind.OWED, connector=0, partition=0, offset=0)
 
     def is_settled(self) -> bool:
         """Also: no task has failed since, as one may by a message that was late when faults stopped."""

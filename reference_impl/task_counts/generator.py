@@ -150,10 +150,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         if self.quiet:
             return OK
         run, luck = self.run, self.random()
-        if operation in OF_ROUNDS:
-            failed, lost = run.round_failed / 2, run.round_failed / 2
-        else:
-            failed, lost = run.failed, run.lost
+        failed, lost = (run.round_failed / 2,) * 2 if operation in OF_ROUNDS else (run.failed, run.lost)
         if luck >= failed + lost:
             return OK
         outcome = FAILED if luck < failed else LOST

@@ -17,10 +17,7 @@ COLUMNS = {
 
 OK = 200
 NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
-DELETED = "a start from a set that was deleted meets another round, and the model does not know deletions (618.38)"
-DELETED_ROUND = (
-    "a round for a set that was deleted goes on after another, and the model does not know deletions (618.43)"
-)
+DELETED = "a start or a round of a set that was deleted meets another round, and the model knows no deletions (618.38)"
 
 _leader = {"w": "worker"}
 _instance = {"k": "instance"}

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from fencepost.properties.task_counts.history.events import SUPPORT, Kind
 from fencepost.properties.task_counts.observations.compacted import COMPACTED, Compacted
-from fencepost.properties.task_counts.observations.events import DELETED, DELETED_ROUND, NO_SET, OK
+from fencepost.properties.task_counts.observations.events import DELETED, NO_SET, OK
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""
 OF_ALL = frozenset({Kind.assigned, Kind.topic_claimed, Kind.leadership_lost, Kind.worker_stopped, Kind.compacted})
 """What happens in the lane of every connector."""
+LOOKS = (Kind.task_checked_again, Kind.round_checked)
 ENDS = frozenset({Kind.task_stopped, Kind.task_failed, Kind.task_abandoned})
 WRITES = frozenset(kind for kind in Kind if Kind.connector_written <= kind <= Kind.count_tombstoned)
 
@@ -107,11 +108,10 @@ class Lane:
                 return
             self.newest, self._empty = self.newest + 1, True
             self._put(row, Kind.set_written, self._owner, 0, self.newest, -1)
+        elif kind in LOOKS and self._empty and e["status"][row] == OK and e["set"][row] >= 0:
+            self.reason = DELETED
         elif kind == Kind.task_checked_again and e["status"][row] == OK:
-            hidden = self._compacted.hides_deletion(self._number(kind, e["set"][row]))
-            self.reason = DELETED if self._empty else COMPACTED if hidden else ""
-        elif kind == Kind.round_checked and e["status"][row] == OK and self._empty and e["set"][row] >= 0:
-            self.reason = DELETED_ROUND
+            self.reason = COMPACTED if self._compacted.hides_deletion(self._number(kind, e["set"][row])) else ""
         elif kind == Kind.compacted:
             self._compacted.at(self.newest)
         elif kind == Kind.count_written:

@@ -10,7 +10,7 @@ from typing import Any
 from fencepost.properties.agreement import UNKNOWN, Beyond, PlainInterpreter, State, Take
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.task_counts.observations.compacted import Compacted
-from fencepost.properties.task_counts.observations.events import COLUMNS, DELETED, DELETED_ROUND, NO_SET, OK
+from fencepost.properties.task_counts.observations.events import COLUMNS, DELETED, NO_SET, OK
 
 CONNECTOR = 0
 PLACES = 48
@@ -24,6 +24,7 @@ NEEDED = frozenset({
 """What an implementation has to show to be followed."""
 ENDS = frozenset({"task_stopped", "task_failed", "task_abandoned"})
 OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped"})
+LOOKS = ("task_checked_again", "round_checked")
 OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
 
 
@@ -84,10 +85,8 @@ class TaskCountsInterpreter(PlainInterpreter):
                 self.empty = True
                 place = -2 - len(self.sets)  # no place in the topic
                 yield event, {"kind": "set_written", "node": self.owner, "set": place, "count": 0}
-            elif kind == "task_checked_again" and self.empty and read(event, "status", -1) == OK:
+            elif kind in LOOKS and self.empty and read(event, "status", -1) == OK and read(event, "set", -1) >= 0:
                 raise Beyond(DELETED)
-            elif kind == "round_checked" and self.empty and read(event, "status") == OK and read(event, "set", -1) >= 0:
-                raise Beyond(DELETED_ROUND)
             elif kind == "count_written":
                 self.compacted.count(self.sets.get(read(event, "set", -1), 0))
             elif kind == "task_checked" and read(event, "status", -1) == OK and not self.asks:

@@ -13,7 +13,7 @@ import numpy as np
 from fencepost.model.language.tree.types import BoolType, scalar
 from fencepost.properties.conforming import STRANGE
 from fencepost.properties.cutting import Cut
-from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of, ordinals
+from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of, ordinals, sums_before
 from fencepost.properties.transactions.history.events import COMMIT, Kind, State
 from fencepost.properties.transactions.observations import codes
 from fencepost.properties.transactions.observations.belonging import SENT, TAKEN
@@ -428,15 +428,5 @@ def _others(cut: Cut, at: np.ndarray) -> np.ndarray:
     producer, _ = dense(place[: len(rows)], e["producer_id"][rows])  # of one id, each ends what is its own
     opens = np.append(e["kind"][rows] == Kind.batch_appended, False)  # the last: where nothing came before
     change = opens[:-1].astype(np.int64) - opens[before(producer, rows, producer, rows)]
-    found: np.ndarray = _sums(place, rows, change, asked) > _sums(mine, rows, change, asked)
+    found: np.ndarray = sums_before(place, rows, change, asked) > sums_before(mine, rows, change, asked)
     return found
-
-
-def _sums(group: np.ndarray, rows: np.ndarray, change: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """What changes of its group before each row that asks add up to; ``group``: of the rows, and then of those."""
-    groups, sums = group[: len(rows)], np.zeros(len(rows) + 1, np.int64)
-    order = np.argsort(groups, kind="stable")
-    total = np.cumsum(change[order])
-    sums[order] = total - (total - change[order])[Lanes(groups[order]).start]
-    summed: np.ndarray = sums[before(groups, rows, group[len(rows) :], asked)]
-    return summed

@@ -46,6 +46,8 @@ SIZES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "group-fencing": {
         "members": (1, 2, 4), "inputs": (1, 2, 4), "records": (2, 10), "outputs": (1, 3), "max_poll_records": (1, 5),
         "static": (False, True),
+        # Who thinks for longer than a transaction may take never commits.
+        "think_us": (3_000, 30_000), "transaction_timeout_ms": (200, 400, 1_500),
     },
     "source-commits": {
         "partitions": (1, 3), "records": (3, 12, 40), "outputs": (1, 3), "batch": (1, 5), "filtered": (0, 2, 5),
