@@ -32,7 +32,7 @@ class Run(Rates):
     """The pace of threads, and how their operations go. Durations are means, in virtual microseconds."""
 
     quiet_end: bool = False
-    settle_events: Natural = 20_000  # with `quiet_end`: at most so many more, until everything runs
+    settle_events: Natural = 20_000  # with `quiet_end`: at most so many more; a backlog of requests outlasts 6,000
     failed: Rate = 0.01  # per operation: does not happen
     lost: Rate = 0.01  # per operation: happens, and is taken for failed
     round_failed: Rate = 0.05  # per operation of a round: does not happen, or (half of them) is taken for failed

@@ -57,8 +57,10 @@ def newest_set_polls(view: TaskCountView) -> Rows:
     """
     numbers, newest = view.numbers_of(*_CONNECTOR), _last_of_group(view, Kind.set_written)
     known = _last_of_group(view, Kind.connector_written) != NONE
-    newest = newest[known & (newest > _last_of_group(view, Kind.connector_tombstoned))]
-    newest = newest[[not _is_torn(view, int(row)) for row in newest]]
+    asked = known & (newest > _last_of_group(view, Kind.connector_tombstoned))
+    half = np.flatnonzero(asked & (_last_of_group(view, Kind.task_config_written) > newest))  # few: each is looked at
+    asked[half] = [not _is_torn(view, int(row)) for row in newest[half]]
+    newest = newest[asked]
     polling = _polling(view)
     one, task = expanded(np.minimum(view.at("count", newest), 1 + len(polling)))
     rows = newest[one]
@@ -81,6 +83,7 @@ def _is_torn(view: TaskCountView, newest: int) -> bool:
 
     That worker takes the connector for inconsistent (KafkaConfigBackingStore.processTasksCommitRecord), and assigns
     none of its tasks if it leads, while the Connector, on a worker that has read more, has no change to publish.
+    Which worker leads then is not looked at.
     """
     numbers = view.numbers_of(*_CONNECTOR)
     half = view.applying(_CONNECTOR, Kind.task_config_written)

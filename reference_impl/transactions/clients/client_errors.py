@@ -39,8 +39,9 @@ def from_partition(error: int, next_expected: bool) -> Verdict:
     """Produce. `next_expected`: when the request left, nothing sent earlier to the partition was unanswered.
 
     Only then a gap in the sequence numbers is a real one; else an earlier batch was just late, or on its way again.
-    Kafka's client looks when the answer comes (`TransactionManager.canRetry`): on one connection, of which nothing is
-    handled or answered out of turn, that comes to the same.
+    Kafka's client looks when the answer comes (`TransactionManager.canRetry`), on a connection of which nothing is
+    handled or answered out of turn. There the two differ where a leader has lost what it knew of the sequence numbers:
+    this one tries once more before it takes the gap for a real one.
     """
     if error == ErrorCode.NONE:
         return Verdict.FINE
