@@ -8,22 +8,13 @@ from pathlib import Path
 
 import pytest
 from command_line import Ran, process, read_json
-from copying_logs import DATA as COPYING
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import kept_counts
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
+from readme_lines import BLOCKS, COMMANDS, README, ROOT, SHELL, TO_RUN, words_of
 from serving import serving
-from transaction_logs import REAL
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
-COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
-OLDER = (ROOT / "tests/proofs/cli/as_of_5b03e08/README.sh").read_text(encoding="utf-8").splitlines()
-"""The commands of the README of that commit, which stay valid."""
-TO_RUN = {line.partition("  #")[0].rstrip(): line for line in (*OLDER, *COMMANDS)}
 CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "explore" in text)
 EXPLORATIONS = 130
@@ -44,25 +35,6 @@ def bootstrap() -> Iterator[str]:
     """The README's HOST:PORT: librdkafka's mock cluster."""
     with MockCluster() as cluster:
         yield cluster.bootstrap
-
-
-def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
-    """A command of the README with its placeholders filled in, and the exit code that its comment states."""
-    command, _, comment = line.partition("  #")
-    if "MEMBERS" in command:
-        logs = COPYING / "classic"
-        command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
-    for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
-        command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
-    command = command.replace("--to tla DIR", f"--to tla {place / 'tla'}")
-    command = command.replace(" RUN.", f" {place / 'run.'}").replace(" ROWS.", f" {place / 'rows.'}")
-    command = command.replace("--table FILE", f"--table {place / 'rules.md'}")
-    command = command.replace("--certificates DIR", f"--certificates {place / 'certificates'}")
-    command = command.replace("FILE", str(place / "clients.jsonl")).replace("HOST:PORT", bootstrap)
-    out = place / f"recorded-{len(command)}"
-    command = command.replace("--out DIR", f"--out {out}").replace("DIR", str(place / "made"))
-    stated = re.search(r"exit code (\d)", comment)
-    return shlex.split(command)[1:], int(stated[1]) if stated else 0
 
 
 @pytest.mark.parametrize("line", TO_RUN.values(), ids=TO_RUN)
