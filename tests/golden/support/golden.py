@@ -17,7 +17,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,15 @@ HISTORIES = 200
 SEEDS = range(10)
 
 
+def _short(values: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def _scope(dangers: list[str]) -> str:
+    """How many dangers, and a digest of which: their names would be most of the file."""
+    return f"{len(dangers)} {hashlib.sha256(' '.join(sorted(dangers)).encode()).hexdigest()[:8]}" if dangers else ""
+
+
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
@@ -51,8 +60,8 @@ def verdicts(protocol: str) -> Iterator[str]:
     for row in _report("verify", protocol, "--profile", "ci", "--fresh", "--seed", 1)["results"]:
         evidence = row["evidence"]
         counts = {key: evidence[key] for key in ("steps", "distinct", "generated", "depth", "role") if key in evidence}
-        named = (row[key] for key in ("variant", "property", "engine", "verdict", "expected", "bound"))
-        yield " | ".join(map(_text, (*named, counts, sorted(row["scope"]))))
+        named = (row[key] for key in ("variant", "property", "engine", "verdict", "expected"))
+        yield " | ".join((*named, _short(row["bound"] or {}), _short(counts), _scope(row["scope"])))
 
 
 def necessity(protocol: str) -> Iterator[str]:
@@ -159,7 +168,7 @@ def main() -> int:
             began = time.monotonic()
             if given.what == "compare":
                 lines = differences(part, protocol)
-                print(*lines, sep="\n" if lines else "")
+                print("".join(f"{line}\n" for line in lines), end="")
                 differing += bool(lines)
             else:
                 others = [line for line in recorded(part) if part != COMMANDS and not line.startswith(f"{protocol} | ")]
