@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from fencepost.proofs.cli.replaying import CONFORMANCE
 from fencepost.proofs.cli.shared.output import SIGNS
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import ReplayReport
@@ -22,7 +23,6 @@ from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.words import without_columns
 from rich.markup import escape
 
-CONFORMANCE = "conformance"
 FEW = 3
 """Properties that are named in a line about several."""
 YEAR_10000_US = 253_402_300_800 * 10**6
@@ -132,7 +132,9 @@ class Lines:
         if properties:
             names = f" ({_names(properties)})" if len(properties) <= FEW else ""
             one = len(properties) == 1
-            says.append(f"{len(properties)} {'property [green]holds[/]' if one else 'properties [green]hold[/]'}{names}")
+            says.append(
+                f"{len(properties)} {'property [green]holds[/]' if one else 'properties [green]hold[/]'}{names}"
+            )
         if CONFORMANCE in held:
             says.append(f"conformance [green]holds[/] in {f'{share:.1%} of the' if in_part else 'all'} histories")
         if says:

@@ -161,6 +161,9 @@ def replay(
     compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown
     because too many events would have to be in one place; the model does not follow such a history.
 
+    Of each violated property the report has what it demands, the first violation with its events, and the command that
+    draws it; what holds or is not decided is summed up, unless --verbose asks for a line for each.
+
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
     from fencepost.properties.history.location import Location
