@@ -374,7 +374,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "explore": (Explored, list[Explored]),
     "dangers": (list[Line],),
     "necessity": (list[Mutated], list[SetsOfRule]),
-    "keep": (list[Kept],),
+    "mutants": (list[Kept],),
     "simulate": (Simulated,),
     "agree": (Agreed,),
     "generate": (Generated,),

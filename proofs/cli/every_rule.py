@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import jobs_on
-from fencepost.proofs.cli.shared.output import console, errors, line_of, read_from, tests_here
+from fencepost.proofs.cli.shared.output import console, errors, folder_of_tests, line_of, read_from
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import Profile, protocols, whole_of
@@ -29,7 +29,7 @@ def tell_all(profile: Profile, json_file: Path | None, table: Path | None, maste
     every: list[Necessity] = []
     sources = read_from(variant for entries in wholes for entry in entries for variant in entry.variants)
     made: list[Row] = []
-    tests = tests_here()
+    tests = folder_of_tests()
 
     def told(found: "Necessity") -> None:
         every.append(found)

@@ -66,10 +66,17 @@ def read(variant: Variant) -> Refusals:
     return Refusals(kept["model"], tuple(Refusal(**r) for r in kept["refused"]), tuple(kept["needless"]))
 
 
+def differ(variant: Variant, found: Refusals) -> bool:
+    """Would `write` change anything of what is kept?"""
+    kept = read(variant)
+    same = kept.model == found.model and {*kept.refused} == {*found.refused} and {*kept.needless} == {*found.needless}
+    return file_of(variant) is not None and bool(found.refused or found.needless) and not same
+
+
 def write(variant: Variant, found: Refusals) -> None:
-    """Keeps what was found, a refusal a line."""
+    """Keeps what was found, a refusal a line; nothing where the file has it already."""
     file = file_of(variant)
-    if file is None or not (found.refused or found.needless):
+    if file is None or not differ(variant, found):
         return
     lines = ",\n".join(json.dumps(asdict(r)) for r in sorted(found.refused, key=lambda r: r.property))
     text = f'{{"model": "{found.model}", "needless": {json.dumps(sorted(found.needless))}, "refused": [\n{lines}\n]}}\n'

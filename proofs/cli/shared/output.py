@@ -131,7 +131,7 @@ def line_of(found: "Necessity") -> str:
     return f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
 
 
-def tests_here() -> Path | None:
+def folder_of_tests() -> Path | None:
     """The folder of tests in the current directory, of which a table names those that hold a rule; where there is none,
     it is said that they are left out."""
     from fencepost.proofs.necessity.held import NOT_INSTALLED

@@ -6,7 +6,7 @@ import pytest
 from command_line import fencepost, read_json, untimed
 from fencepost.proofs.cli.agreement import unreached
 from fencepost.proofs.cli.proving import Aloud
-from fencepost.proofs.cli.shared.output import in_columns, tests_here, wrapped
+from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
 from fencepost.proofs.necessity.held import NOT_INSTALLED
 from fencepost.properties.catalogue import protocols
@@ -21,7 +21,7 @@ COMMANDS = (
     "explorer",
     "dangers",
     "necessity",
-    "keep",
+    "mutants",
     "show",
     "validate",
     "list",
@@ -111,7 +111,7 @@ def test_text_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         "      eight nine ten",
         "name  x",
     ]
-    assert [len(line) for line in in_columns([("n" * 50, words)])] == [70, 71, 58]
+    assert [len(line) for line in in_columns([("n" * 50, words)])] == [75, 76]
     assert wrapped("", "head ") == ["head"]
 
 
@@ -123,9 +123,9 @@ def test_what_needs_the_tests_says_so_without_them(
     monkeypatch.setattr("fencepost.proofs.necessity.held.TESTS", tmp_path / "tests")
     assert fencepost("list", "--rules").out.splitlines()[-1] == NOT_INSTALLED
     monkeypatch.chdir(tmp_path)
-    assert (tests_here(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")
+    assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")
     (tmp_path / "tests").mkdir()
-    assert (tests_here(), capsys.readouterr().err) == (Path("tests"), "")
+    assert (folder_of_tests(), capsys.readouterr().err) == (Path("tests"), "")
 
 
 def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
