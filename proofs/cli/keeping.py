@@ -32,8 +32,8 @@ def mutants(
     no longer fit are searched again.  The files are written with --write alone, and only where they change; without it
     those that would change are named.  Where a promise is asked within several bounds, one is searched for each of
     them, among 50,000 states of each mutant: where none is found the promise stands against nothing that is met there.
-    Without names: all protocols.  Exit code 1 if some promise is left without any.
-    Example: fencepost mutants transactions/core-v2
+    Without names: all protocols.  Exit code 1 if some promise is left without any, or if one is broken that is said to
+    be true by construction (`no_mutant`).  Example: fencepost mutants transactions/core-v2
     """
     from fencepost.proofs.necessity import refusals
     from fencepost.proofs.necessity.keeping import IN_EACH, hand_in_searches
@@ -44,7 +44,7 @@ def mutants(
 
     start = time.perf_counter()
     chosen = _chosen(names)
-    left, documents = 0, list[dict[str, Any]]()
+    left, spared_wrongly, documents = 0, 0, list[dict[str, Any]]()
 
     def so_far() -> None:
         """The variants that were searched to the end when an interrupt came."""
@@ -58,7 +58,8 @@ def mutants(
                 raise CatalogueError(f"{variant.name} is written in no file beside which runs could be kept")
             found = searched()
             changed = [file] if differ(file, found.runs) else []
-            changed += [refusals.file_of(variant)] if refusals.differ(variant, found.refused) else []
+            if (proofs := refusals.file_of(variant)) is not None and refusals.differ(variant, found.refused):
+                changed.append(proofs)
             if write:
                 write_runs(file, found.runs)
                 refusals.write(variant, found.refused)
@@ -78,7 +79,10 @@ def mutants(
                 console.print(f"    nothing is known that breaks {name} within {in_words(features)}", markup=False)
             for name in found.unrefused:
                 console.print(f"    [red]no mutation is refused[/] by the proof of {name}")
+            for name in found.wrongly_spared:
+                console.print(f"    [red]the no_mutant is not so[/] of {name}: leave it out")
             left += len(found.missing) + len(found.unrefused)
+            spared_wrongly += len(found.wrongly_spared)
             without = [*(name for name, _ in found.missing), *found.unrefused]
             runs = [run.as_dict() for run in found.runs]
             about = {"protocol": entry.name, "variant": variant.name}
@@ -90,7 +94,7 @@ def mutants(
         )
     if json_file is not None:
         write_json(json_file, documents)
-    return 1 if left else 0
+    return 1 if left or spared_wrongly else 0
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:

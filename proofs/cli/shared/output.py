@@ -92,8 +92,10 @@ def killers_line(results: Sequence[Result]) -> str:
     steps, …)``; nothing where none is asked for."""
     judged = [r for r in results if "killer" in r.evidence or r.verdict == "vacuous"]
     names = dict.fromkeys(r.property for r in judged)
+    spared = dict.fromkeys(name_in_words(r.property) for r in results if "no_mutant" in r.evidence)
+    true = f"true by construction: {', '.join(spared)}" if spared else ""
     if not names:
-        return ""
+        return f"    killers: none asked for; {true}" if spared else ""
     left = {r.property for r in judged if r.verdict == "vacuous"}
     steps: dict[str, int] = {}
     for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
@@ -102,7 +104,7 @@ def killers_line(results: Sequence[Result]) -> str:
     told = [*(f"{mutation} in {count} steps" for mutation, count in steps.items()), *(f"planted: {p}" for p in plants)]
     more = [f"{len(told) - FEW} more"] if len(told) > FEW else []
     which = f" ({', '.join(told[:FEW] + more)})" if told else ""
-    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}"
+    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}" + (f"; {true}" if spared else "")
 
 
 def _engine(result: Result) -> str:

@@ -20,8 +20,8 @@ IDS = [f"{entry.name}/{variant.name}" for entry, variant in EVERY]
 
 @pytest.mark.parametrize(("entry", "variant"), EVERY, ids=IDS)
 def test_every_promise_that_holds_has_its_killer(entry: ProtocolEntry, variant: Variant) -> None:
-    """Each kept run replays within the bounds of the smallest profile; after a change of a model, `fencepost mutants --write`
-    searches what is missing here."""
+    """Each kept run replays within the bounds of the smallest profile; after a change of a model,
+    `fencepost mutants --write` searches what is missing here."""
     found = {
         wanted.features: missing(wanted, killers)
         for killers in [Killers(variant, "smoke")]
