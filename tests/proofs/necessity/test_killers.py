@@ -27,7 +27,7 @@ from fencepost.model.language import (
     rule,
     witness,
 )  # fmt: skip
-from fencepost.model.language.checks.errors import InputError, ModelError
+from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.shared.output import killers_line
 from fencepost.proofs.necessity import keeping, killers, refusals
 from fencepost.proofs.necessity.keeping import search
@@ -204,15 +204,15 @@ def test_a_run_of_other_bounds_is_none() -> None:
 WHY = "share_ids says c == d, and what is disturbed is another one"
 
 
-def claiming(name: str, why: str | None) -> type[Properties]:
+def claiming(name: str) -> type[Properties]:
     """The properties, where one promise says why no mutation can break it."""
     body = getattr(RoundsProperties, name).body
-    stated = promise(rule="618.9", no_mutant=why)(body)
+    stated = promise(rule="618.9", no_mutant=WHY)(body)
     return type(f"Claiming{name.title().replace('_', '')}", (RoundsProperties,), {name: stated}, of=Rounds)
 
 
-def claimed(name: str, why: str | None = WHY) -> Variant:
-    return replace(ROUNDS, properties=claiming(name, why))
+def claimed(name: str) -> Variant:
+    return replace(ROUNDS, properties=claiming(name))
 
 
 def test_a_promise_that_is_true_by_construction_says_so() -> None:
@@ -256,13 +256,6 @@ def test_what_breaks_it_is_an_error() -> None:
     )  # fmt: skip
     with pytest.raises(InputError, match="what this variant gets wrong breaks it"):
         judge(ENTRY, broken, "smoke")
-
-
-@pytest.mark.parametrize("why", ["", " \n"])
-def test_a_reason_has_words(why: str) -> None:
-    """An empty one is refused where the property is declared."""
-    with pytest.raises(ModelError, match=r"test_killers.py:\d+: property only_its_own has an empty no_mutant; say why"):
-        assert claiming("only_its_own", why).properties
 
 
 def test_the_command_says_what_is_wrongly_spared(monkeypatch: pytest.MonkeyPatch) -> None:
