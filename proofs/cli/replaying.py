@@ -183,7 +183,7 @@ def replay(
             document = {**documents, dataset.name: _document(dataset, read, found())}
             write_json(json_file, cut_short(_of_several(document) if there else document[""]))
 
-    each = (("--protocol", packages), ("--expecting", expecting))
+    each = (("--protocol", [PROTOCOLS[name] for name in packages]), ("--expecting", expecting))
     command = ["fencepost", "replay", directory, *(w for option, values in each for v in values for w in (option, v))]
     codes, rows, stories = [], list[Any](), list[Any]()
     with when_interrupted(so_far, lambda: under_way):
