@@ -17,6 +17,8 @@ TOGETHER = (
     ("member", "generation"), ("connector", "task"),
 )  # fmt: skip
 """Columns that say together what an event is about."""
+TERMS = {"txn": "transaction"}
+"""Columns whose name is no word."""
 TRANSACTIONAL_ID = "transactional id"
 OFFSETS_TOPIC = "__consumer_offsets-"
 
@@ -47,7 +49,7 @@ class Naming:
 
     def _term(self, name: str) -> str:
         meaning = next(column.meaning for column in self.vocabulary.columns if column.name == name)
-        return TRANSACTIONAL_ID if meaning.startswith(TRANSACTIONAL_ID) else name.replace("_", " ")
+        return TRANSACTIONAL_ID if meaning.startswith(TRANSACTIONAL_ID) else TERMS.get(name, name.replace("_", " "))
 
     def _known(self, name: str) -> list[str]:
         """The names of a column's values from 0 on, as far as the config has them."""

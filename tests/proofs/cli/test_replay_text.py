@@ -16,7 +16,10 @@ from command_line import fencepost, read_json
 from fencepost.proofs.cli.replay_lines import Lines
 from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import replay
-from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece, write_histories
+from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest, read_piece, write_histories
+from fencepost.properties.history.location import Location
+from fencepost.properties.history.naming import Naming
+from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.id_blocks.history.events import Kind as IdKind
 from fencepost.properties.transactions.history.events import Kind as TransactionKind
 from rich.text import Text
@@ -169,6 +172,41 @@ def test_what_is_undecided(twice: Path) -> None:
         "conformance undecided in 1 histories: a record comes late",
         *(f"{name} unknown: [why]" for name in "abcd"),
     ]
+
+
+def naming(protocol: str, config: dict[str, Any]) -> Naming:
+    properties = properties_of(protocol)
+    return Naming(properties.vocabulary, config, properties.values)
+
+
+def test_names_are_those_of_the_config() -> None:
+    """Of each recording that ships; what has no name, or stands in a config that says something else, is a number."""
+    shipped = ("group-fencing", "task-counts")
+    configs = {protocol: Manifest.read(Location.of(recordings(protocol)[0])).config for protocol in shipped}
+    seen = {"member": 1, "generation": 3, "txn": 2, "partition": 0, "offset": 7, "client": 99, "slot": 0}
+    assert [*naming("group-fencing", configs["group-fencing"]).records(seen)] == [
+        "fire-classic-in-0 offset 7", "member a-14a10576-a9ec-49ab-9caf-f5ac3f76d922 generation 3",
+        "transactional id fire-classic-c", "client 99", "slot a",
+    ]  # fmt: skip
+    seen = {"connector": 0, "task": 1, "support": 2, "set": 15}
+    assert [*naming("task-counts", configs["task-counts"]).records(seen)] == [
+        "connector c task 1",
+        "support preparing",
+        "set 15",
+    ]
+    seen = {"txn_id": 0, "txn": 4, "partition": 3, "producer_id": 1, "epoch": 2, "state": 5}
+    assert [*naming("transactions", Manifest.read(Location.of(SIGKILL)).config).records(seen)] == [
+        "producer id 1 epoch 2", "transactional id fencepost-f0cb23ff-1-0", "transaction 4",
+        "offsets of group fencepost-f0cb23ff-1-group-0", "state CompleteAbort",
+    ]  # fmt: skip
+    for strange in (
+        {},
+        {"names": [1], "partitions": 2, "groups": {}, "transactional_ids": "ab"},
+        {"names": {"txn": 1}},
+    ):
+        assert [*naming("transactions", strange).records({"txn_id": 0, "partition": 1, "txn": 0})] == [
+            "transactional id 0", "partition 1", "transaction 0",
+        ]  # fmt: skip
 
 
 def test_rows_that_cannot_be_read(twice: Path, monkeypatch: pytest.MonkeyPatch) -> None:
