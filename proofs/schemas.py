@@ -264,11 +264,21 @@ class Generated(TypedDict):
     datasets: NotRequired[Annotated[dict[str, int], Meta(description="By vocabulary, the events of its dataset.")]]
 
 
+class FirstViolation(TypedDict):
+    """The least by history and step."""
+
+    history: int
+    step: Annotated[int, Meta(description="Of the event that violates, counted from 0.")]
+    property: Property
+    told: Annotated[str, Meta(description="In words, with the events.")]
+    explained_by: Annotated[int, Meta(description="The step of the other event concerned; -1: none.")]
+
+
 class Violated(TypedDict):
     """Of one property."""
 
     count: int
-    first: Annotated[Any, Meta(description="The first violation, with its events.")]
+    first: FirstViolation
 
 
 class Rekeyed(TypedDict):
@@ -364,7 +374,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "explore": (Explored, list[Explored]),
     "dangers": (list[Line],),
     "necessity": (list[Mutated], list[SetsOfRule]),
-    "keep": (list[Kept],),
+    "mutants": (list[Kept],),
     "simulate": (Simulated,),
     "agree": (Agreed,),
     "generate": (Generated,),

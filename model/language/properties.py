@@ -50,7 +50,8 @@ class Property:
     state in which the promises and lemmas do, and no proof assumes it.  A step's term reads primed variables; a
     refinement's terms are of every step and of the initial state; progress has two terms (from, to) and parameters;
     ``of`` names the property that a witness shows to bite.  ``serves``: a progress property that says that work gets
-    done; ``ceasing``: actions that stop in the end; ``source``: of which part it is stated, if it is of one."""
+    done; ``ceasing``: actions that stop in the end; ``no_mutant``: why no mutation of a rule can break it, where it is
+    true by construction; ``source``: of which part it is stated, if it is of one."""
 
     name: str
     role: str
@@ -61,6 +62,7 @@ class Property:
     doc: str
     serves: bool = field(default=False, kw_only=True)
     ceasing: tuple[str, ...] = field(default=(), kw_only=True)
+    no_mutant: str | None = field(default=None, kw_only=True)
     source: Source | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     @property
@@ -103,6 +105,7 @@ class PropertyMethod:
     of: str | None = None
     serves: bool = field(default=False, kw_only=True)
     ceasing: tuple[str, ...] = field(default=(), kw_only=True)
+    no_mutant: str | None = field(default=None, kw_only=True)
 
     def __call__(self, *arguments: Any) -> Any:
         return self.body(*arguments)
@@ -112,9 +115,13 @@ class PropertyMethod:
         return _property(owner, name, self)
 
 
-def promise(*, rule: str) -> Decorator:
-    """Holds in every reachable state, and users rely on it."""
-    return lambda body: PropertyMethod(body, "promise", rule)
+def promise(*, rule: str, no_mutant: str | None = None) -> Decorator:
+    """Holds in every reachable state, and users rely on it.
+
+    ``no_mutant``: why no mutation of a rule can break it, for a promise that is true by construction.  Without it a
+    promise that nothing is known to break is *vacuous*; with it, what breaks it is an error.
+    """
+    return lambda body: PropertyMethod(body, "promise", rule, no_mutant=no_mutant)
 
 
 def lemma(body: Callable[..., Any]) -> PropertyMethod:
@@ -122,9 +129,9 @@ def lemma(body: Callable[..., Any]) -> PropertyMethod:
     return PropertyMethod(body, "lemma")
 
 
-def step(*, rule: str) -> Decorator:
-    """Holds of every step: the method takes the state before and the state after."""
-    return lambda body: PropertyMethod(body, "step", rule)
+def step(*, rule: str, no_mutant: str | None = None) -> Decorator:
+    """Holds of every step: the method takes the state before and the state after.  ``no_mutant``: see `promise`."""
+    return lambda body: PropertyMethod(body, "step", rule, no_mutant=no_mutant)
 
 
 def witness(*, of: str) -> Decorator:
@@ -132,21 +139,21 @@ def witness(*, of: str) -> Decorator:
     return lambda body: PropertyMethod(body, "witness", None, of)
 
 
-def progress(*, rule: str) -> Decorator:
+def progress(*, rule: str, no_mutant: str | None = None) -> Decorator:
     """The method returns leads_to(from, to): whenever the first holds, the second holds then or later, under
-    fairness."""
-    return lambda body: PropertyMethod(body, "progress", rule)
+    fairness.  ``no_mutant``: see `promise`."""
+    return lambda body: PropertyMethod(body, "progress", rule, no_mutant=no_mutant)
 
 
-def service(*, rule: str, ceasing: tuple[str, ...] = ()) -> Decorator:
+def service(*, rule: str, ceasing: tuple[str, ...] = (), no_mutant: str | None = None) -> Decorator:
     """Progress that says that work gets done: what is asked for comes.  Without it a rule that stops all work would
     count as redundant, since where nothing happens no promise fails.
 
     ``ceasing``: actions that stop in the end, as faults do: they are not owed, and no endless behaviour goes on taking
     them.  A transaction that always ends by time-out is resolved and served no one, and whatever waits until late
-    copies have stopped coming is served.
+    copies have stopped coming is served.  ``no_mutant``: see `promise`.
     """
-    return lambda body: PropertyMethod(body, "progress", rule, serves=True, ceasing=ceasing)
+    return lambda body: PropertyMethod(body, "progress", rule, serves=True, ceasing=ceasing, no_mutant=no_mutant)
 
 
 def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
@@ -237,6 +244,10 @@ def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
         )
     if method.rule is not None:
         check_rule(method.rule, where)
+    if method.no_mutant is not None and not method.no_mutant.strip():
+        raise mistake(
+            f"property {name} has an empty no_mutant", "say why no mutation can break it, or leave it out", where
+        )
     states = [StateProxy(owner, None)] + ([StateProxy(owner, None, primed=True)] if method.role == "step" else [])
     parameters = sorted_parameters(method.body, name, len(states))
     if parameters and method.role != "progress":
@@ -254,5 +265,6 @@ def _property(owner: Spec, name: str, method: PropertyMethod) -> Property:
         there = ", ".join(owner.actions) or "no actions"
         raise mistake(f"{owner.name} has no action {unknown[0]!r}, which {name} leaves out", f"it has {there}", where)
     return Property(
-        name, method.role, method.rule, terms, parameters, method.of, doc, serves=method.serves, ceasing=method.ceasing
-    )
+        name, method.role, method.rule, terms, parameters, method.of, doc,
+        serves=method.serves, ceasing=method.ceasing, no_mutant=method.no_mutant,
+    )  # fmt: skip

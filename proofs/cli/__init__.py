@@ -25,7 +25,7 @@ COMMANDS = {
     "explorer": "fencepost.proofs.cli.explorer:explorer",
     "dangers": "fencepost.proofs.cli.dangers:dangers",
     "necessity": "fencepost.proofs.cli.searches:necessity",
-    "keep": "fencepost.proofs.cli.keeping:keep",
+    "mutants": "fencepost.proofs.cli.keeping:mutants",
     "show": "fencepost.proofs.cli.telling:show",
     "validate": "fencepost.proofs.cli.validating:validate",
     "list": "fencepost.proofs.cli.telling:list_protocols",
@@ -49,7 +49,7 @@ MADE_BETWEEN = (50_000, 20, 20)
 """Objects, between two looks for cycles among them: most of what a command makes is there until it ends, and by default
 a tenth of the time goes into looking at it again."""
 
-OLDER = {"wander": "simulate"}
+OLDER = {"wander": "simulate", "keep": "mutants"}
 """Names under which a command was known before, and is still called; the help shows the new ones."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import jobs_on
-from fencepost.proofs.cli.shared.output import console, errors, line_of, read_from
+from fencepost.proofs.cli.shared.output import console, errors, folder_of_tests, line_of, read_from
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import Profile, protocols, whole_of
@@ -29,7 +29,7 @@ def tell_all(profile: Profile, json_file: Path | None, table: Path | None, maste
     every: list[Necessity] = []
     sources = read_from(variant for entries in wholes for entry in entries for variant in entry.variants)
     made: list[Row] = []
-    tests = Path("tests")
+    tests = folder_of_tests()
 
     def told(found: "Necessity") -> None:
         every.append(found)
@@ -61,7 +61,7 @@ def tell_all(profile: Profile, json_file: Path | None, table: Path | None, maste
             console.print(
                 f"{entries[0].name}: {len(mine)} verdicts, {again} of them kept from an earlier run on the same models"
             )
-            made += rows(entries, mine, tests if tests.is_dir() else None, Verdicts(kept.remember))
+            made += rows(entries, mine, tests, Verdicts(kept.remember))
     if json_file is not None:
         write_json(json_file, _document(every, sources))
     text, without = page_of_all(made, {entries[0].name: digest_of(entries) for entries in wholes})

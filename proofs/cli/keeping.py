@@ -1,5 +1,5 @@
-"""``keep``: for each promise that holds, a mutation that breaks it, searched and kept as a run that ``verify``
-replays."""
+"""``mutants``: for each promise that holds, a mutation that breaks it, searched, and written, if that is asked for, as
+a run that ``verify`` replays."""
 
 import time
 from pathlib import Path
@@ -19,32 +19,35 @@ from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntr
 @JSON
 @click.option("--quick", is_flag=True, help="Leave out the search in each of the bounds.")
 @click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")
+@click.option("--write", is_flag=True, help="Write the runs into the files beside the properties.")
 @MASTER
-def keep(
-    names: tuple[str, ...], profile: Profile, json_file: Path | None, quick: bool, anew: bool, master: str | None
-) -> int:
+def mutants(
+    names: tuple[str, ...], profile: Profile, json_file: Path | None, quick: bool, anew: bool, write: bool,
+    master: str | None,
+) -> int:  # fmt: skip
     """Find, for each promise that holds, a mutation that breaks it.
 
     A promise that nothing could have broken within its bounds says nothing, and `fencepost verify` calls it vacuous.
-    The runs are kept in files beside the properties, and `verify` replays them; after a change of a model, only those
-    that no longer fit are searched again.  Where a promise is asked within several bounds, one is searched for each of
+    The runs are in files beside the properties, and `verify` replays them; after a change of a model, only those that
+    no longer fit are searched again.  The files are written with --write alone, and only where they change; without it
+    those that would change are named.  Where a promise is asked within several bounds, one is searched for each of
     them, among 50,000 states of each mutant: where none is found the promise stands against nothing that is met there.
-    Without names: all protocols.  Exit code 1 if some promise is left without any.
-    Example: fencepost keep transactions/core-v2
+    Without names: all protocols.  Exit code 1 if some promise is left without any, or if one is broken that is said to
+    be true by construction (`no_mutant`).  Example: fencepost mutants transactions/core-v2
     """
     from fencepost.proofs.necessity import refusals
     from fencepost.proofs.necessity.keeping import IN_EACH, hand_in_searches
-    from fencepost.proofs.necessity.kept import write_runs
+    from fencepost.proofs.necessity.kept import differ, write_runs
     from fencepost.proofs.necessity.killers import bounds_by_feature, file_of
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.scope.scopes import in_words
 
     start = time.perf_counter()
     chosen = _chosen(names)
-    left, documents = 0, list[dict[str, Any]]()
+    left, spared_wrongly, documents = 0, 0, list[dict[str, Any]]()
 
     def so_far() -> None:
-        """The variants that were searched to the end when an interrupt came; their runs are kept."""
+        """The variants that were searched to the end when an interrupt came."""
         if json_file is not None:
             write_json(json_file, cut_short(documents))
 
@@ -54,12 +57,18 @@ def keep(
             if file is None:
                 raise CatalogueError(f"{variant.name} is written in no file beside which runs could be kept")
             found = searched()
-            write_runs(file, found.runs)
-            refusals.write(variant, found.refused)
+            changed = [file] if differ(file, found.runs) else []
+            if (proofs := refusals.file_of(variant)) is not None and refusals.differ(variant, found.refused):
+                changed.append(proofs)
+            if write:
+                write_runs(file, found.runs)
+                refusals.write(variant, found.refused)
             mine = f"{entry.name}/{variant.name}"
             console.print(f"{mine}: {len(found.runs)} runs, {len(found.new)} of them new, {duration(found.seconds)}")
             for run in found.new:
                 console.print(f"    {run.property} is broken by {run}", markup=False)
+            for each in changed:
+                console.print(f"    {'written' if write else 'with --write it would change'}: {each}", markup=False)
             for name, feature in found.missing:
                 bounds = bound_in_words(bounds_by_feature(variant, profile)[feature])
                 console.print(f"    [red]nothing breaks[/] {name} within {bounds}")
@@ -70,7 +79,10 @@ def keep(
                 console.print(f"    nothing is known that breaks {name} within {in_words(features)}", markup=False)
             for name in found.unrefused:
                 console.print(f"    [red]no mutation is refused[/] by the proof of {name}")
+            for name in found.wrongly_spared:
+                console.print(f"    [red]the no_mutant is not so[/] of {name}: leave it out")
             left += len(found.missing) + len(found.unrefused)
+            spared_wrongly += len(found.wrongly_spared)
             without = [*(name for name, _ in found.missing), *found.unrefused]
             runs = [run.as_dict() for run in found.runs]
             about = {"protocol": entry.name, "variant": variant.name}
@@ -82,7 +94,7 @@ def keep(
         )
     if json_file is not None:
         write_json(json_file, documents)
-    return 1 if left else 0
+    return 1 if left or spared_wrongly else 0
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:

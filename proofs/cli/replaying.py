@@ -1,6 +1,6 @@
 """``replay``: histories held against their properties and the model; of a set, those of each vocabulary."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from fencepost.proofs.cli.histories import CORES, SPARK, settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.options import JSON, MASTER, PROTOCOL, OutputFile
-from fencepost.proofs.cli.shared.output import SIGNS, console, errors, read_from
+from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fencepost.properties.history.location import Location
 
 CONFORMANCE = "conformance"
-PREDICTED = "[green]violated as predicted[/]"
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,7 @@ class Dataset:
     metavar="PLACE",
     help="Where what is dealt out lies meanwhile: a directory, or a URI that all workers reach.",
 )
+@click.option("--verbose", is_flag=True, help="A line for each property, also for what holds or is not decided.")
 @SPARK
 @MASTER
 @CORES
@@ -135,6 +135,7 @@ def replay(
     html_file: Path | None,
     limit: int | None,
     scratch: str | None,
+    verbose: bool,
     spark: bool | None,
     master: str | None,
     cores: int | None,
@@ -160,6 +161,9 @@ def replay(
     compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown
     because too many events would have to be in one place; the model does not follow such a history.
 
+    Of each violated property the report has what it demands, the first violation with its events, and the command that
+    draws it; what holds or is not decided is summed up, unless --verbose asks for a line for each.
+
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
     from fencepost.properties.history.location import Location
@@ -179,6 +183,8 @@ def replay(
             document = {**documents, dataset.name: _document(dataset, read, found())}
             write_json(json_file, cut_short(_of_several(document) if there else document[""]))
 
+    each = (("--protocol", [PROTOCOLS[name] for name in packages]), ("--expecting", expecting))
+    command = ["fencepost", "replay", directory, *(w for option, values in each for v in values for w in (option, v))]
     codes, rows, stories = [], list[Any](), list[Any]()
     with when_interrupted(so_far, lambda: under_way):
         for dataset in chosen:
@@ -190,7 +196,7 @@ def replay(
             dealing = Dealing(limit, where_dealt)
             read, report = judged(dataset, where, cores, under_way, dealing)
             documents[dataset.name] = _document(dataset, read, report)
-            codes.append(_told(dataset, report))
+            codes.append(_told(dataset, report, command, verbose))
             if rows_file is not None:
                 rows.append(violating(dataset, report, where, cores, dealing))
             if html_file is not None:
@@ -283,41 +289,12 @@ def _of_several(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     return {"schema": SCHEMA, "datasets": dict(documents)}
 
 
-def _told(dataset: Dataset, report: "ReplayReport") -> int:
-    """Prints a report; the exit code that it makes."""
-    from fencepost.properties.history.cuts import cuts_of
+def _told(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
+    """Prints a report; the exit code that it makes.  ``command``: the words of a replay of the same histories."""
+    from fencepost.proofs.cli.replay_lines import Lines
 
-    console.print(
-        f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
-        f"{report.events_per_second:,.0f} events/s"
-    )
-    if gone := [cut.why for cut in cuts_of(dataset.manifest.config)]:
-        console.print(f"judged in part, as far as they are left, are {len(gone)} logs: {'; '.join(gone)}", markup=False)
-    if report.rekeyed is not None:
-        for line in report.rekeyed.lines():
-            console.print(line, markup=False)
-    for name, judged in report.judged.items():
-        broken = report.violations.get(name)
-        if broken:
-            first = escape(str(broken["first"]))
-            console.print(f"    {name_in_words(name):<28} [red]violated[/] {broken['count']:,} times; first: {first}")
-        elif name not in report.unknown and name not in report.predicted:
-            share = report.followed(name) if name == CONFORMANCE else None
-            of_all = f", {share:.1%} of the histories" if share is not None and share < 1 else ""
-            console.print(f"    {name_in_words(name):<28} [green]holds[/] ({judged:,} judged{of_all})")
-        if by := report.predicted.get(name):
-            steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
-            console.print(f"    {name_in_words(name):<28} {PREDICTED} {sum(by.values()):,} times: {escape(steps)}")
-    _tell_predicted(report.predicted, str(dataset.manifest.config.get("mode", dataset.manifest.variant)))
-    for name, reasons in report.undecided.items():
-        for reason, histories in reasons.items():
-            console.print(
-                f"    {name_in_words(name):<28} [yellow]undecided[/] in {histories:,} histories: {escape(reason)}"
-            )
-    for name, reason in report.unknown.items():
-        console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
-    for name, reason in report.not_promised.items():
-        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
+    for line in Lines(report, dataset.place, dataset.manifest, command, verbose).all():
+        console.print(line)
     unmet = report.unmet(dataset.wanted)
     for name, reason in unmet.items():
         errors.print(f"[red]required, and not decided:[/] {name_in_words(name)}: {escape(reason)}")
@@ -372,23 +349,6 @@ def _dataset(name: str, place: "Location", manifest: "Manifest", asked: Asked) -
     conformance = asked.conformance and _follows(manifest)
     wanted = _required(manifest, asked.required, checks, conformance)
     return Dataset(name, place, manifest, checks, wanted, asked.expecting, conformance)
-
-
-def _tell_predicted(predicted: dict[str, dict[str, int]], variant: str) -> None:
-    """What of it is no defect, and why."""
-    totals = dict[str, int]()
-    for by in predicted.values():
-        for excuse, count in by.items():
-            totals[excuse] = totals.get(excuse, 0) + count
-    if not totals:
-        return
-    console.print(
-        f"{sum(totals.values()):,} violations are as predicted of {variant}, and no defect: it declares that it breaks "
-        "these properties, and its model, following the same history, takes the step that allows this violation:",
-        markup=False,
-    )
-    for excuse, count in sorted(totals.items()):
-        console.print(f"    {count:,} by {excuse}", markup=False)
 
 
 def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from fencepost.proofs.cli.shared.output import (
     console,
     duration,
     errors,
+    folder_of_tests,
     line_of,
     read_from,
     verdict_sign,
@@ -335,8 +336,7 @@ def necessity(
         if html_file is not None:
             write_pages([one for each in entries for one in judged(each, _of(each, every))], html_file, None)
         if table is not None:
-            tests = Path("tests")
-            write_text(table, page(entry, entries, every, tests if tests.is_dir() else None, earlier))
+            write_text(table, page(entry, entries, every, folder_of_tests(), earlier))
         if json_file is not None:
             known = known_sets(entries)
             rows = [(n, known[n.variant].of_rule(n.rule) if n.variant in known else {}) for n in every]

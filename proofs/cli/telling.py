@@ -1,6 +1,6 @@
 """``show`` and ``list``: counterexamples step by step in words, and what there is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from fencepost.proofs.cli.shared.options import (
     parse_bounds,
     the_one,
 )
-from fencepost.proofs.cli.shared.output import bound_in_words, console, errors, read_from
+from fencepost.proofs.cli.shared.output import bound_in_words, console, errors, in_columns, read_from, wrapped
 from fencepost.proofs.cli.shared.pages import HTML, ITF, MERMAID, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import write_json
@@ -35,6 +35,10 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
     from fencepost.proofs.engines.explore import Exploration
     from fencepost.proofs.engines.explore.calmest import Calmest
     from fencepost.proofs.results import Trace
+
+
+HANGING = 7
+"""Columns by which a line that goes on is indented further, so that it stands below the words of a guard."""
 
 
 @click.command()
@@ -197,8 +201,7 @@ def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> 
         _list_counts()
         return 0
     if name is None:
-        for entry in protocols().values():
-            console.print(f"{entry.name:<20} {entry.says}")
+        _print(in_columns([(entry.name, entry.says) for entry in protocols().values()]))
         return 0
     entry, variant = find(name)
     if variant is None:
@@ -212,6 +215,7 @@ def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> 
 
 def _list_counts() -> None:
     from fencepost.model.rules import AREAS
+    from fencepost.proofs.necessity.held import NOT_INSTALLED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, kept_counts, table_of
 
     total = [0, 0]
@@ -219,43 +223,46 @@ def _list_counts() -> None:
         total = [total[0] + len(decided) + len(others), total[1] + len(decided)]
         console.print(f"{AREAS[area]}: {len(decided) + len(others)} rules, {len(decided)} with a verdict", markup=False)
         if others:
-            console.print(f"    no verdict yet: {', '.join(others)}", markup=False)
+            _print(wrapped(", ".join(others), "    no verdict yet: ", " " * 8))
     console.print(f"all: {total[0]} rules, {total[1]} with a verdict, by the tables in {FOLDER}", markup=False)
     for entry in protocols().values():
         table = table_of(entry.name)
         if table.exists() and not is_of_these_models(table.read_text(encoding="utf-8"), whole_of(entry)):
             errors.print(f"{table.name} is of other models than these: make it anew", markup=False)
+    if not TESTS.is_dir():
+        console.print(NOT_INSTALLED, markup=False)
 
 
 def _list_variants(entry: ProtocolEntry) -> None:
-    console.print(entry.says)
-    for variant in entry.variants:
-        tag = f"  [{variant.rule}]" if variant.rule else ""
-        console.print(f"    {variant.name:<36} {variant.says}{tag}", markup=False)
-    if entry.scenarios:
-        console.print("known bugs")
-        for known in entry.scenarios:
-            where = f"in {known.broken}, mended in {known.fixed}"
-            console.print(f"    {known.name:<14} {known.says}: {where}", markup=False)
-    if entry.reasons:
-        console.print("bounds")
-    for bound, reason in entry.reasons.items():
-        console.print(f"    {bound:<14} {reason}")
+    bugs = [(one.name, f"{one.says}: in {one.broken}, mended in {one.fixed}") for one in entry.scenarios]
+    variants = [(one.name, one.says + (f"  [{one.rule}]" if one.rule else "")) for one in entry.variants]
+    _print(wrapped(entry.says))
+    for heading, rows in (("", variants), ("known bugs", bugs), ("bounds", [*entry.reasons.items()])):
+        if heading and rows:
+            console.print(heading)
+        _print(in_columns(rows, " " * 4))
 
 
 def _list_rules(variant: Variant) -> None:
     from fencepost.proofs.readings.naming import say_actions
 
     for line in say_actions(variant.properties.protocol, variant.spec):
-        console.print(line, markup=False)
+        words = line.lstrip()
+        indent = line[: len(line) - len(words)]
+        _print(wrapped(words, indent, indent + " " * HANGING))
     for item in variant.asked.values():
         tag = f"  [{item.rule}]" if item.rule else ""
-        console.print(f"{item.role} {name_in_words(item.name)}{tag}: {' '.join(item.doc.split())}", markup=False)
+        says = f"{item.role} {name_in_words(item.name)}{tag}: {' '.join(item.doc.split())}"
+        _print(wrapped(says, further=" " * HANGING))
 
 
 def _list_mutations(variants: list[Variant]) -> None:
     from fencepost.model.language.derived.mutations import mutations
 
-    for variant in variants:
-        for mutant in mutations(variant.properties.protocol.spec):
-            console.print(f"{variant.name:<12} {mutant.rule:<7} {mutant.name}", markup=False)
+    made = [(variant.name, each) for variant in variants for each in mutations(variant.properties.protocol.spec)]
+    _print(in_columns([(name, each.rule, each.name) for name, each in made]))
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        console.print(line, markup=False)

@@ -191,7 +191,7 @@ def _conclude(results: list[Result], problems: list[str], left_open: list[str], 
     for sentence in left_open or ["nothing that was asked"]:
         console.print(f"    {sentence}")
     if any(r.verdict == "vacuous" and not r.as_expected for r in results):
-        console.print("    vacuous: nothing is known that breaks it; `fencepost keep` searches a mutation that does")
+        console.print("    vacuous: nothing is known that breaks it; `fencepost mutants` searches a mutation that does")
     for problem in problems:
         errors.print(f"[red]engines disagree:[/] {problem}")
     engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())

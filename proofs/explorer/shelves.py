@@ -31,11 +31,11 @@ def of_histories(
 ) -> Shelf:
     """What a report says of each property, and each violating row, which is a column table as of `violating_rows`.
     ``kernels``: of what is no history property."""
-    at = {name: rows[name].to_pylist() for name in ("property", "history", "step", "told")}
+    at = {name: rows[name].to_pylist() for name in ("property", "history", "step", "told", "explained_by")}
     found: dict[str, list[Found]] = {}
-    for name, history, step, told in zip(*at.values(), strict=True):
+    for name, history, step, told, explained_by in zip(*at.values(), strict=True):
         mine = found.setdefault(name, [])
-        broken = Violation(history, step, name, told)
+        broken = Violation(history, step, name, told, explained_by)
         if len(mine) < MOST and is_readable(opened, broken):
             story = partial(page_of_violation, opened, broken, kernels.get(name))
             mine.append(Found(f"history {history}, step {step}: {told}", story))

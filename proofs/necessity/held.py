@@ -12,6 +12,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 """Beside the package in a checkout; a wheel carries no tests."""
+NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
 
 
 def tests_of(rule: str, tests: Path = TESTS) -> list[str]:

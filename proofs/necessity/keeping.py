@@ -42,7 +42,8 @@ Pair = tuple[str, str]
 class Found:
     """The result of a search: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
     and the first of the bounds in which nothing breaks it.  ``unbroken``: the same of properties that are broken
-    elsewhere.  ``refused``: of what is proved; ``unrefused``: promises whose proof no mutation breaks."""
+    elsewhere.  ``refused``: of what is proved; ``unrefused``: promises whose proof no mutation breaks;
+    ``wrongly_spared``: those whose ``no_mutant`` is not so."""
 
     runs: list[KeptRun]
     refused: Refusals = field(default_factory=Refusals)
@@ -50,6 +51,7 @@ class Found:
     new: list[KeptRun] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)
     unbroken: list[tuple[str, str]] = field(default_factory=list)
+    wrongly_spared: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -93,10 +95,13 @@ def search(
             broken = {n: p for n, p in wanted.properties.items() if n not in dict(without)}
             for feature in wanted.features if len(wanted.features) > 1 else ():
                 found.unbroken += look(Wanted(broken, (feature,)), in_each)
+    for wanted in spared(variant, killers):
+        unbroken = dict(look(wanted, in_each))
+        found.wrongly_spared += [name for name in wanted.properties if name not in unbroken]
     if variant.main and variant.proof:
         hints = {run.property: run.without[0] for run in killers.runs}
         found.refused = refusals.search(variant, refusals.Refusals() if anew else None, hints)
-        proved = [n for n, p in variant.kept.items() if p.role in refusals.PROVED]
+        proved = [n for n, p in variant.kept.items() if p.role in refusals.PROVED and p.no_mutant is None]
         found.unrefused = [n for n in proved if n not in {r.property for r in found.refused.refused}]
     found.seconds = time.perf_counter() - start
     return found
@@ -124,15 +129,30 @@ class Wanted:
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
     """All that needs a killer, by kind of search; what breaks a property soon enough for a bounded check comes first,
     since that serves an exploration as well."""
-    expected = {n: variant.expected.get(n, "holds") for n in variant.asked}
-    held = {n: p for n, p in variant.asked.items() if p.role in USERS_RELY_ON and expected[n] == "holds"}
-    states = {n: p for n, p in held.items() if p.role != "progress"}
-    waits = {n: p for n, p in held.items() if p.role == "progress"}
+    states, waits = _relied_on(variant, lambda item: item.no_mutant is None)
     depth = depth_of(variant, killers.profile)
     explored = Wanted(states, killers.explored)
     bounded = [Wanted(missing(explored, killers), ("",), depth)] if depth else []
     progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
     return [*bounded, explored, *progress]
+
+
+def spared(variant: Variant, killers: Killers) -> list[Wanted]:
+    """What is said to be true by construction, and is looked at all the same."""
+    states, waits = _relied_on(variant, lambda item: item.no_mutant is not None)
+    both = (Wanted(states, killers.explored), Wanted(waits, killers.of_progress))
+    return [wanted for wanted in both if wanted.properties and wanted.features]
+
+
+def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[dict[str, Property], dict[str, Property]]:
+    """What is expected to hold of states and steps, and of progress."""
+    held = {
+        n: p
+        for n, p in variant.asked.items()
+        if p.role in USERS_RELY_ON and variant.expected.get(n, "holds") == "holds" and chosen(p)
+    }
+    states = {n: p for n, p in held.items() if p.role != "progress"}
+    return states, {n: p for n, p in held.items() if p.role == "progress"}
 
 
 def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:

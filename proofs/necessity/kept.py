@@ -71,8 +71,17 @@ def read_runs(file: Path) -> list[KeptRun]:
     ]  # fmt: skip
 
 
+def differ(file: Path, runs: Iterable[KeptRun]) -> bool:
+    """Does a file hold other runs than these, in whatever order?"""
+    return {*read_runs(file)} != {*runs}
+
+
 def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
-    """Writes a file of runs, one a line, in an order that does not depend on how they were found; no file of none."""
+    """Writes a file of runs, one a line, in an order that does not depend on how they were found; no file of none, and
+    nothing where it holds them already."""
+    runs = tuple(runs)
+    if not differ(file, runs):
+        return
     lines = sorted(json.dumps(run.as_dict()) for run in runs)
     if not lines:
         file.unlink(missing_ok=True)

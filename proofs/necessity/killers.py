@@ -3,8 +3,8 @@
 A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
 own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
 property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
-(`Killers`), in milliseconds.  A promise without one is *vacuous*; and one that no run breaks within the bounds of some
-feature stands against nothing that was met there.
+(`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``); and
+one that no run breaks within the bounds of some feature stands against nothing that was met there.
 """
 
 import sys
@@ -14,11 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import Mutation, mutated, mutations
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
 from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay_of
+from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result, Trace
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
 from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
@@ -44,6 +45,14 @@ def file_of(variant: Variant) -> Path | None:
 def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
     """All bounds in which a property is asked: those explored by feature, and those of progress as ``progress N``."""
     return {**features_of(variant, profile), **wider_of(variant, profile), **progress_of(variant)}
+
+
+def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
+    """What is said of a promise whose ``no_mutant`` is not so."""
+    return (
+        f"{variant.name}: {name_in_words(item.name)} is said to be true by construction ({item.no_mutant}), but "
+        f"{killer} breaks it; leave out its no_mutant"
+    )
 
 
 class Killers:
@@ -98,9 +107,13 @@ class Killers:
         """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one.  Its
         scope is what was met within the bounds in which it can be broken."""
         item = self.variant.asked.get(found.property)
+        if item is not None and item.no_mutant is not None and found.expected == "violated":
+            raise InputError(wrongly_spared(self.variant, item, "what this variant gets wrong"))
         engines = {"explore": self.explored, "bounded": ("",), "progress": self.of_progress}
         if item is None or item.role not in USERS_RELY_ON or found.verdict != "holds" or found.engine not in engines:
             return found
+        if item.no_mutant is not None:
+            return self.spared(found, item.no_mutant)
         among = engines[found.engine]
         most = found.bound["depth"] if found.engine == "bounded" and found.bound else None
         killer = self.of(item, among, most)
@@ -112,6 +125,19 @@ class Killers:
         if len(among) > 1:
             evidence |= {"broken_within": broken, "unbroken_within": [f for f in among if f not in broken]}
         return replace(found, evidence=evidence, **scope)
+
+    def spared(self, found: Result, why: str) -> Result:
+        """A *holds* of a promise that is true by construction, with ``why`` no mutation is asked for.  It stands
+        against no danger, as nothing could have broken it.  InputError where a kept run does."""
+        item = self.variant.asked[found.property]
+        for run in self.runs:
+            if run.property == item.name and any(
+                isinstance(self.replayed(run, item, feature), Trace)
+                for feature in bounds_by_feature(self.variant, self.profile)
+            ):
+                raise InputError(wrongly_spared(self.variant, item, str(run)))
+        scope = narrowed(found.within, []).fields if found.within is not None and found.within.features else {}
+        return replace(found, evidence={**found.evidence, "no_mutant": why}, **scope)
 
     def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
         """The features within the bounds of which a kept run breaks the property."""

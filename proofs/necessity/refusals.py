@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import mutated, mutations
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, variables
 from fencepost.proofs.engines.induction import Proof, invariant, prove, steps, written
 from fencepost.proofs.necessity.kept import DoesNotFit
-from fencepost.proofs.necessity.killers import folder_of
+from fencepost.proofs.necessity.killers import folder_of, wrongly_spared
 from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result
@@ -66,10 +66,17 @@ def read(variant: Variant) -> Refusals:
     return Refusals(kept["model"], tuple(Refusal(**r) for r in kept["refused"]), tuple(kept["needless"]))
 
 
+def differ(variant: Variant, found: Refusals) -> bool:
+    """Would `write` change anything of what is kept?"""
+    kept = read(variant)
+    same = kept.model == found.model and {*kept.refused} == {*found.refused} and {*kept.needless} == {*found.needless}
+    return bool(found.refused or found.needless) and not same
+
+
 def write(variant: Variant, found: Refusals) -> None:
-    """Keeps what was found, a refusal a line."""
+    """Keeps what was found, a refusal a line; nothing where the file has it already."""
     file = file_of(variant)
-    if file is None or not (found.refused or found.needless):
+    if file is None or not differ(variant, found):
         return
     lines = ",\n".join(json.dumps(asdict(r)) for r in sorted(found.refused, key=lambda r: r.property))
     text = f'{{"model": "{found.model}", "needless": {json.dumps(sorted(found.needless))}, "refused": [\n{lines}\n]}}\n'
@@ -91,6 +98,11 @@ def judged(variant: Variant, profile: Profile, results: Sequence[Result]) -> lis
 
 
 def _told(variant: Variant, name: str, kept: Refusals, found: Result, needless: set[str], again: bool) -> Result:
+    item = variant.kept[name]
+    if item.no_mutant is not None:
+        for own in (r for r in kept.refused if r.property == r.fails == name and _fits(variant, r, again)):
+            raise InputError(wrongly_spared(variant, item, f"{own.action} without {own.rule} {own.mutation!r}"))
+        return replace(found, evidence={**found.evidence, "no_mutant": item.no_mutant})
     if name in needless:
         why = "it speaks of ghosts, and is inductive with every guard of every action taken out"
         return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": why})
@@ -105,6 +117,14 @@ def _told(variant: Variant, name: str, kept: Refusals, found: Result, needless: 
         killer = {"rule": refusal.rule, "mutation": refusal.mutation, "refused": step}
         return replace(found, evidence={**found.evidence, "killer": killer})
     return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": why})
+
+
+def _fits(variant: Variant, refusal: Refusal, again: bool) -> bool:
+    try:
+        _check(variant, refusal, (), again)
+    except DoesNotFit:
+        return False
+    return True
 
 
 def _check(variant: Variant, refusal: Refusal, rests_on: Sequence[str], again: bool) -> None:
@@ -152,7 +172,7 @@ def search(
 ) -> Refusals:
     """A refusal of each promise that is proved.  ``hints``: by promise, the mutation that breaks it in exploration."""
     kept, model = known or read(variant), meaning(variant)
-    wanted = [n for n, p in variant.kept.items() if p.role in PROVED]
+    wanted = [n for n, p in variant.kept.items() if p.role in PROVED and p.no_mutant is None]
     if kept.model == model and {r.property for r in kept.refused}.union(kept.needless) >= set(wanted):
         return kept
     proof = prove(variant.spec, variant.kept, counterexamples=False)

@@ -5,7 +5,6 @@ that violates it names, or the one that explains it: the same transaction, produ
 all of them.  Up to the violation, and of those the last `MOST`; how many there are is told.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from fencepost.proofs.scale.replay import Kernel
 from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece
 from fencepost.properties.history.checking import HistoryProperty, Violation
 from fencepost.properties.history.grouping import NONE
-from fencepost.properties.history.properties_of import HistoryProperties, properties_of
+from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.history.vocabulary import Vocabulary
 
 Columns = dict[str, np.ndarray]
@@ -36,7 +35,7 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
     title = f"{manifest.protocol}/{manifest.variant}: history {first.history}"
     if kernel is None:
         item = properties.properties[first.property]
-        other = _explained(properties, item, columns, manifest.config, first.step)
+        other = first.explained_by
         chosen = _related(properties.vocabulary, item, columns, first.step, other)
         says, rule, explained = item.meaning, item.rule, ()
     else:
@@ -84,14 +83,6 @@ def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> t
                 place = f"{piece.file}, row group {piece.row_group},"
                 return {name: column[mine] for name, column in columns.items()}, place
     raise HistoryError(f"{opened.location}: there is no history {number}")
-
-
-def _explained(
-    properties: HistoryProperties, item: HistoryProperty[Any], columns: Columns, config: Mapping[str, Any], step: int
-) -> int:
-    """The row that explains the violation at this step; NONE if there is none."""
-    found = item.kernel(properties.view_of(columns, config))
-    return next((int(other) for at, other in zip(found.at, found.other, strict=True) if at == step), NONE)
 
 
 def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Columns, at: int, other: int) -> np.ndarray:

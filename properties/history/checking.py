@@ -22,12 +22,14 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One violation: where it became visible, and the events concerned told in one line."""
+    """One violation: where it became visible, the events concerned told in one line, and the step of the other event
+    that explains it (-1: there is none)."""
 
     history: int
     step: int
     property: str
     told: str
+    explained_by: int = field(default=NONE, repr=False)
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,9 @@ class HistoryProperty(Generic[View]):
             return Finding(rows.judged)
         least = int(np.argmin(rows.at))  # rows are sorted by (history, step), so the least row is the first witness
         at, other = int(rows.at[least]), int(rows.other[least])
-        first = Violation(int(columns["history"][at]), int(columns["step"][at]), self.name, self.tell(view, at, other))
+        explained_by = NONE if other == NONE else int(columns["step"][other])
+        history, step = int(columns["history"][at]), int(columns["step"][at])
+        first = Violation(history, step, self.name, self.tell(view, at, other), explained_by)
         return Finding(rows.judged, len(rows.at), first)
 
     def not_promised(self, mode: str) -> str | None:

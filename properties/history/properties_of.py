@@ -50,6 +50,7 @@ class HistoryProperties:
     histories may break, as the documents say, and what does it. `module` is where they are declared.
     `spread_of_figures` says how the events of a history too large for one worker are dealt out to be counted (default:
     they are needed in one place). `require` raises HistoryError on whole histories of a kind that is not judged.
+    `values`: by column, the words for its values.
     """
 
     vocabulary: Vocabulary
@@ -63,6 +64,7 @@ class HistoryProperties:
     module: str = ""
     spread_of_figures: Spread = IN_ONE_PLACE
     require: Callable[[Columns], None] = _nothing_refused
+    values: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.columns:

@@ -1,5 +1,6 @@
 """How a violated property is told: one line that names the events concerned and where they stand."""
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -8,6 +9,13 @@ from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.vocabulary import Vocabulary
 
 Tell = Callable[[Any, int, int], str]
+_EVENT = re.compile(r"\b(\w+) at step (\d+) \([^()]*\)")
+_KIND = re.compile(r"\b[a-z]+(?:_[a-z]+)+(?= at step )")
+
+
+def without_columns(words: str) -> str:
+    """A violation without the columns of its events, which `Words.event` gives in brackets."""
+    return _KIND.sub(lambda kind: kind[0].replace("_", " "), _EVENT.sub(r"\1 at step \2", words))
 
 
 class Words:

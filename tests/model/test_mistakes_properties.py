@@ -79,6 +79,17 @@ def bad(s):
         "properties return a condition instead",
     ),
     (
+        "a reason without words why nothing can break a promise",
+        properties('''
+@promise(rule="730.P1", no_mutant=" ")  # <-
+def bad(s):
+    """Bad."""
+    return s.on
+'''),
+        "property bad has an empty no_mutant",
+        "say why no mutation can break it, or leave it out",
+    ),
+    (
         "a property without a sentence",
         properties("""
 @lemma  # <-

@@ -1,13 +1,16 @@
 """A protocol of one's own, as a user has it: `tests/lock`, a package that no file of fencepost names, through every
 command; and what is said of a package that lacks something."""
 
+import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 from command_line import Ran, fencepost, process, read_json
+from fencepost.proofs.necessity import keeping, killers, refusals
 from fencepost.proofs.testing import agree
 from fencepost.properties import registry
 from own_protocols import taken_back
@@ -114,11 +117,28 @@ def test_simulate() -> None:
     assert "newest stays broke" in words(fencepost("simulate", f"{NAME}/unfenced"))
 
 
-def test_keep() -> None:
-    """The runs that are kept beside it are all that there are to keep."""
-    kept = {file: file.read_text() for file in (LOCK / "kept").iterdir()}
-    assert "3 runs, 0 of them new" in words(fencepost("keep", NAME))
-    assert {file: file.read_text() for file in (LOCK / "kept").iterdir()} == kept
+def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs that are kept beside it are all that there are; a file is written if that is asked for, and it would
+    mean something else."""
+    folder = tmp_path / "kept"
+    shutil.copytree(LOCK / "kept", folder)
+    for module in (killers, keeping, refusals):
+        monkeypatch.setattr(module, "folder_of", lambda _: folder)
+    file, proved = folder / "killers-fenced.json", folder / "refusals-fenced.json"
+    runs = json.loads(file.read_text())
+    file.write_text(json.dumps([*reversed(runs)], indent=3))
+    proved.write_text(json.dumps(json.loads(proved.read_text()), indent=3))
+    other = {each: (each.read_text(), each.stat().st_mtime_ns) for each in folder.iterdir()}
+    said = words(fencepost("mutants", NAME, "--write"))
+    assert "3 runs, 0 of them new" in said and "written" not in said and "--write" not in said
+    assert {each: (each.read_text(), each.stat().st_mtime_ns) for each in folder.iterdir()} == other
+    file.write_text(json.dumps(runs[1:]))
+    said = words(fencepost("mutants", f"{NAME}/fenced"))
+    assert f"with --write it would change: {file}" in said and str(proved) not in said
+    assert json.loads(file.read_text()) == runs[1:]
+    assert f"written: {file}" in words(fencepost("mutants", f"{NAME}/fenced", "--write"))
+    assert {run["property"] for run in json.loads(file.read_text())} == {run["property"] for run in runs}
+    assert proved.read_text() == other[proved][0]
 
 
 def test_agree() -> None:
@@ -142,7 +162,7 @@ def test_generate_and_replay(tmp_path: Path) -> None:
     said = words(fencepost("generate", f"{NAME}/fenced", tmp_path / "a", "--histories", 50))
     assert "2,000 events in 50 histories" in said
     ran = fencepost("replay", tmp_path / "a", "--protocol", NAME, "--require", "all", "--json", tmp_path / "a.json")
-    assert "conformance holds (50 judged)" in words(ran) and "writes in order holds" in words(ran)
+    assert "1 property holds (writes in order), and conformance holds in all histories" in words(ran)
     with_defect = ("--histories", 50, "--config", "broken=Unfenced", "--config", "clients=3")
     assert fencepost("generate", f"{NAME}/fenced", tmp_path / "b", *with_defect).code == 0
     said = words(fencepost("replay", tmp_path / "b", "--protocol", NAME), code=1)

@@ -1,6 +1,7 @@
 """Output of the commands: lines that read aloud, on standard output."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,26 @@ SIGNS = {
 
 FEW = 2
 """Killers that are printed by name."""
+PIPED = 120
+"""Columns of a line where there is no terminal that has a width."""
+NARROWEST = 24
+"""Columns that text has beside names, in however narrow a terminal."""
+
+
+def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
+    """Rows of names and, at the end, text: names in columns as wide as the longest, the text wrapped beside them."""
+    widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
+    for *names, text in rows:
+        head = indent + "".join(f"{name:<{width}}  " for name, width in zip(names, widths, strict=True))
+        yield from wrapped(text, head, " " * len(head))
+
+
+def wrapped(text: str, head: str = "", further: str = "") -> list[str]:
+    """The lines of a text, the first after ``head`` and all others after ``further``, as wide as the terminal."""
+    width = max(console.width if console.is_terminal else PIPED, len(further) + NARROWEST)
+    return textwrap.wrap(
+        text, width, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+    ) or [head.rstrip()]
 
 
 def verdict_sign(kind: str, verdict: str) -> str:
@@ -71,8 +92,10 @@ def killers_line(results: Sequence[Result]) -> str:
     steps, …)``; nothing where none is asked for."""
     judged = [r for r in results if "killer" in r.evidence or r.verdict == "vacuous"]
     names = dict.fromkeys(r.property for r in judged)
+    spared = dict.fromkeys(name_in_words(r.property) for r in results if "no_mutant" in r.evidence)
+    true = f"true by construction: {', '.join(spared)}" if spared else ""
     if not names:
-        return ""
+        return f"    killers: none asked for; {true}" if spared else ""
     left = {r.property for r in judged if r.verdict == "vacuous"}
     steps: dict[str, int] = {}
     for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
@@ -81,7 +104,7 @@ def killers_line(results: Sequence[Result]) -> str:
     told = [*(f"{mutation} in {count} steps" for mutation, count in steps.items()), *(f"planted: {p}" for p in plants)]
     more = [f"{len(told) - FEW} more"] if len(told) > FEW else []
     which = f" ({', '.join(told[:FEW] + more)})" if told else ""
-    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}"
+    return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}" + (f"; {true}" if spared else "")
 
 
 def _engine(result: Result) -> str:
@@ -108,6 +131,17 @@ def line_of(found: "Necessity") -> str:
     what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
     again = " (kept from an earlier run on the same models)" if found.kept else ""
     return f"{found.rule:<7} {found.variant:<12} {found.mutation:<45} {found.verdict}{what}{again}"
+
+
+def folder_of_tests() -> Path | None:
+    """The folder of tests in the current directory, of which a table names those that hold a rule; where there is none,
+    it is said that they are left out."""
+    from fencepost.proofs.necessity.held import NOT_INSTALLED
+
+    if (tests := Path("tests")).is_dir():
+        return tests
+    errors.print(NOT_INSTALLED, markup=False)
+    return None
 
 
 def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:

@@ -418,7 +418,7 @@ def _told(
         if rows is not None and len(rows):
             history, step, other = rows[0].tolist()
             told = properties.properties[name].tell(view, place[history, step], place.get((history, other), NONE))
-            first = Violation(history, step, name, told)
+            first = Violation(history, step, name, told, other)
         counts = (sum(one.judged.get(name, 0) for one in judged), sum(one.counts.get(name, 0) for one in judged))
         findings[name] = Finding(*counts, first)
     return findings

@@ -13,6 +13,7 @@ from fencepost.properties.task_counts.history.events import OUTSIDE, TASK_COUNTS
 from fencepost.properties.task_counts.history.mechanisms import MECHANISMS
 from fencepost.properties.task_counts.history.promises import PROMISES
 from fencepost.properties.task_counts.history.view import TaskCountView
+from fencepost.properties.task_counts.history.words import NAMES
 
 PROPERTIES = in_a_table(*PROMISES, *MECHANISMS)
 COLUMNS = ("history", "step", "kind", *(name for name in TASK_COUNTS.names if name != "member"))
@@ -49,5 +50,6 @@ HISTORY = HistoryProperties(
     columns=COLUMNS,
     mode="shipped",
     figures=figures,
+    values=NAMES,
     spread_of_figures=Spread(links=by("connector")),
 )

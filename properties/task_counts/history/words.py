@@ -3,7 +3,7 @@
 from fencepost.properties.history.words import Words
 from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS
 
-_NAMES = {"support": {number: name for name, number in SUPPORT.items()}}
-_WORDS = Words(TASK_COUNTS, hidden=("member", "request"), names=_NAMES)
+NAMES = {"support": {number: name for name, number in SUPPORT.items()}}
+_WORDS = Words(TASK_COUNTS, hidden=("member", "request"), names=NAMES)
 
 saying = _WORDS.saying

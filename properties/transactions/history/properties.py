@@ -20,6 +20,7 @@ from fencepost.properties.transactions.history.mechanisms import MECHANISMS
 from fencepost.properties.transactions.history.progress import PROGRESS
 from fencepost.properties.transactions.history.promises import PROMISES
 from fencepost.properties.transactions.history.view import TransactionView
+from fencepost.properties.transactions.history.words import NAMES
 
 PROPERTIES = in_a_table(*PROMISES, *PROGRESS, *MECHANISMS)
 COLUMNS = ("history", "step", "kind", *(name for name in TRANSACTIONS.names if name != "node"))
@@ -83,6 +84,7 @@ HISTORY = HistoryProperties(
     columns=COLUMNS,
     mode="v2",
     figures=figures,
+    values=NAMES,
     broken_by_design=BROKEN_BY_DESIGN,
     broken_by="late copies",
     spread_of_figures=Spread(links=by("record", "txn")),

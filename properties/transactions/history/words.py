@@ -3,7 +3,7 @@
 from fencepost.properties.history.words import Words
 from fencepost.properties.transactions.history.events import TRANSACTIONS, State
 
-_NAMES = {"outcome": {0: "abort", 1: "commit"}, "state": {state.value: state.name for state in State}}
-_WORDS = Words(TRANSACTIONS, hidden=("node", "request"), names=_NAMES)  # of no help to a reader
+NAMES = {"outcome": {0: "abort", 1: "commit"}, "state": {state.value: state.name for state in State}}
+_WORDS = Words(TRANSACTIONS, hidden=("node", "request"), names=NAMES)  # of no help to a reader
 
 saying = _WORDS.saying

@@ -6,9 +6,12 @@ import pytest
 from command_line import fencepost, read_json, untimed
 from fencepost.proofs.cli.agreement import unreached
 from fencepost.proofs.cli.proving import Aloud
+from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
+from fencepost.proofs.necessity.held import NOT_INSTALLED
 from fencepost.properties.catalogue import protocols
 from metadata_logs import real_logs
+from rich.console import Console
 
 COMMANDS = (
     "verify",
@@ -18,7 +21,7 @@ COMMANDS = (
     "explorer",
     "dangers",
     "necessity",
-    "keep",
+    "mutants",
     "show",
     "validate",
     "list",
@@ -75,7 +78,8 @@ def test_version() -> None:
 
 def test_list_goes_from_protocols_to_rules() -> None:
     """Protocols; variants, bounds and known bugs; actions with the rules they encode; mutations by name."""
-    assert [line.split()[0] for line in fencepost("list").out.splitlines()] == list(protocols())
+    listed = fencepost("list").out.splitlines()
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == list(protocols())
     of_protocol = fencepost("list", "id-blocks").out
     assert "kraft-answer-first" in of_protocol
     assert "KAFKA-15552" in of_protocol
@@ -83,6 +87,45 @@ def test_list_goes_from_protocols_to_rules() -> None:
     assert "    needs  first[r] + size <= committed  [730.7]" in of_variant.splitlines()
     assert "promise no id twice  [730.P1]:" in of_variant
     assert "730.7   answer: guard 1 dropped" in fencepost("list", "id-blocks", "--mutations").out
+
+
+@pytest.mark.parametrize(("words", "indent"), [(["list"], 0), (["list", "transactions"], 4)])
+def test_list_lays_out_columns(words: list[str], indent: int) -> None:
+    """All text begins in one column of its table, right of the longest name, and no line is wider than 120."""
+    lines = fencepost(*words).out.splitlines()
+    assert max(map(len, lines)) <= 120
+    names = [*protocols()] if not indent else [variant.name for variant in protocols()["transactions"].variants]
+    text = indent + max(map(len, names)) + 2
+    rows = lines if not indent else lines[1 : lines.index("known bugs")]
+    assert [row[indent:text].rstrip() for row in rows if row[indent] != " "] == names
+    assert len(rows) > len(names), "some text is long enough to be wrapped"
+    assert {row[text - 2 : text] for row in rows} == {"  "} and " " not in {row[text] for row in rows}
+
+
+def test_text_is_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for words that are wider, and has some room in the narrowest."""
+    monkeypatch.setattr("fencepost.proofs.cli.shared.output.console", Console(force_terminal=True, width=40))
+    words = "one two three four five six seven eight nine ten"
+    assert [*in_columns([("a", words), ("name", "x")])] == [
+        "a     one two three four five six seven",
+        "      eight nine ten",
+        "name  x",
+    ]
+    assert [len(line) for line in in_columns([("n" * 50, words)])] == [75, 76]
+    assert wrapped("", "head ") == ["head"]
+
+
+def test_what_needs_the_tests_says_so_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in an installed package, which has none; here it does not say it."""
+    assert NOT_INSTALLED not in fencepost("list", "--rules").out
+    monkeypatch.setattr("fencepost.proofs.necessity.held.TESTS", tmp_path / "tests")
+    assert fencepost("list", "--rules").out.splitlines()[-1] == NOT_INSTALLED
+    monkeypatch.chdir(tmp_path)
+    assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")
+    (tmp_path / "tests").mkdir()
+    assert (folder_of_tests(), capsys.readouterr().err) == (Path("tests"), "")
 
 
 def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
@@ -244,7 +287,7 @@ def test_replay_of_simulated_histories(histories: Path, tmp_path: Path) -> None:
     assert {"events", "histories", "pieces", "violations", "unknown", "events_per_second"} <= set(report)
     assert (report["events"], report["histories"], report["violations"], report["unknown"]) == (600, 6, {}, {})
     assert report["judged"]["conformance"] == 6
-    assert "conformance                  holds (6 judged)" in ran.out
+    assert ran.out.splitlines()[2:] == ["    9 properties hold, and conformance holds in all histories"]
 
 
 def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
@@ -265,7 +308,7 @@ def test_replay_of_one_property(histories: Path, name: str) -> None:
     """--check leaves out the others; a property is named as it is printed, or as it stands in the code."""
     ran = fencepost("replay", histories, "--no-conformance", "--check", name, "--require", name)
     assert ran.code == 0
-    assert [line.split("  ")[2] for line in ran.out.splitlines()[2:]] == ["ids unique"]
+    assert ran.out.splitlines()[2:] == ["    1 property holds (ids unique)"]
     ran = fencepost("replay", histories, "--check", "ids uniqe")
     assert (ran.code, ran.err.split("; ")[1]) == (
         2,
@@ -292,7 +335,7 @@ def test_record_then_replay(tmp_path: Path) -> None:
     ran = fencepost("record", *nodes, "--clients", tmp_path / "clients.jsonl", "--out", out, "--kafka-version", "4.3.1")
     assert ran.code == 0, ran.err
     assert ran.err == f"written to {out}; check it with: fencepost replay {out}\n"
-    ran = fencepost("replay", out, "--no-spark", "--json", tmp_path / "r.json")
+    ran = fencepost("replay", out, "--no-spark", "--verbose", "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out + ran.err
     unknown = read_json(tmp_path / "r.json")["unknown"]
     assert unknown["answers_disjoint"] == "the histories do not show answer_sent"

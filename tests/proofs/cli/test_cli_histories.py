@@ -108,7 +108,7 @@ def test_what_is_no_success(made: Path, tmp_path: Path) -> None:
     assert fencepost("replay", shown, "--cores", 1, "--strict").code == 0
     file.write_text(json.dumps(told | {"config": {}}))
     ran = fencepost("replay", shown, "--cores", 1)
-    assert ran.code == 0 and "conformance                  unknown: " in ran.out
+    assert ran.code == 0 and "    1 unknown (conformance): " in ran.out
     for asked in (("--strict",), ("--require", "conformance"), ("--require", "all")):
         ran = fencepost("replay", shown, "--cores", 1, *asked)
         assert (ran.code, "required, and not decided: conformance" in ran.err) == (1, True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from command_line import fencepost, read_json
+from fencepost.proofs.cli import OLDER
 from fencepost.proofs.cli import fencepost as group
 from fencepost.properties.catalogue import find, protocols
 from fencepost.properties.history.properties_of import properties_of
@@ -51,9 +52,13 @@ def test_history_properties(protocol: str) -> None:
     assert set(NAMES["history properties"][protocol]) <= set(properties_of(protocol).names)
 
 
-def test_a_command_goes_by_its_older_name() -> None:
+@pytest.mark.parametrize(("older", "newer"), OLDER.items())
+def test_a_command_goes_by_its_older_name(older: str, newer: str) -> None:
     """It is not listed in the help, and says the same of itself."""
-    assert "\n  wander " not in fencepost("--help").out
-    older, newer = (fencepost(name, "--help").out for name in ("wander", "simulate"))
-    assert older.replace("wander", "simulate").split() == newer.split()
+    assert f"\n  {older} " not in fencepost("--help").out and f"\n  {newer} " in fencepost("--help").out
+    of_older, of_newer = (fencepost(name, "--help").out for name in (older, newer))
+    assert of_older.replace(f"fencepost {older}", f"fencepost {newer}").split() == of_newer.split()
+
+
+def test_an_older_name_runs() -> None:
     assert fencepost("wander", "kip618-yardstick/any-writer", "--aim", "plain").code == 0

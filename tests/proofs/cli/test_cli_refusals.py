@@ -234,7 +234,9 @@ def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monke
     assert fencepost(*words, "--master", "local[2]", "--no-spark", "--cores", 1).code == 0
 
 
-@pytest.mark.parametrize("words", [("verify", "id-blocks"), ("necessity", "id-blocks"), ("keep", KRAFT)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("verify", "id-blocks"), ("necessity", "id-blocks"), ("mutants", KRAFT)], ids=" ".join
+)
 def test_searches_on_a_spark_that_does_not_start(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,12 @@
 """Killers: a tautology is vacuous, a stale kept run is unexpected, and a real one passes."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import fencepost
 from fencepost.model.language import (
     Bool,
     Ghost,
@@ -25,6 +27,8 @@ from fencepost.model.language import (
     rule,
     witness,
 )  # fmt: skip
+from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.cli.shared.output import killers_line
 from fencepost.proofs.necessity import keeping, killers, refusals
 from fencepost.proofs.necessity.keeping import search
 from fencepost.proofs.necessity.kept import KeptRun, write_runs
@@ -195,6 +199,73 @@ def test_a_run_of_other_bounds_is_none() -> None:
     item = ROUNDS.asked["fenced_before_it_runs"]
     assert not isinstance(Killers(ROUNDS, "smoke", [run]).of(item, ("",)), str)
     assert isinstance(Killers(few, "smoke", [run]).of(item, ("",)), str)
+
+
+WHY = "share_ids says c == d, and what is disturbed is another one"
+
+
+def claiming(name: str) -> type[Properties]:
+    """The properties, where one promise says why no mutation can break it."""
+    body = getattr(RoundsProperties, name).body
+    stated = promise(rule="618.9", no_mutant=WHY)(body)
+    return type(f"Claiming{name.title().replace('_', '')}", (RoundsProperties,), {name: stated}, of=Rounds)
+
+
+def claimed(name: str) -> Variant:
+    return replace(ROUNDS, properties=claiming(name))
+
+
+def test_a_promise_that_is_true_by_construction_says_so() -> None:
+    """It is vacuous without saying why no mutation breaks it, and holds with that, in the evidence of each engine; then
+    none is missing.  Its scope is narrowed as if it were vacuous: no danger could have broken it."""
+    variant = claimed("only_its_own")
+    found = search(variant, "smoke")
+    assert (found.missing, found.unrefused, found.wrongly_spared) == ([], [], [])
+    assert {run.property for run in found.runs} == {"fenced_before_it_runs", "fenced_in_the_end"}
+    keep(found.runs, found.refused)
+    for engine in ("explore", "bounded", "induction"):
+        without, with_it = (verdicts(engine, each)["only_its_own"] for each in (ROUNDS, variant))
+        assert (without.verdict, "no_mutant" in without.evidence) == ("vacuous", False), engine
+        assert (with_it.verdict, with_it.evidence["no_mutant"]) == ("holds", WHY), engine
+        assert "killer" not in with_it.evidence and with_it.as_expected
+        assert with_it.scope == without.scope or engine == "induction"
+    results = [r for _, r in judge(ENTRY, variant, "smoke").results]
+    assert killers_line(results).endswith("; true by construction: only its own")
+
+
+def test_what_breaks_it_is_an_error() -> None:
+    """A kept run, or a step that breaks the promise itself in a mutant; and a search comes upon it anew."""
+    variant = claimed("fenced_before_it_runs")
+    why = f"fenced before it runs is said to be true by construction \\({re.escape(WHY)}\\), but "
+    judge(ENTRY, variant, "smoke")  # as long as nothing is known
+    keep([KILLER])
+    with pytest.raises(InputError, match=why + "618.15 'run: guard 1 dropped' in 1 steps breaks it"):
+        judge(ENTRY, variant, "smoke")
+    [refused] = search(ROUNDS, "smoke").refused.refused
+    keep([replace(KILLER, steps=("begin(c=0)",))], Refusals("another", (refused,), ()))  # a run that breaks nothing
+    with pytest.raises(InputError, match=why + "run without 618.15 'run: guard 1 dropped' breaks it"):
+        judge(ENTRY, variant, "smoke")
+    keep([], Refusals("another", (replace(refused, fails="only_its_own"),), ()))  # nor does what breaks another
+    judge(ENTRY, variant, "smoke")
+    found = search(variant, "smoke")
+    assert found.wrongly_spared == ["fenced_before_it_runs"]
+    assert KILLER in found.new
+    broken = replace(
+        variant, rule="618.15", reading=("618.15", "run: guard 1 dropped"), progress_bounds=(),
+        expected={"fenced_before_it_runs": "violated"},
+    )  # fmt: skip
+    with pytest.raises(InputError, match="what this variant gets wrong breaks it"):
+        judge(ENTRY, broken, "smoke")
+
+
+def test_the_command_says_what_is_wrongly_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And fails; where the reason is right it does not."""
+    for name, code in (("fenced_before_it_runs", 1), ("only_its_own", 0)):
+        alone = {"asks": (name,), "proof": False, "progress_bounds": (), "rule": "618.15"}
+        entry = replace(ENTRY, variants=(replace(claimed(name), **alone),))
+        monkeypatch.setattr("fencepost.proofs.cli.keeping.protocols", lambda entry=entry: {entry.name: entry})
+        ran = fencepost("mutants")
+        assert (ran.code, f"the no_mutant is not so of {name}: leave it out" in ran.out) == (code, bool(code)), ran.out
 
 
 def test_what_a_bounded_check_cannot_reach_is_left_open() -> None:

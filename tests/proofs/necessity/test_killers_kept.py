@@ -20,15 +20,17 @@ IDS = [f"{entry.name}/{variant.name}" for entry, variant in EVERY]
 
 @pytest.mark.parametrize(("entry", "variant"), EVERY, ids=IDS)
 def test_every_promise_that_holds_has_its_killer(entry: ProtocolEntry, variant: Variant) -> None:
-    """Each kept run replays within the bounds of the smallest profile; after a change of a model, `fencepost keep`
-    searches what is missing here."""
+    """Each kept run replays within the bounds of the smallest profile; after a change of a model,
+    `fencepost mutants --write` searches what is missing here."""
     found = {
         wanted.features: missing(wanted, killers)
         for killers in [Killers(variant, "smoke")]
         for wanted in wishes(variant, killers)
         if wanted.depth is None
     }
-    assert not any(found.values()), f"{entry.name}/{variant.name}: run fencepost keep {entry.name}/{variant.name}"
+    assert not any(found.values()), (
+        f"{entry.name}/{variant.name}: run fencepost mutants --write {entry.name}/{variant.name}"
+    )
 
 
 def test_no_file_is_left_behind() -> None:

@@ -1,6 +1,7 @@
 """Histories of one system in several vocabularies: a dataset of each, and one report.  The system is `tests/audited`: a
 lock, and an auditor of whom there is no model."""
 
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,7 +126,8 @@ def test_generate_and_replay(tmp_path: Path) -> None:
     assert f"{sum(rows.values()):,} events in 20 histories, 2 vocabularies, seed 1 audited {rows['audited']}" in said
     assert read_json(told)["datasets"] == rows
     ran = fencepost("replay", place, *NAMED, "--cores", 1, "--require", "all", "--json", file)
-    assert words(ran).index("audited: read") < words(ran).index("never older holds (") < words(ran).index("lock: read")
+    places = [words(ran).index(each) for each in ("audited: read", "1 property holds (never older)", "lock: read")]
+    assert places == sorted(places)
     report = read_json(file)
     assert {name: each["required"] for name, each in report["datasets"].items()} == {
         "audited": ["never_older"],
@@ -143,6 +145,11 @@ def test_what_is_violated_in_one_is_told(broken: Path, tmp_path: Path) -> None:
     """The exit code is that of the worst; with --check, only where there is such a property."""
     said = words(fencepost("replay", broken, "--cores", 1, "--json", tmp_path / "r.json"), code=1)
     assert "never older violated" in said and "writes in order violated" in said and "conformance violated" in said
+    ran = fencepost("replay", broken, *NAMED, "--cores", 1, "--check", "writes in order")
+    [_, line] = [line for line in ran.out.splitlines() if "Draw it: " in line]
+    drawn = shlex.split(line.partition("Draw it: ")[2])
+    assert drawn[2:-2] == [str(broken), *NAMED, "--check", "writes in order"]
+    assert fencepost(*drawn[1:-1], tmp_path / "run.html").code == 1 and (tmp_path / "run.html").exists()
     asked = ("--check", "never older", "--no-conformance")
     said = words(fencepost("replay", broken, "--cores", 1, *asked), code=1)
     assert "never older violated" in said and "lock:" not in said

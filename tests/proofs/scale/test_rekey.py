@@ -17,6 +17,7 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.scale.violating import violating_rows
+from fencepost.proofs.scale.witnesses import witnesses
 from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
@@ -170,6 +171,17 @@ def test_processes_and_spark_find_the_same(place: Path) -> None:
         assert (on_spark, on_spark.rekeyed) == (here, here.rekeyed)
         rows = violating_rows(cut, list(here.violations), spark=settings, limit=LIMIT)
     assert rows.equals(violating_rows(cut, list(here.violations), cores=1, limit=LIMIT))
+
+
+def test_the_events_of_a_violation_in_a_cut_history_are_printed(place: Path) -> None:
+    """They are read bit by bit; no page can be drawn of such a history, so the command is that for its rows."""
+    cut = write_cut(place / "cut", "id-blocks", planted("id-blocks", 40))
+    firsts = {name: found["first"] for name, found in replay(cut, cores=1, rekey=LIMIT).violations.items()}
+    whole = HistoryDirectory.open(write_whole(place / "whole", "id-blocks", planted("id-blocks", 40)))
+    assert firsts and witnesses(HistoryDirectory.open(cut), firsts.values()) == witnesses(whole, firsts.values())
+    said = fencepost("replay", cut, "--rekey", LIMIT, "--cores", 1).out
+    assert said.count("        The event: ") == len(firsts)
+    assert f"fencepost replay {cut} --check 'ids unique' --violations ROWS.parquet" in said and "--html" not in said
 
 
 def test_what_needs_too_much_in_one_place_is_unknown(place: Path) -> None:

@@ -98,10 +98,10 @@ def test_a_cluster_does_the_jobs_of_searches(tmp_path: Path, running: Cluster) -
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_workers_read_what_is_kept_beside_the_models(tmp_path: Path, running: Cluster) -> None:
-    """`keep` finds there what is kept here, although what they import came to them packed, and leaves it as it is."""
+    """`mutants` finds there what is kept here, although what they import came to them packed, and changes nothing."""
     report = tmp_path / "kept.json"
     before = files(KEPT)
-    ran = process("keep", "id-blocks/kraft", "--json", report, "--master", running.master)
+    ran = process("mutants", "id-blocks/kraft", "--write", "--json", report, "--master", running.master)
     assert ran.code == 0, ran.err
     assert "runs, 0 of them new" in ran.out
     assert files(KEPT) == before

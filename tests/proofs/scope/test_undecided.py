@@ -23,7 +23,7 @@ from fencepost.properties.transactions.late import EXPECTING
 from junitparser import Error, JUnitXml
 from small_catalogue import small_catalogue
 
-SILENT = "    answers disjoint             unknown: " + NOTHING_TO_JUDGE
+SILENT = "    1 unknown (answers disjoint): " + NOTHING_TO_JUDGE
 RECORDING = "id-blocks-kraft-3-nodes"
 
 
@@ -45,6 +45,8 @@ def test_what_judged_nothing_is_unknown(without_answers: Path, tmp_path: Path) -
     options = ("--no-spark", "--no-conformance", "--json", tmp_path / "r.json")
     ran = fencepost("replay", without_answers, *options)
     assert SILENT in ran.out.splitlines()
+    ran = fencepost("replay", without_answers, *options, "--verbose")
+    assert "    answers disjoint             unknown: " + NOTHING_TO_JUDGE in ran.out.splitlines()
     assert "answers disjoint             holds" not in ran.out
     assert read_json(tmp_path / "r.json")["unknown"]["answers_disjoint"] == NOTHING_TO_JUDGE
     assert ran.code == 0  # the rest is decided
@@ -112,7 +114,7 @@ def test_what_the_mode_does_not_promise_is_not_unknown(tmp_path: Path) -> None:
     simulator = "fencepost.reference_impl.task_counts:simulate_with_stats"
     generate(tmp_path / "h", simulator, histories=12, seed=1, config=config, protocol="task-counts", variant="B")
     shown = tmp_path / "r.json"
-    ran = fencepost("replay", tmp_path / "h", "--no-spark", "--require", "all", "--json", shown)
+    ran = fencepost("replay", tmp_path / "h", "--no-spark", "--require", "all", "--verbose", "--json", shown)
     assert ran.code == 0, ran.out + ran.err
     assert "    assignments reach counts     not promised: mode B does not promise it" in ran.out.splitlines()
     assert "    conformance                  holds (12 judged)" in ran.out.splitlines()

@@ -1,0 +1,89 @@
+"""The events of first violations, read from the directory: those that violate, and those that explain them.
+
+Row groups are read bit by bit, and no further than to the last event that is asked for, so that histories which are
+cut, or too large for a worker, have theirs as well.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from fencepost.properties.history import HistoryDirectory
+from fencepost.properties.history.checking import Violation
+from fencepost.properties.history.grouping import NONE
+from fencepost.properties.history.reader import slices
+
+ROWS = 1 << 16
+"""Rows that are read at a time."""
+
+Place = tuple[int, int]
+"""A history and a step in it."""
+
+
+@dataclass(frozen=True)
+class SeenEvent:
+    """``filled``: its own columns, without those that do not apply to it; ``time_us`` as in the history."""
+
+    kind: str
+    step: int
+    time_us: int
+    filled: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The event that violates, the one that explains it, if there is one, and when the history began."""
+
+    event: SeenEvent
+    explained_by: SeenEvent | None
+    began_us: int
+
+
+def witnesses(opened: HistoryDirectory, firsts: Iterable[Violation]) -> dict[str, Witness]:
+    """By property, the events of its violation.  HistoryError where they cannot be read."""
+    firsts = tuple(firsts)
+    places = {(first.history, step): None for first in firsts for step in (0, first.step, first.explained_by)}
+    found = _events(opened, {place for place in places if place[1] != NONE})
+    return {
+        first.property: Witness(
+            found[first.history, first.step],
+            found.get((first.history, first.explained_by)),
+            found[first.history, 0].time_us,
+        )
+        for first in firsts
+    }
+
+
+def _events(opened: HistoryDirectory, wanted: set[Place]) -> dict[Place, SeenEvent]:
+    found: dict[Place, SeenEvent] = {}
+    for piece in (*opened.pieces, *opened.parts):
+        last = piece.rows + piece.first_step
+        mine = {
+            (history, step)
+            for history, step in wanted - found.keys()
+            if piece.first_history <= history <= piece.last_history and piece.first_step <= step < last
+        }
+        parts = slices(piece, opened.vocabulary, opened.vocabulary.schema.names, ROWS) if mine else ()
+        for columns in parts:
+            found |= _among(opened, columns, mine)
+            if mine <= found.keys():
+                break
+    return found
+
+
+def _among(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], wanted: set[Place]) -> dict[Place, SeenEvent]:
+    histories, steps = ({place[part] for place in wanted} for part in range(2))
+    near = np.isin(columns["history"], [*histories]) & np.isin(columns["step"], [*steps])
+    rows = {(int(columns["history"][row]), int(columns["step"][row])): row for row in np.flatnonzero(near).tolist()}
+    return {place: _event(opened, columns, rows[place]) for place in wanted & rows.keys()}
+
+
+def _event(opened: HistoryDirectory, columns: Mapping[str, np.ndarray], row: int) -> SeenEvent:
+    vocabulary = opened.vocabulary
+    kind = vocabulary.kinds(int(columns["kind"][row])).name
+    absent = {column.name: column.absent for column in vocabulary.columns}
+    filled = {name: int(columns[name][row]) for name in vocabulary.used_by[kind]}
+    return SeenEvent(
+        kind, int(columns["step"][row]), int(columns["time_us"][row]),
+        {name: value for name, value in filled.items() if value != absent[name]},
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Events in the terms of those who ran the system: names where the config of the histories has them, numbers elsewhere.
+
+A recorder writes the names of what it numbered: ``partitions`` and ``groups``, whose offsets have the partitions after
+them, ``transactional_ids``, ``connectors``, and under ``names`` those of any column.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.properties.history.vocabulary import Vocabulary
+
+LISTED = {"txn_id": "transactional_ids", "connector": "connectors"}
+"""By column, the entry of the config that has its names in order."""
+TOGETHER = (
+    ("partition", "offset"), ("topic", "position"), ("output", "position"), ("producer_id", "epoch"),
+    ("member", "generation"), ("connector", "task"),
+)  # fmt: skip
+"""Columns that say together what an event is about."""
+TERMS = {"txn": "transaction"}
+"""Columns whose name is no word."""
+TRANSACTIONAL_ID = "transactional id"
+OFFSETS_TOPIC = "__consumer_offsets-"
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How the events of some histories are named: by the ``config`` of their manifest; ``values``: by column, the words
+    for its values."""
+
+    vocabulary: Vocabulary
+    config: Mapping[str, Any]
+    values: Mapping[str, Mapping[int, str]]
+
+    def records(self, filled: Mapping[str, int]) -> Iterator[str]:
+        """What an event names, from the columns that it fills: ``orders-0 offset 5``, ``producer id 7 epoch 2``, …"""
+        left = dict(filled)
+        for pair in TOGETHER:
+            if left.keys() >= {*pair}:
+                yield " ".join(self._named(name, left.pop(name)) for name in pair)
+        for name, value in left.items():
+            yield self._named(name, value)
+
+    def _named(self, name: str, value: int) -> str:
+        known, term = self._known(name), self._term(name)
+        if 0 <= value < len(known):
+            return known[value] if name == "partition" else f"{term} {known[value]}"
+        return f"{term} {self.values.get(name, {}).get(value, value)}"
+
+    def _term(self, name: str) -> str:
+        meaning = next(column.meaning for column in self.vocabulary.columns if column.name == name)
+        return TRANSACTIONAL_ID if meaning.startswith(TRANSACTIONAL_ID) else TERMS.get(name, name.replace("_", " "))
+
+    def _known(self, name: str) -> list[str]:
+        """The names of a column's values from 0 on, as far as the config has them."""
+        named = self.config.get("names")
+        if isinstance(named, dict) and name in named:
+            return _list(named[name])
+        if name == "partition" and (partitions := _list(self.config.get("partitions"))):
+            return partitions + [_offsets_of(group) for group in _list(self.config.get("groups"))]
+        return _list(self.config.get(LISTED.get(name, "")))
+
+
+def _offsets_of(group: str) -> str:
+    """The partition of a group's offsets, which stands under its own name where it belongs to no group."""
+    return group if group.startswith(OFFSETS_TOPIC) else f"offsets of group {group}"
+
+
+def _list(names: Any) -> list[str]:
+    """A simulation has the number of partitions where a recording has their names."""
+    return [str(name) for name in names] if isinstance(names, list) else []
