@@ -21,7 +21,7 @@ from fencepost.proofs.cli.shared.options import (
 from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.progress import Bar, spinner
 from fencepost.proofs.cli.shared.verdicts import LEGEND, block, next_commands, summary, table_of
-from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
+from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit, write_text
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, protocols
 from rich.text import Text
@@ -139,8 +139,16 @@ def verify(
             left_open += made.open
     _print_table(tallies, unexpected)
     _conclude(results, problems, left_open, verbose=verbose)
-    console.print(f"\n{summary(results, time.perf_counter() - start)}")
+    seconds = time.perf_counter() - start
+    console.print(f"\n{summary(results, seconds)}")
     report()
+    if html_file is not None:
+        from fencepost.proofs.cli.shared.verdict_pages import gathered
+        from fencepost.proofs.pages.verdict_page import verdict_page
+
+        with spinner("page", len(judged)) as bar:
+            found_out = gathered(judged, tallies, problems, left_open, profile, seed, seconds, bar.advance)
+        write_text(html_file, verdict_page(found_out))
     for place, command in enumerate(next_commands(results, names, profile, seed, page=html_file is not None)):
         console.print(f"{'Next:' if place == 0 else '':<5} {command}", markup=False)
     found = remarks(entries, results, problems)

@@ -1,12 +1,13 @@
 """What ``fencepost verify`` prints: the verdicts under a heading, the table of protocols, and what to ask next."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fencepost.model.dangers import DANGERS
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, killers_line, verdict_line
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result
+from fencepost.properties.catalogue import Profile, Variant, bounds_of, find
 from fencepost.properties.registry import PROTOCOLS
 from rich.measure import Measurement
 from rich.table import Table
@@ -20,8 +21,9 @@ WIDE = 118
 MOST = 3
 """Commands to ask next."""
 LEGEND = (
-    f"proved, held, refuted: pairs of a variant and a promise, each counted once; open: of {len(DANGERS)} dangers, those "
-    "that\nno engine met on some model, though nothing excludes them; of the cache: verdicts that an earlier run computed, in those seconds"
+    "proved, held, refuted: pairs of a variant and a promise, each counted once. open dangers: of "
+    f"{len(DANGERS)}, those that no\nproof and no search of some variant met, though nothing excludes them "
+    "(fencepost dangers). of the cache: verdicts that\nan earlier run computed; seconds: of the engines, when they did"
 )
 
 
@@ -77,9 +79,9 @@ def table_of(tallies: Sequence["Tally"]) -> Table:
     for heading in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in tallies:
-        table.add_row(one.name, *_cells(one))
+        table.add_row(one.name, *cells(one))
     if len(tallies) > 1:
-        table.add_row("total", *_cells(total(tallies)), style="bold")
+        table.add_row("total", *cells(total(tallies)), style="bold")
     # What it needs, also where nothing says how wide the output is: a pipe is taken for 80 columns.
     table.width = Measurement.get(console, console.options.update_width(WIDE), table).maximum
     return table
@@ -91,10 +93,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _cells(one: "Tally") -> Iterator[str]:
-    yield from (f"{number:,}" for number in (one.variants, one.proved, one.held, one.refuted))
-    yield f"[red]{one.unexpected:,}[/]" if one.unexpected else "0"
-    yield from (f"{number:,}" for number in (one.histories, one.implementations, len(one.open)))
+def cells(one: "Tally") -> Iterator[str]:
+    """The line of a protocol, but for its name."""
+    counts = (one.variants, one.proved, one.held, one.refuted, one.unexpected, one.histories, one.implementations, len(one.open))
+    yield from (f"{number:,}" for number in counts)
     yield "all" if one.cached == one.verdicts else f"{one.cached:,}"
     yield f"{one.seconds:,.0f}"
 
@@ -116,14 +118,14 @@ def summary(results: Sequence[Result], seconds: float) -> str:
     )
 
 
-def next_commands(results: Sequence[Result], names: Iterable[str], profile: str, seed: int, *, page: bool) -> list[str]:
+def next_commands(results: Sequence[Result], names: Iterable[str], profile: Profile, seed: int, *, page: bool) -> list[str]:
     """Commands that somebody would ask next, `MOST` at most: about what is not as expected, if there is such.
     ``names``: the protocols that were named; ``page``: was the page of verdicts written?"""
     wrong = [r for r in results if not r.as_expected]
     if wrong:
         return list(dict.fromkeys(command_about(r, profile, seed) for r in wrong))[:MOST]
     again = " ".join(["fencepost verify", *map(called, names)]) + _profile(profile)
-    broken = next((r for r in results if r.verdict == "violated" and "events" in r.evidence), None)
+    broken = next((r for r in results if r.verdict == "violated" and r.engine == "explore"), None)
     return [
         "fencepost releases",
         f"{again} --verbose" if page else f"{again} --html verdicts.html",
@@ -131,7 +133,7 @@ def next_commands(results: Sequence[Result], names: Iterable[str], profile: str,
     ]
 
 
-def command_about(result: Result, profile: str, seed: int) -> str:
+def command_about(result: Result, profile: Profile, seed: int) -> str:
     """The command that tells more of one verdict: the run that breaks a promise, or what else has led to it."""
     protocol = called(result.protocol)
     place = f"{protocol}/{result.variant}"
@@ -143,8 +145,20 @@ def command_about(result: Result, profile: str, seed: int) -> str:
     if result.engine == "agreement":
         return f"fencepost agree {place} --implementation {result.evidence['implementation']} --seed {seed}"
     if result.engine in ("explore", "bounded", "progress"):
-        return f'fencepost show {place} "{name_in_words(result.property)}"{_profile(profile)}'
+        changes = "" if result.engine == "progress" else _within(result, profile)
+        return f'fencepost show {place} "{name_in_words(result.property)}"{_profile(profile)}{changes}'
     return f"fencepost verify {protocol} --verbose{_profile(profile)} --seed {seed}"
+
+
+def _within(result: Result, profile: Profile) -> str:
+    _, variant = find(f"{result.protocol}/{result.variant}")
+    return "" if variant is None or result.bound is None else differing(variant, profile, result.bound)
+
+
+def differing(variant: Variant, profile: Profile, bound: Mapping[str, int]) -> str:
+    """What of these bounds a command has to be given, since it is not the variant's own: `` --bound copies=1``."""
+    usual = bounds_of(variant, profile)
+    return "".join(f" --bound {n}={bound[n]}" for n in usual if n in bound and bound[n] != usual[n])
 
 
 def called(name: str) -> str:
@@ -153,5 +167,5 @@ def called(name: str) -> str:
     return name if package.startswith("fencepost.") else package
 
 
-def _profile(profile: str) -> str:
+def _profile(profile: Profile) -> str:
     return "" if profile == "smoke" else f" --profile {profile}"
