@@ -149,7 +149,8 @@ def verify(
         with spinner("page", len(judged)) as bar:
             found_out = gathered(judged, tallies, problems, left_open, profile, seed, seconds, bar.advance)
         write_text(html_file, verdict_page(found_out))
-    for place, command in enumerate(next_commands(results, names, profile, seed, page=html_file is not None)):
+    commands = next_commands(results, problems, names, profile, seed, page=html_file is not None)
+    for place, command in enumerate(commands):
         console.print(f"{'Next:' if place == 0 else '':<5} {command}", markup=False)
     found = remarks(entries, results, problems)
     if sarif is not None:

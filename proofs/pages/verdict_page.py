@@ -102,11 +102,11 @@ class RuleView:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The whole page.  ``about``: what was run, a line each; ``columns``: of the table; ``unexpected``: the properties
+    """The whole page.  ``about``: what was run, and when; ``columns``: of the table; ``unexpected``: the properties
     that are not as expected; ``problems``: where engines disagree; ``open``: what was left unchecked."""
 
     conclusion: str
-    about: tuple[str, ...]
+    about: str
     columns: tuple[str, ...]
     protocols: tuple[ProtocolView, ...]
     total: tuple[str, ...]

@@ -64,7 +64,7 @@ def worst_of(results: Sequence[Result]) -> Result:
     """Of the verdicts on one property the one that counts: what is not as expected, else what is violated."""
     unexpected = (r for r in results if not r.as_expected)
     violated = (r for r in results if r.verdict == "violated")
-    return next((r for each in (unexpected, violated, results) for r in each))
+    return next(r for each in (unexpected, violated, results) for r in each)
 
 
 def sign_of(results: Sequence[Result]) -> str:

@@ -74,10 +74,18 @@ def gathered(
     about = f"fencepost {version('fencepost')}, profile {profile}, seed {seed}, {when}."
     columns = ("protocol", *(" ".join(heading.split()).replace("- ", "") for heading in COLUMNS))
     return Verdicts(
-        summary(results, seconds), (about,), columns, tuple(views), tuple(cells(total(tallies))) if len(views) > 1 else (),
-        " ".join(LEGEND.split()), _rules(page, [entry for entry, _ in judged]), tuple(bad), tuple(problems),
-        tuple(left_open), tuple(page.stories),
-    )  # fmt: skip
+        conclusion=summary(results, seconds),
+        about=about,
+        columns=columns,
+        protocols=tuple(views),
+        total=tuple(cells(total(tallies))) if len(views) > 1 else (),
+        legend=" ".join(LEGEND.split()),
+        rules=_rules(page, [entry for entry, _ in judged]),
+        unexpected=tuple(bad),
+        problems=tuple(problems),
+        open=tuple(left_open),
+        stories=tuple(page.stories),
+    )
 
 
 def _protocol(page: _Page, entry: ProtocolEntry, results: Sequence[Result], one: Tally) -> ProtocolView:
@@ -174,7 +182,9 @@ def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Seque
     if story is not None:
         page.stories.append(story)
         return Run(first.engine, tuple(first.evidence["events"]), command, len(page.stories) - 1)
-    words = first.evidence.get("words") or [first.evidence[key] for key in ("first", "program") if key in first.evidence]
+    words = first.evidence.get("words") or [
+        first.evidence[key] for key in ("first", "program") if key in first.evidence
+    ]
     return Run(first.engine, tuple(words), command, None)
 
 
@@ -248,4 +258,3 @@ def _without_rule(entry: ProtocolEntry, variant: Variant, row: Mapping[str, Any]
     show = f'fencepost show {called(entry.name)}/{variant.name} "{name_in_words(row["promise"])}"'
     changes = "" if row["engine"] == "progress" else differing(variant, "smoke", row["bound"])
     return Without(words, f'{show} --without {row["rule"]} "{row["mutation"]}"{changes}')
-

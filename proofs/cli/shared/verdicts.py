@@ -79,7 +79,7 @@ def table_of(tallies: Sequence["Tally"]) -> Table:
     for heading in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in tallies:
-        table.add_row(one.name, *cells(one))
+        table.add_row(one.name, *cells(one), style="red" if one.unexpected else None)
     if len(tallies) > 1:
         table.add_row("total", *cells(total(tallies)), style="bold")
     # What it needs, also where nothing says how wide the output is: a pipe is taken for 80 columns.
@@ -95,7 +95,8 @@ COLUMNS = (
 
 def cells(one: "Tally") -> Iterator[str]:
     """The line of a protocol, but for its name."""
-    counts = (one.variants, one.proved, one.held, one.refuted, one.unexpected, one.histories, one.implementations, len(one.open))
+    judged = (one.variants, one.proved, one.held, one.refuted, one.unexpected)
+    counts = (*judged, one.histories, one.implementations, len(one.open))
     yield from (f"{number:,}" for number in counts)
     yield "all" if one.cached == one.verdicts else f"{one.cached:,}"
     yield f"{one.seconds:,.0f}"
@@ -118,18 +119,23 @@ def summary(results: Sequence[Result], seconds: float) -> str:
     )
 
 
-def next_commands(results: Sequence[Result], names: Iterable[str], profile: Profile, seed: int, *, page: bool) -> list[str]:
+def next_commands(
+    results: Sequence[Result], problems: Sequence[str], names: Iterable[str], profile: Profile, seed: int, *, page: bool
+) -> list[str]:
     """Commands that somebody would ask next, `MOST` at most: about what is not as expected, if there is such.
-    ``names``: the protocols that were named; ``page``: was the page of verdicts written?"""
-    wrong = [r for r in results if not r.as_expected]
+    ``problems``: what engines disagree about; ``names``: the protocols that were named; ``page``: was the page of
+    verdicts written?"""
+    wrong = [command_about(r, profile, seed) for r in results if not r.as_expected]
+    for place, _, prop in (problem.partition(":")[0].partition(" ") for problem in problems):
+        wrong.append(f'fencepost show {place} "{name_in_words(prop)}"{_profile(profile)}')
     if wrong:
-        return list(dict.fromkeys(command_about(r, profile, seed) for r in wrong))[:MOST]
+        return list(dict.fromkeys(wrong))[:MOST]
     again = " ".join(["fencepost verify", *map(called, names)]) + _profile(profile)
     broken = next((r for r in results if r.verdict == "violated" and r.engine == "explore"), None)
     return [
         "fencepost releases",
         f"{again} --verbose" if page else f"{again} --html verdicts.html",
-        f"fencepost list {called(results[0].protocol)}" if broken is None else command_about(broken, profile, seed),
+        "fencepost list" if broken is None else command_about(broken, profile, seed),
     ]
 
 
