@@ -24,8 +24,8 @@ from fencepost.properties.catalogue import ProtocolEntry
 @dataclass(frozen=True)
 class Tally:
     """Of one protocol.  ``variants``: those that were judged; ``unexpected``: verdicts, of any engine, that are not as
-    expected; ``histories``: sets of histories that were replayed, simulated or recorded; ``implementations``: pairs of
-    a variant and an implementation that was driven; ``open``: the dangers that `fencepost dangers` lists as open;
+    expected; ``histories``: sets of histories that were replayed, simulated or recorded; ``driven``: pairs of a variant
+    and an implementation that was driven; ``open``: the dangers that `fencepost dangers` lists as open;
     ``cached``: verdicts that an earlier run has computed, of all ``verdicts``; ``seconds``: of the engines, when they
     computed them."""
 
@@ -36,7 +36,7 @@ class Tally:
     refuted: int
     unexpected: int
     histories: int
-    implementations: int
+    driven: int
     open: frozenset[str]
     verdicts: int
     cached: int
@@ -59,7 +59,7 @@ def tally(entry: ProtocolEntry, results: Sequence[Result]) -> Tally:
         refuted=standings.count("refuted"),
         unexpected=sum(not r.as_expected for r in results),
         histories=len({(r.protocol, r.variant, r.evidence["histories"]) for r in results if "histories" in r.evidence}),
-        implementations=len({(r.variant, r.evidence["implementation"]) for r in results if r.engine == "agreement"}),
+        driven=len({(r.variant, r.evidence["implementation"]) for r in results if r.engine == "agreement"}),
         open=frozenset(hole.danger for hole in holes(matrix_of(entry, main, results))),
         verdicts=len(results),
         cached=sum(r.cached is not None for r in results),

@@ -24,7 +24,7 @@ def page(stories: Sequence[Story]) -> str:
         policy=Markup(policy()),  # made of hashes alone
         style=Markup(own("page.css")),
         script=Markup(_script()),
-        data=Markup(as_data(stories)),
+        data=Markup(as_data([asdict(story) for story in stories])),
     )
 
 
@@ -43,9 +43,8 @@ def _script() -> str:
     return own("view.js") + own("page.js")
 
 
-def as_data(stories: Sequence[Story]) -> str:
+def as_data(told: object) -> str:
     """JSON that may stand in a script element: nothing in it ends that element, or begins a comment in it."""
-    told = [asdict(story) for story in stories]
     text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

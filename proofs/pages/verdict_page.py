@@ -5,8 +5,9 @@ property.  A run that breaks a promise is drawn as `page` draws it, when its pla
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
+from typing import Any
 
 from fencepost.proofs.pages.page import as_data, environment, own, policy_of
 from fencepost.proofs.pages.stories import Story
@@ -127,8 +128,23 @@ def verdict_page(verdicts: Verdicts) -> str:
         policy=Markup(policy_of(style, script)),  # made of hashes alone
         style=Markup(style),
         script=Markup(script),
-        data=Markup(as_data(verdicts.stories)),
+        data=Markup(as_data(_shared(verdicts.stories))),
     )
+
+
+def _shared(stories: Sequence[Story]) -> dict[str, Any]:
+    """Stories, with what many of them say once: the sentences of steps by number, and the rules."""
+    sentences: dict[str, int] = {}
+    told = []
+    for story in stories:
+        one = asdict(story)
+        del one["rules"]
+        for step in one["steps"]:
+            step["says"] = sentences.setdefault(step["says"], len(sentences))
+            step["changes"] = [list(change.values()) for change in step["changes"]]
+        told.append(one)
+    rules = {number: says for story in stories for number, says in story.rules.items()}
+    return {"stories": told, "sentences": list(sentences), "rules": rules}
 
 
 @cache

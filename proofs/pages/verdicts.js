@@ -1,5 +1,12 @@
 (() => {
-  const stories = JSON.parse(document.getElementById("stories").textContent);
+  const { stories, sentences, rules } = JSON.parse(document.getElementById("stories").textContent);
+  for (const story of stories) {
+    story.rules = rules;
+    for (const step of story.steps) {
+      step.says = sentences[step.says];
+      step.changes = step.changes.map(([what, old, now, ghost]) => ({ what, old, new: now, ghost }));
+    }
+  }
   const viewer = document.getElementById("viewer"), run = document.getElementById("run");
   const told = document.getElementById("told"), filter = document.getElementById("filter");
   let story, mark, here = -1;

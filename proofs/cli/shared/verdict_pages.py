@@ -218,10 +218,10 @@ def _rules(page: _Page, entries: Sequence[ProtocolEntry]) -> dict[str, list[Rule
             tests.setdefault(number, []).append(name)
     areas = {RULES[number].area for number in (*cited, *without) if number in RULES}
     found: dict[str, list[RuleView]] = {}
-    for number, rule in RULES.items():
-        if rule.area in areas:
-            found.setdefault(AREAS[rule.area], []).append(RuleView(
-                page.anchor("rule", number), number, rule.kind, rule.says, tuple(cited.get(number, ())),
+    for number, known in RULES.items():
+        if known.area in areas:
+            found.setdefault(AREAS[known.area], []).append(RuleView(
+                page.anchor("rule", number), number, known.kind, known.says, tuple(cited.get(number, ())),
                 without.get(number, {}), tuple(tests.get(number, ())),
             ))  # fmt: skip
     return found

@@ -16,14 +16,15 @@ from rich.text import Text
 if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
     from fencepost.proofs.tally import Tally
 
-WIDE = 118
+WIDE = 120
 """Columns of the table at most, so that it reads as well where it is piped."""
 MOST = 3
 """Commands to ask next."""
 LEGEND = (
     "proved, held, refuted: pairs of a variant and a promise, each counted once. open dangers: of "
     f"{len(DANGERS)}, those that no\nproof and no search of some variant met, though nothing excludes them "
-    "(fencepost dangers). of the cache: verdicts that\nan earlier run computed; seconds: of the engines, when they did"
+    "(fencepost dangers). of the cache: verdicts that\nan earlier run computed; seconds of work: of the engines, "
+    "whenever they did it"
 )
 
 
@@ -89,14 +90,14 @@ def table_of(tallies: Sequence["Tally"]) -> Table:
 
 COLUMNS = (
     "\nvariants", "\nproved", "held in\nbounds", "refuted as\npredicted", "not as\nexpected", "sets of\nhistories",
-    "implemen-\ntations", "open\ndangers", "of the\ncache", "engines,\nseconds",
+    "systems\ndriven", "open\ndangers", "of the\ncache", "seconds\nof work",
 )  # fmt: skip
 
 
 def cells(one: "Tally") -> Iterator[str]:
     """The line of a protocol, but for its name."""
     judged = (one.variants, one.proved, one.held, one.refuted, one.unexpected)
-    counts = (*judged, one.histories, one.implementations, len(one.open))
+    counts = (*judged, one.histories, one.driven, len(one.open))
     yield from (f"{number:,}" for number in counts)
     yield "all" if one.cached == one.verdicts else f"{one.cached:,}"
     yield f"{one.seconds:,.0f}"

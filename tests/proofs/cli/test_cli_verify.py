@@ -217,7 +217,7 @@ def test_contradictions(case: str) -> None:
 def test_wider_profiles_hold_the_readings_against_one_another(tmp_path: Path) -> None:
     """A row for each action and property in the report, and one line on paper."""
     with small_catalogue(), mock.patch.dict(EXAMPLES, ci=5), mock.patch.dict(HISTORIES, ci=5):
-        ran = fencepost("verify", "--profile", "ci", "--json", tmp_path / "v.json")
+        ran = fencepost("verify", "--profile", "ci", "--verbose", "--json", tmp_path / "v.json")
     assert ran.code == 0, ran.out
     rows = [r for r in read_json(tmp_path / "v.json")["results"] if r["engine"] == "equal"]
     assert {r["verdict"] for r in rows} == {"holds"} and {r["kind"] for r in rows} == {"reading"}

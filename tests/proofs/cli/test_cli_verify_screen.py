@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import BROWSER, DRIVER, WHY_NOT, browser
 from command_line import Ran, fencepost, read_json
 from fencepost.model.rules import RULES
 from fencepost.proofs.pages.verdict_page import Verdicts, verdict_page
@@ -164,7 +165,7 @@ def test_a_run_that_breaks_a_promise_is_drawn(made: Made) -> None:
     """Each is among the stories, with as many steps as the engine found; and `show` is named, which tells it."""
     page = parsed(made.page)
     drawn = [one for one in page.all() if "data-story" in one.attributes]
-    stories = json.loads(page.of("stories").text())
+    stories = json.loads(page.of("stories").text())["stories"]
     found = {(r["variant"], r["property"]) for r in made.rows if r["verdict"] == "violated" and r["bound"] is not None}
     assert len(drawn) == len(stories) == len(found) > 0
     for one in drawn:
@@ -173,6 +174,24 @@ def test_a_run_that_breaks_a_promise_is_drawn(made: Made) -> None:
         assert f'fencepost show {place} "{prop}"' in one.text()
         mine = [r for r in made.rows if (f"id-blocks/{r['variant']}", name_in_words(r["property"])) == (place, prop)]
         assert len(story["steps"]) in {r["evidence"]["steps"] for r in mine}
+
+
+def test_runs_are_drawn_and_verdicts_found_in_a_browser(made: Made, tmp_path: Path) -> None:
+    """A run where it is opened, a step a row; of a rule's number what is about it; and the browser has no complaint."""
+    if BROWSER is None or DRIVER is None:
+        pytest.skip(WHY_NOT)
+    (tmp_path / "v.html").write_text(made.page)
+    with browser() as window:
+        window.open((tmp_path / "v.html").as_uri())
+        window.run("for (let o = document.querySelector('[data-story]'); o; o = o.parentElement) o.open = true")
+        window.until("document.querySelectorAll('#run g.step').length")
+        assert "What holds here" in window.text("#told")
+        window.run(
+            "const f = document.getElementById('filter'); f.value = '730.9'; f.dispatchEvent(new Event('input'))"
+        )
+        window.until("document.getElementById('matches').textContent")
+        assert 0 < window.count("details.item:not(.left)") < window.count("details.item.left")
+        assert window.complaints() == []
 
 
 def test_a_rule_has_its_verdicts(made: Made) -> None:
