@@ -98,7 +98,9 @@ def verify(
 
     start = time.perf_counter()
     entries = [whole(name) for name in dict.fromkeys(names)] or [p for p in protocols().values() if p.verified]
-    console.print(f"fencepost verify, profile {profile}, seed {seed}")
+    which = ", ".join(names) or f"{len(entries)} protocols"
+    variants = sum(len(entry.variants) for entry in entries)
+    console.print(f"fencepost verify, profile {profile}, seed {seed}: {which}, {variants} variants", markup=False)
     judges = [properties_of(entry.name).module for entry in entries if entry.simulators]
     read = read_from((variant for entry in entries for variant in entry.variants), *judges)
     judged: list[tuple[ProtocolEntry, list[Result]]] = []

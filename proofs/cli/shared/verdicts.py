@@ -131,7 +131,7 @@ def next_commands(
         wrong.append(f'fencepost show {place} "{name_in_words(prop)}"{_profile(profile)}')
     if wrong:
         return list(dict.fromkeys(wrong))[:MOST]
-    again = " ".join(["fencepost verify", *map(called, names)]) + _profile(profile)
+    again = " ".join(["fencepost verify", *map(called, names)]) + _profile(profile) + (f" --seed {seed}" * (seed != 1))
     broken = next((r for r in results if r.verdict == "violated" and r.engine == "explore"), None)
     return [
         "fencepost releases",

@@ -159,6 +159,8 @@ def test_engines_that_disagree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert ran.code == 1
     told = "id-blocks/by-broker-id no_id_twice: induction says it holds, explore that it does not"
     assert f"engines disagree: {told}" in ran.err.splitlines()
+    asked = [line.removeprefix("Next:").strip() for line in ran.out.splitlines()[-2:]]
+    assert asked == ["fencepost prove id-blocks/by-broker-id", 'fencepost show id-blocks/by-broker-id "no id twice"']
     assert any(case.name == told and isinstance(case.result[0], Failure) for suite in junit for case in suite)
 
 
