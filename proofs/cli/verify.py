@@ -1,7 +1,9 @@
 """``fencepost verify``: the main job."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from fencepost.proofs.cli.shared.exits import code_of
@@ -16,11 +18,16 @@ from fencepost.proofs.cli.shared.options import (
     on_spark,
     whole,
 )  # fmt: skip
-from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, killers_line, read_from, verdict_line
+from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.progress import Bar, spinner
-from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit
+from fencepost.proofs.cli.shared.verdicts import LEGEND, block, next_commands, summary, table_of
+from fencepost.proofs.report import cut_short, verify_document, write_json, write_junit, write_text
 from fencepost.proofs.results import Result
-from fencepost.properties.catalogue import PROFILES, Profile, protocols
+from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, protocols
+from rich.text import Text
+
+if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
+    from fencepost.proofs.tally import Tally
 
 INTERRUPTED = "interrupted: this is what was found up to there"
 
@@ -49,14 +56,25 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 @click.option(
     "--sarif", type=OutputFile(), metavar="FILE", help="Write what is not as expected, or not decided, as SARIF."
 )
+@click.option(
+    "--html", "html_file", type=OutputFile(), metavar="FILE",
+    help="Write all verdicts as one page to look at, which needs no network.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Print every verdict, and what was left unchecked.")
 @SECOND
 @click.option("--fresh", is_flag=True, help="Compute again what an earlier run has kept, of unchanged protocols too.")
 @MASTER
 def verify(
     names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,
-    sarif: Path | None, second: str | None, fresh: bool, master: str | None,
+    sarif: Path | None, html_file: Path | None, verbose: bool, second: str | None, fresh: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
+
+    Prints a table with a line for each protocol: how many promises are proved without bounds, how many hold in every
+    state within bounds, and how many are refuted as the documents predict; which histories and implementations were
+    judged; how many dangers no engine met. Below it stands, in full, whatever is not as expected. --verbose prints
+    every verdict; --html writes a page on which each rule, promise and variant has its verdicts, with the runs that
+    break a promise.
 
     A violation that the documents predict is as expected.  In GitHub's workflows what is not as expected is an
     annotation of its line too.
@@ -65,22 +83,30 @@ def verify(
     by it, and where it has a model of what Z3 has refuted the engines disagree.
 
     Verdicts of a protocol of which nothing has changed since, nor of the engines and what they call, are those that an
-    earlier run kept in the user's cache: each such says when it was computed. Where the environment has CI all are
-    computed.
+    earlier run kept in the user's cache: the table counts them, and each such says when it was computed. Where the
+    environment has CI all are computed.
+
+    Example: fencepost verify id-blocks source-commits --html verdicts.html
     """
     from fencepost.proofs.replays import number_of_replays
     from fencepost.proofs.reviews import annotations, remarks, write_sarif
     from fencepost.proofs.scale.jobs import Jobs
+    from fencepost.proofs.tally import tally
     from fencepost.proofs.verify import number_of_jobs, plan
     from fencepost.proofs.verify import verify as run
     from fencepost.properties.history.properties_of import properties_of
 
     start = time.perf_counter()
     entries = [whole(name) for name in dict.fromkeys(names)] or [p for p in protocols().values() if p.verified]
-    console.print(f"fencepost verify, profile {profile}, seed {seed}")
+    which = ", ".join(names) or f"{len(entries)} protocols"
+    variants = sum(len(entry.variants) for entry in entries)
+    console.print(f"fencepost verify, profile {profile}, seed {seed}: {which}, {variants} variants", markup=False)
     judges = [properties_of(entry.name).module for entry in entries if entry.simulators]
     read = read_from((variant for entry in entries for variant in entry.variants), *judges)
+    judged: list[tuple[ProtocolEntry, list[Result]]] = []
     results: list[Result] = []
+    tallies: list[Tally] = []
+    unexpected: list[Text] = []
     problems: list[str] = []
     left_open: list[str] = []
     number = sum(map(number_of_jobs, entries))
@@ -92,23 +118,42 @@ def verify(
         if junit is not None:
             write_junit(junit, results, [*problems, *([INTERRUPTED] if interrupted else [])])
 
+    def so_far() -> None:
+        report(interrupted=True)
+        if tallies:
+            _print_table(tallies, unexpected)
+
     with (
-        when_interrupted(lambda: report(interrupted=True)),
+        when_interrupted(so_far),
         spinner("verify", number + sum(map(number_of_replays, entries))) as bar,
         Jobs(number, done=bar.advance, spark=on_spark(master)) as jobs,
     ):
         planned = [plan(jobs, entry, profile, seed, second=second is not None, fresh=fresh) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
-            printer = _Printer(bar)
             bar.show(f"verify {entry.name}")
-            told = _Kept(printer, results)
+            told = _Told(bar, results, unexpected, verbose=verbose)
             made = run(entry, profile, seed, told, handed_in)
-            printer.flush()
+            told.flush()
             results[told.before :] = made.results
+            judged.append((entry, made.results))
+            tallies.append(tally(entry, made.results))
             problems += made.problems
             left_open += made.open
-    _conclude(results, problems, left_open, time.perf_counter() - start)
+    _print_table(tallies, unexpected)
+    _conclude(results, problems, left_open, verbose=verbose)
+    seconds = time.perf_counter() - start
+    console.print(f"\n{summary(results, seconds)}")
     report()
+    if html_file is not None:
+        from fencepost.proofs.cli.shared.verdict_pages import gathered
+        from fencepost.proofs.pages.verdict_page import verdict_page
+
+        with spinner("page", len(judged)) as bar:
+            found_out = gathered(judged, tallies, problems, left_open, profile, seed, seconds, bar.advance)
+        write_text(html_file, verdict_page(found_out))
+    commands = next_commands(results, problems, names, profile, seed, page=html_file is not None)
+    for place, command in enumerate(commands):
+        console.print(f"{'Next:' if place == 0 else '':<5} {command}", markup=False)
     found = remarks(entries, results, problems)
     if sarif is not None:
         write_sarif(sarif, found)
@@ -117,27 +162,18 @@ def verify(
     return code_of((r.verdict for r in results), sum(not r.as_expected for r in results) + len(problems))
 
 
-class _Kept:
-    """Keeps the results of a protocol as they come, for the case that they are all that comes, and prints them."""
+class _Told:
+    """The verdicts of a protocol as they come: they are kept for the case that they are all that comes, and gathered
+    under their headings, in which form they are printed, or those of them that are not as expected are set aside."""
 
-    def __init__(self, printer: "_Printer", results: list[Result]) -> None:
-        self.printer, self.results, self.before = printer, results, len(results)
-
-    def __call__(self, heading: str, result: Result) -> None:
-        self.results.append(result)
-        self.printer(heading, result)
-
-
-class _Printer:
-    """Prints a heading's verdicts when the next heading comes: a line a property, with all engines that judged it;
-    lemmas as a count."""
-
-    def __init__(self, bar: Bar) -> None:
-        self.bar = bar
+    def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
+        self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose
+        self.before = len(results)
         self.heading = ""
         self.waiting: list[Result] = []
 
     def __call__(self, heading: str, result: Result) -> None:
+        self.results.append(result)
         if heading != self.heading:
             self.flush()
             self.heading = heading
@@ -146,58 +182,34 @@ class _Printer:
         self.waiting.append(result)
 
     def flush(self) -> None:
-        if not self.waiting:
-            return
-        from fencepost.proofs.scope.scopes import scope_lines
-
-        console.print(f"\n{self.heading}", markup=False)
-        if dates := [r.cached for r in self.waiting if r.cached]:
-            words = "" if len(dates) == len(self.waiting) else f"{len(dates)} of {len(self.waiting)} verdicts "
-            console.print(f"    {words}kept since {min(dates)}; nothing that they depend on has changed", style="dim")
-        for line in scope_lines(self.waiting):
-            console.print(f"    {line}", style="dim", markup=False)
-        by_property: dict[str, list[Result]] = {}
-        readings = [r for r in self.waiting if r.engine == "equal"]
-        alike = {r.property for r in readings if r.as_expected}
-        for result in (r for r in self.waiting if r.property not in alike):
-            by_property.setdefault(result.property, []).append(result)
-        lemmas = [
-            rs
-            for rs in by_property.values()
-            if rs[0].evidence.get("role") == "lemma" and all(r.as_expected for r in rs)
-        ]
-        for results in by_property.values():
-            if results not in lemmas:
-                console.print(verdict_line(results))
-        if lemmas:
-            engines = dict.fromkeys(r.engine for rs in lemmas for r in rs)
-            console.print(f"    {f'{len(lemmas)} lemmas':<34} {SIGNS['holds']:<17}  {', '.join(engines)}")
-        if alike:
-            same = [r.evidence["of"] for r in readings if r.property in alike]
-            words = f"{same.count('action')} actions, {same.count('property')} properties"
-            spent = duration(sum(r.seconds for r in readings))
-            console.print(f"    {words:<34} {SIGNS['holds']:<17}  the same in both readings, equal {spent}")
-        if killers := killers_line(self.waiting):
-            console.print(killers, markup=False)
+        """The heading is over."""
+        if self.waiting and self.verbose:
+            for line in block(self.heading, self.waiting):
+                console.print(line)
+        elif self.waiting:
+            self.unexpected += block(self.heading, self.waiting, unexpected_only=True)
         self.waiting = []
 
 
-def _conclude(results: list[Result], problems: list[str], left_open: list[str], seconds: float) -> None:
-    wrong = [r for r in results if not r.as_expected]
-    counted: dict[str, int] = {}
-    for r in results:
-        counted[r.engine] = counted.get(r.engine, 0) + 1
-    console.print("\nLeft unchecked by these bounds")
-    for sentence in left_open or ["nothing that was asked"]:
-        console.print(f"    {sentence}")
+def _print_table(tallies: Sequence["Tally"], unexpected: Sequence[Text]) -> None:
+    console.print()
+    console.print(table_of(tallies), crop=False)
+    console.print(LEGEND, style="dim")
+    for line in unexpected:
+        console.print(line)
+
+
+def _conclude(results: Sequence[Result], problems: Sequence[str], left_open: Sequence[str], *, verbose: bool) -> None:
+    """What was left unchecked, and in what engines disagree."""
+    if verbose:
+        console.print("\nLeft unchecked by these bounds")
+        for sentence in left_open or ["nothing that was asked"]:
+            console.print(f"    {sentence}", markup=False)
+    elif left_open:
+        console.print(f"\nLeft unchecked by these bounds: {len(left_open)} things, which --verbose names")
+    else:
+        console.print("\nLeft unchecked by these bounds: nothing that was asked")
     if any(r.verdict == "vacuous" and not r.as_expected for r in results):
-        console.print("    vacuous: nothing is known that breaks it; `fencepost mutants` searches a mutation that does")
+        console.print("vacuous: nothing is known that breaks it; `fencepost mutants` searches a mutation that does")
     for problem in problems:
         errors.print(f"[red]engines disagree:[/] {problem}")
-    engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())
-    kept = sum(r.cached is not None for r in results)
-    predicted = sum(r.expected == "violated" and r.as_expected for r in results)
-    console.print(
-        f"\n{len(results)} verdicts in {seconds:.0f} s ({engines}{f'; {kept} kept by earlier runs' if kept else ''}); "
-        f"{predicted} violations as predicted; {len(wrong)} not as expected"
-    )

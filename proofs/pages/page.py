@@ -22,25 +22,29 @@ def page(stories: Sequence[Story]) -> str:
     return _template().render(
         stories=stories,
         policy=Markup(policy()),  # made of hashes alone
-        style=Markup(_own("page.css")),
+        style=Markup(own("page.css")),
         script=Markup(_script()),
-        data=Markup(as_data(stories)),
+        data=Markup(as_data([asdict(story) for story in stories])),
     )
 
 
 def policy() -> str:
     """Allows the page's own style and script."""
-    own = f"style-src {_hash(_own('page.css'))}; script-src {_hash(_script())}"
-    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {own}"
+    return policy_of(own("page.css"), _script())
+
+
+def policy_of(style: str, script: str) -> str:
+    """Allows this style and this script, and nothing else."""
+    allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
 
 
 def _script() -> str:
-    return _own("view.js") + _own("page.js")
+    return own("view.js") + own("page.js")
 
 
-def as_data(stories: Sequence[Story]) -> str:
+def as_data(told: object) -> str:
     """JSON that may stand in a script element: nothing in it ends that element, or begins a comment in it."""
-    told = [asdict(story) for story in stories]
     text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -49,11 +53,16 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _own(name: str) -> str:
+def own(name: str) -> str:
+    """The text of a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def environment() -> Environment:
+    """For templates in which whatever is put in is text."""
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 @cache
 def _template() -> Template:
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_own("page.html.jinja"))
+    return environment().from_string(own("page.html.jinja"))

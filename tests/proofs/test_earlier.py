@@ -26,14 +26,14 @@ def verified(folder: Path, *words: str, **environment: str) -> tuple[str, list[d
 
 def test_what_has_not_changed_is_kept_and_says_so(tmp_path: Path) -> None:
     """The same rows, but for the mark; `--fresh`, and a service that sets CI, compute them."""
-    out, made = verified(tmp_path)
+    out, made = verified(tmp_path, "--verbose")
     assert {row["cached"] for row in made} == {None}
     assert "kept" not in out
-    again, kept = verified(tmp_path)
+    again, kept = verified(tmp_path, "--verbose")
     dates = {row["cached"] for row in kept}
     assert None not in dates
     assert f"kept since {min(dates)}; nothing that they depend on has changed" in again
-    assert f"{len(kept)} kept by earlier runs" in again
+    assert f"{len(kept)} kept by earlier runs, since {min(dates)}" in again
     assert untimed([{**row, "cached": None} for row in kept]) == untimed(made)
     for words, environment in ((("--fresh",), {}), ((), {"CI": "true"})):
         out, rows = verified(tmp_path, *words, **environment)

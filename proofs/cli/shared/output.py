@@ -74,17 +74,26 @@ def bound_in_words(bound: Mapping[str, int] | None) -> str:
 def verdict_line(results: Sequence[Result]) -> str:
     """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth
     10``."""
-    first = results[0]
-    engines = ", ".join(_engine(r) for r in results)
-    worst = next(
-        (r for r in results if not r.as_expected), next((r for r in results if r.verdict == "violated"), first)
-    )
-    word = "not promised" if "not_promised" in worst.evidence else worst.verdict
-    sign = verdict_sign(worst.kind, word) + leaning(worst)
-    sign += " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
+    sign, worst = sign_of(results), worst_of(results)
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))
-    return f"    {name_in_words(first.property):<34} {sign}{padding} {engines}{wrong}"
+    engines = ", ".join(map(engine_in_words, results))
+    return f"    {name_in_words(results[0].property):<34} {sign}{padding} {engines}{wrong}"
+
+
+def worst_of(results: Sequence[Result]) -> Result:
+    """Of the verdicts on one property the one that counts: what is not as expected, else what is violated."""
+    unexpected = (r for r in results if not r.as_expected)
+    violated = (r for r in results if r.verdict == "violated")
+    return next(r for each in (unexpected, violated, results) for r in each)
+
+
+def sign_of(results: Sequence[Result]) -> str:
+    """The verdict of all engines on one property, as it is printed, with its colour."""
+    worst = worst_of(results)
+    word = "not promised" if "not_promised" in worst.evidence else worst.verdict
+    predicted = " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
+    return verdict_sign(worst.kind, word) + leaning(worst) + predicted
 
 
 def killers_line(results: Sequence[Result]) -> str:
@@ -107,7 +116,7 @@ def killers_line(results: Sequence[Result]) -> str:
     return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}" + (f"; {true}" if spared else "")
 
 
-def _engine(result: Result) -> str:
+def engine_in_words(result: Result) -> str:
     """How one engine came to its verdict: time for a proof, steps for a counterexample, depth for a bounded check."""
     if "reason" in result.evidence:
         return f"{result.engine}: {result.evidence['reason']}"

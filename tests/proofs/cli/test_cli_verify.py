@@ -28,10 +28,12 @@ KEYS = (
 )  # fmt: skip
 
 
-def verify(folder: Path, change: Callable[[Variant], Variant] | None = None) -> tuple[Ran, dict[str, Any], JUnitXml]:
+def verify(
+    folder: Path, change: Callable[[Variant], Variant] | None = None, *words: str
+) -> tuple[Ran, dict[str, Any], JUnitXml]:
     """A run over the small catalogue: what it printed, its JSON and its JUnit report."""
     with small_catalogue(*([change] if change else [])):
-        ran = fencepost("verify", "--json", folder / "v.json", "--junit", folder / "v.xml", "--seed", 7)
+        ran = fencepost("verify", "--json", folder / "v.json", "--junit", folder / "v.xml", "--seed", 7, *words)
     return ran, read_json(folder / "v.json"), JUnitXml.fromfile(str(folder / "v.xml"))
 
 
@@ -42,15 +44,26 @@ def as_expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, dict[str
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(folder))
         patch.delenv("JAVA_HOME", raising=False)
-        return verify(folder)
+        return verify(folder, None, "--verbose")
+
+
+def conclusion(ran: Ran) -> str:
+    """The line that counts the verdicts."""
+    [line] = [line for line in ran.out.splitlines() if " verdicts in " in line]
+    return line
+
+
+def without_prediction(variant: Variant) -> Variant:
+    asks = ("no_id_twice", "disjoint_blocks")
+    return replace(variant, expected={}, asks=asks) if variant.name == "by-broker-id" else variant
 
 
 def test_exit_code_0_and_a_sentence_of_conclusion(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
-    """Predicted violations are as expected; the last line counts verdicts by engine."""
+    """Predicted violations are as expected; one line counts verdicts by engine; with --verbose each is printed."""
     ran, document, _ = as_expected
     assert ran.code == 0, ran.out + ran.err
     assert ran.err == ""
-    last = ran.out.splitlines()[-1]
+    last = conclusion(ran)
     assert last.startswith(f"{len(document['results'])} verdicts in ")
     assert last.endswith(" violations as predicted; 0 not as expected")
     assert all(f" by {engine}" in last for engine in ENGINES)
@@ -100,12 +113,7 @@ def test_junit_has_a_case_for_every_verdict(as_expected: tuple[Ran, dict[str, An
 
 
 def test_a_violation_that_nobody_predicted(tmp_path: Path) -> None:
-    """Exit code 1, the words, and a failure in JUnit that carries the run."""
-
-    def without_prediction(variant: Variant) -> Variant:
-        asks = ("no_id_twice", "disjoint_blocks")
-        return replace(variant, expected={}, asks=asks) if variant.name == "by-broker-id" else variant
-
+    """Exit code 1, the words in full and the commands that tell more, and a failure in JUnit that carries the run."""
     ran, document, junit = verify(tmp_path, without_prediction)
     assert ran.code == 1
     wrong = [r for r in document["results"] if r["verdict"] != r["expected"]]
@@ -115,7 +123,12 @@ def test_a_violation_that_nobody_predicted(tmp_path: Path) -> None:
     }
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert "no id twice violated explore in 3 steps, bounded in 3 steps expected: holds" in lines
-    assert ran.out.splitlines()[-1].endswith(f"{len(wrong)} not as expected")
+    assert conclusion(ran).endswith(f"{len(wrong)} not as expected")
+    assert ran.out.count("\nid-blocks/") == 1, "the heading of what is as expected is left to --verbose"
+    next_words = ran.out[ran.out.index("Next:") :].split("Next:")[1].split("\n")
+    assert [line.strip() for line in next_words if line] == [
+        f'fencepost show id-blocks/by-broker-id "{name}"' for name in ("no id twice", "disjoint blocks")
+    ]
     failed = [case for suite in junit for case in suite if case.result and isinstance(case.result[0], Failure)]
     assert len(failed) == len(wrong) == junit.failures
     assert {case.result[0].message for case in failed} == {"violated, and holds was expected"}
@@ -146,6 +159,8 @@ def test_engines_that_disagree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert ran.code == 1
     told = "id-blocks/by-broker-id no_id_twice: induction says it holds, explore that it does not"
     assert f"engines disagree: {told}" in ran.err.splitlines()
+    asked = [line.removeprefix("Next:").strip() for line in ran.out.splitlines()[-2:]]
+    assert asked == ["fencepost prove id-blocks/by-broker-id", 'fencepost show id-blocks/by-broker-id "no id twice"']
     assert any(case.name == told and isinstance(case.result[0], Failure) for suite in junit for case in suite)
 
 
@@ -204,7 +219,7 @@ def test_contradictions(case: str) -> None:
 def test_wider_profiles_hold_the_readings_against_one_another(tmp_path: Path) -> None:
     """A row for each action and property in the report, and one line on paper."""
     with small_catalogue(), mock.patch.dict(EXAMPLES, ci=5), mock.patch.dict(HISTORIES, ci=5):
-        ran = fencepost("verify", "--profile", "ci", "--json", tmp_path / "v.json")
+        ran = fencepost("verify", "--profile", "ci", "--verbose", "--json", tmp_path / "v.json")
     assert ran.code == 0, ran.out
     rows = [r for r in read_json(tmp_path / "v.json")["results"] if r["engine"] == "equal"]
     assert {r["verdict"] for r in rows} == {"holds"} and {r["kind"] for r in rows} == {"reading"}

@@ -1,0 +1,152 @@
+"""Every verdict of a run as one HTML file: by protocol, variant and property, and by rule.
+
+Three clicks lead to a verdict: on the protocol, the variant and the property, or on the source, the rule and the
+property.  A run that breaks a promise is drawn as `page` draws it, when its place is opened.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+from fencepost.proofs.pages.page import as_data, environment, own, policy_of
+from fencepost.proofs.pages.stories import Story
+from jinja2 import Template
+from markupsafe import Markup
+
+STYLES, SCRIPTS = ("page.css", "verdicts.css"), ("view.js", "verdicts.js")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an engine found that breaks a property: in ``words``, and by the ``command`` that tells it.  ``story``: its
+    place among the stories that are drawn; None where the evidence is in words alone."""
+
+    engine: str
+    words: tuple[str, ...]
+    command: str
+    story: int | None
+
+
+@dataclass(frozen=True)
+class Item:
+    """The verdicts on one property of one variant.  ``tone``: good, predicted, bad or open; ``engines``: each that
+    judged it, and how it came to its verdict; ``further``: sentences about it."""
+
+    anchor: str
+    name: str
+    role: str
+    rule: str
+    says: str
+    verdict: str
+    tone: str
+    engines: tuple[str, ...]
+    further: tuple[str, ...] = ()
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class VariantView:
+    """``against``: the dangers that each engine met; ``lemmas``: names of those that hold, as expected."""
+
+    anchor: str
+    name: str
+    says: str
+    rule: str
+    stands: str
+    against: tuple[str, ...]
+    items: tuple[Item, ...]
+    lemmas: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProtocolView:
+    """``cells``: its line of the table."""
+
+    anchor: str
+    name: str
+    says: str
+    cells: tuple[str, ...]
+    variants: tuple[VariantView, ...]
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A property of a variant that is about a rule: its verdict, and where it stands on the page."""
+
+    anchor: str
+    name: str
+    verdict: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Without:
+    """What breaks where a rule is got wrong, in ``words``, and the ``command`` that tells the run."""
+
+    words: str
+    command: str
+
+
+@dataclass(frozen=True)
+class RuleView:
+    """``without``: by where it is from, which says so, what is known of the rule from earlier runs."""
+
+    anchor: str
+    number: str
+    kind: str
+    says: str
+    cited: tuple[Cited, ...]
+    without: Mapping[str, Sequence[Without]]
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The whole page.  ``about``: what was run, and when; ``columns``: of the table; ``unexpected``: the properties
+    that are not as expected; ``problems``: where engines disagree; ``open``: what was left unchecked."""
+
+    conclusion: str
+    about: str
+    columns: tuple[str, ...]
+    protocols: tuple[ProtocolView, ...]
+    total: tuple[str, ...]
+    legend: str
+    rules: Mapping[str, Sequence[RuleView]]
+    unexpected: tuple[Cited, ...]
+    problems: tuple[str, ...]
+    open: tuple[str, ...]
+    stories: tuple[Story, ...]
+
+
+def verdict_page(verdicts: Verdicts) -> str:
+    """The whole text of the file."""
+    style, script = ("".join(map(own, names)) for names in (STYLES, SCRIPTS))
+    return _template().render(
+        page=verdicts,
+        anchors={rule.number: rule.anchor for rules in verdicts.rules.values() for rule in rules},
+        policy=Markup(policy_of(style, script)),  # made of hashes alone
+        style=Markup(style),
+        script=Markup(script),
+        data=Markup(as_data(_shared(verdicts.stories))),
+    )
+
+
+def _shared(stories: Sequence[Story]) -> dict[str, Any]:
+    """Stories, with what many of them say once: the sentences of steps by number, and the rules."""
+    sentences: dict[str, int] = {}
+    told = []
+    for story in stories:
+        one = asdict(story)
+        del one["rules"]
+        for step in one["steps"]:
+            step["says"] = sentences.setdefault(step["says"], len(sentences))
+            step["changes"] = [list(change.values()) for change in step["changes"]]
+        told.append(one)
+    rules = {number: says for story in stories for number, says in story.rules.items()}
+    return {"stories": told, "sentences": list(sentences), "rules": rules}
+
+
+@cache
+def _template() -> Template:
+    return environment().from_string(own("verdicts.html.jinja"))
