@@ -145,7 +145,7 @@ def command_about(result: Result, profile: Profile, seed: int) -> str:
     protocol = called(result.protocol)
     place = f"{protocol}/{result.variant}"
     if result.verdict == "vacuous" and result.engine != "replay":
-        return f"fencepost keep {place}"
+        return f"fencepost mutants {place}"
     if result.engine in ("induction", "second-opinion"):
         solver = " --second-opinion cvc5" if result.engine == "second-opinion" else ""
         return f"fencepost prove {place}{solver}"
