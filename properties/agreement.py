@@ -341,7 +341,7 @@ def _derived(protocol: str) -> Agreeing:
 
 
 DRIVEN: Found[Agreeing] = Found(
-    "driving.agreement",
+    ("scenarios.agreement", "scenarios"),
     write="class System(typing.Protocol) in interface.py",
     derived=(("interface",), "System", cache(_derived)),
 )
@@ -362,7 +362,7 @@ def over_the_wire(protocol: str) -> Agreeing | None:
     return found
 
 
-WITH_NEWCOMERS: Found[Callable[[Agreeing, int], Agreeing]] = Found("driving.machine_newcomers", "with_newcomers")
+WITH_NEWCOMERS: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_newcomers")
 """By protocol that has them: how so many new producers come into it, one after another."""
 
 

@@ -46,7 +46,9 @@ __all__ = [
 
 SIMULATE = "fencepost.properties.derived:simulate"
 ENTRIES: Found[tuple[ProtocolEntry, ...]] = Found(
-    "variants.catalogue", "ENTRIES", own="claims", write="ENTRIES = (ProtocolEntry({protocol!r}, …),) in claims.py"
+    ("variants.catalogue", "variants", "claims"),
+    "ENTRIES",
+    write="ENTRIES = (ProtocolEntry({protocol!r}, …),) in claims.py",
 )
 """The entry of each protocol in the registry, and of the parts that it has been cut into."""
 

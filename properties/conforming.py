@@ -149,10 +149,12 @@ def _derived(protocol: str) -> Conforming:
     return shown.conforming
 
 
+SHOWN_IN = ("translator.conforming", "translator", "events")
+"""Where a protocol may have a `Shown`, from which all of it is derived."""
 CONFORMING: Found[Conforming] = Found(
-    "offline.conforming",
+    ("translator.conforming", "translator"),
     "CONFORMING",
     write="SHOWN = Shown(…) in events.py",
-    derived=(("observations", "events"), "SHOWN", _derived),
+    derived=(SHOWN_IN, "SHOWN", _derived),
 )
 """By protocol: those whose histories can be held against a model.  Importing one traces its models."""

@@ -2,18 +2,20 @@
 
 What a protocol brings is found by convention in its package, and imported when it is asked for:
 
-    variants/catalogue.py    claims.py       ENTRIES      its entries in the catalogue: its own, then those of its parts
-    driving/agreement.py     agreement.py    ID_BLOCKS    how implementations are driven (the folder's name in capitals)
-    history/events.py        events.py       ID_BLOCKS    the vocabulary of its histories
-    history/properties.py    histories.py    HISTORY      what must hold of them, of runs that are driven too
-    history/signs.py         signs.py        SIGNS        by which events a danger shows
-    history/planted.py       planted.py      BED          histories with planted violations, for its history properties
-    offline/conforming.py    conforming.py   CONFORMING   how its histories are held against the model
-    observations/showing.py  showing.py      SHOWING      which rows of a history the steps of its models show
+    variants.py      variants/catalogue.py     ENTRIES      its entries in the catalogue, and those of its parts
+    events.py        events/kinds.py           ID_BLOCKS    the vocabulary of its histories (its folder, in capitals)
+    events.py        events/kinds.py           SIGNS        by which events a danger shows
+    interface.py                               SYSTEM …     what implementations offer, from which driving is derived
+    scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
+    histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
+    histories.py     histories/properties.py   BED          histories with planted violations, for its properties
+    translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model
+    translator.py    translator/showing.py     SHOWING      which rows of a history the steps of its models show
 
-The second column is for a small package, which has no folders in it.  In a folder of the same name under
-`fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may lack any of these but the
-first: part of it is derived then (`Found.derived`), and for the rest it cannot be driven, replayed or recorded.
+The second column is for a file that would be too long, and so is a folder.  ENTRIES may stand in claims.py.  In a
+folder of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may
+lack any of these but the first: part of it is derived then (`Found.derived`), and for the rest it cannot be driven,
+replayed or recorded.
 
 A protocol of one's own is a package anywhere.  Its public name is the last part of the package's, with - for _.  It is
 known where it was installed with an entry point (``[project.entry-points."fencepost.protocols"]`` of its
@@ -21,6 +23,7 @@ pyproject.toml), where `OWN` names it, or once `add` was called, as the command 
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +31,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -94,74 +98,80 @@ def require(protocol: str) -> None:
         raise refused(f"there is no package {package}, here or installed{named}; name it as in an import statement")
     if not hasattr(imported(package), "__path__"):
         raise refused(f"{package} is a file; a protocol is a folder, with claims.py in it")
-    if not any(_there(f"{package}.{module}") for module in ("claims", "variants.catalogue")):
+    if not any(_there(f"{package}.{module}") for module in ("claims", "variants", "variants.catalogue")):
         raise refused(f"{package} has no claims.py; write one with ENTRIES = (ProtocolEntry({protocol!r}, …),)")
 
 
 class Found(Mapping[str, T], Generic[T]):
-    """What protocols bring in a module of their package, by protocol: those that have the module.
+    """What protocols bring in a module of their package, by protocol: those that have it.
 
-    ``name`` of the object in it; the folder's name in capitals where none is given.  ``own``: the module in a package
-    without folders.  ``write``: what a package lacks that does not have it, and where.
-    ``derived``: of a protocol without the module that has another, one of these, with an object of that name in it, by
-    a function of the protocol.
+    ``where``: modules in which it may stand; in the first that defines it it is found.  ``name`` of the object; the
+    folder's name in capitals where none is given.  ``write``: what a package lacks that does not have it, and where.
+    ``derived``: of a protocol without it that has another object, in one of these modules and of that name, by a
+    function of the protocol.
     """
 
     def __init__(
-        self, where: str, name: str | None = None, *, own: str = "", write: str = "{name}",
+        self, where: tuple[str, ...], name: str | None = None, *, write: str = "{name}",
         derived: tuple[tuple[str, ...], str, Callable[[str], T]] | None = None,
     ) -> None:  # fmt: skip
-        self.where, self.name = where, name
-        self.own, self.write, self.derived = own or where.rpartition(".")[2], write, derived
+        self.where, self.name, self.write, self.derived = where, name, write, derived
+
+    def _named(self, protocol: str) -> str:
+        return self.name or folder(protocol).upper()
+
+    def _found(self, protocol: str) -> tuple[str, bool]:
+        """The module that has it, or from which it is derived, and whether it is derived; empty where there is none."""
+        if protocol in PROTOCOLS:
+            package = PROTOCOLS[protocol]
+            for each in self.where:
+                if _defines(f"{package}.{each}", self._named(protocol)):
+                    return f"{package}.{each}", False
+            for each in self.derived[0] if self.derived else ():
+                if self.derived and _defines(f"{package}.{each}", self.derived[1]):
+                    return f"{package}.{each}", True
+        return "", False
 
     def module_name(self, protocol: str) -> str:
         """Where it is, or what it is derived from.  KeyError for a protocol that does not have it."""
-        for each in (self.where, self.own) if protocol in PROTOCOLS else ():
-            if _there(module := f"{PROTOCOLS[protocol]}.{each}"):
-                return module
-        if basis := self._basis(protocol):
-            return basis
-        raise KeyError(protocol)
-
-    def _basis(self, protocol: str) -> str:
-        """The module that it is derived from; empty where there is none."""
-        modules, name = self.derived[:2] if self.derived and protocol in PROTOCOLS else ((), "")
-        there = (f"{PROTOCOLS[protocol]}.{each}" for each in modules)
-        return next((module for module in there if _there(module) and hasattr(imported(module), name)), "")
+        module, _ = self._found(protocol)
+        if not module:
+            raise KeyError(protocol)
+        return module
 
     def module(self, protocol: str) -> ModuleType:
         return imported(self.module_name(protocol))
 
     def __getitem__(self, protocol: str) -> T:
-        module = self.module(protocol)
-        where = getattr(module, "__name__", "")
-        if self.derived is not None and where and where == self._basis(protocol):
+        if self.derived is not None and self._found(protocol)[1]:
             return self.derived[2](protocol)
-        name = self.name or folder(protocol).upper()
-        if not hasattr(module, name):
-            raise refused(f"{where} has no {name}; write {self._writing(protocol)}")
-        found: Any = getattr(module, name)
+        found: Any = getattr(self.module(protocol), self._named(protocol))
         return found  # type: ignore[no-any-return]
-
-    def _writing(self, protocol: str) -> str:
-        return self.write.format(name=self.name or folder(protocol).upper(), protocol=protocol)
 
     def lacking(self, protocol: str) -> str:
         """What to write where a protocol does not have it."""
-        return f"{PROTOCOLS[protocol]} lacks a part; write {self._writing(protocol)}"
+        writing = self.write.format(name=self._named(protocol), protocol=protocol)
+        return f"{PROTOCOLS[protocol]} lacks a part; write {writing}"
 
     def __contains__(self, protocol: object) -> bool:
-        try:
-            self.module_name(str(protocol))
-        except KeyError:
-            return False
-        return True
+        return bool(self._found(str(protocol))[0])
 
     def __iter__(self) -> Iterator[str]:
         return (protocol for protocol in PROTOCOLS if protocol in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+@cache
+def _defines(module: str, name: str) -> bool:
+    """Does a module have an object of that name, as its text says?  It is not imported, the packages that it is in
+    are."""
+    if not _there(module):
+        return False
+    text = Path(str(find_spec(module).origin)).read_text(encoding="utf-8")  # type: ignore[union-attr]
+    found = rf"^(class {name}\b|def {name}\b|{name}\b( *:.*)? *=|.*\bimport\b.*\b{name}\b|    {name},$)"
+    return re.search(found, text, re.MULTILINE) is not None
 
 
 def imported(module: str) -> ModuleType:

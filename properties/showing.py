@@ -103,6 +103,6 @@ class Showing:
 
 
 SHOWINGS: Found[Mapping[type, Showing | str]] = Found(
-    "observations.showing", "SHOWING", own="showing", write="{name} = {{Protocol: Showing(…)}} in showing.py"
+    ("translator.showing", "translator", "events"), "SHOWING", write="{name} = {{Protocol: Showing(…)}} in events.py"
 )
 """By protocol of a model: what its steps show, or why no history tells them."""

@@ -4,7 +4,7 @@ table of observations, and nothing else.
     SHOWN = Shown(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
 
     AGREEING = Agreeing(…, follow=SHOWN.follow)      # properties/<protocol>/driving/agreement.py
-    CONFORMING = SHOWN.conforming                    # properties/<protocol>/offline/conforming.py
+    CONFORMING = SHOWN.conforming                    # properties/<protocol>/translator.py
 
 A column of the table is the event's column of that name, or of the one in ``stored``.  Two sorts of columns say more:
 
@@ -53,7 +53,7 @@ from fencepost.properties.agreement import (
     Seen,
     State,
 )
-from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.conforming import SHOWN_IN, Conforming, Laid, LaidOut, Settings
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
 from fencepost.properties.history.pieces import starts_of
@@ -239,8 +239,8 @@ class Shown:
 
 
 def shown_of(protocol: str) -> Shown | None:
-    """What a protocol has under the name SHOWN, in ``observations`` or ``events``; None where it has nothing."""
-    there = [module for module in ("observations", "events") if has(protocol, module)]
+    """What a protocol has under the name SHOWN; None where it has nothing."""
+    there = [module for module in SHOWN_IN if has(protocol, module)]
     found = (getattr(imported(f"{PROTOCOLS[protocol]}.{module}"), "SHOWN", None) for module in there)
     return next((shown for shown in found if shown is not None), None)
 

@@ -1,7 +1,7 @@
 """What Connect and producer ids are to those who rely on them: their interfaces, as `Fated` is that of transactions,
 and `Delivered` that of source offsets and of a group that copies.
 
-`properties/end_to_end/claims/interfaces.py` has it proved that the cores do nothing else: Connect as it shipped, the
+`properties/end_to_end/claims/abstract.py` has it proved that the cores do nothing else: Connect as it shipped, the
 blocks that KRaft grants, and the group that shipped, for each of its partitions.
 """
 

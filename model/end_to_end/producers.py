@@ -1,7 +1,7 @@
 """The transactions of producers with transactional ids, as tasks and readers see them: the interface, for many at once.
 
 Of each producer and each log that it writes to this says what `Fated` says (model/transactions/abstract), and proves
-it (`properties/end_to_end/claims/producers.py`).  That the core of v2 takes the place of any one transactional id here
+it (`properties/end_to_end/claims/abstract.py`).  That the core of v2 takes the place of any one transactional id here
 is proved of the whole (`over_core.py`).
 
 What it adds is which producers have one transactional id: an initialisation of the id, or Admin.fenceProducers, is over

@@ -8,7 +8,7 @@ request that waits in the network is a member that has sent and was not yet take
 partitions and its epoch is its own, and may be long out of date.
 
 Of a member's transactions this says what their interface says (`Fated` in model/transactions/abstract), and no more:
-`properties/group_fencing/claims/transactions.py` has it proved that each step is a step of that interface, for every
+`properties/group_fencing/claims/core.py` has it proved that each step is a step of that interface, for every
 member, and that none is in the way which transactions take by themselves.  That the core of v2 keeps the interface is
 proved of transactions/core-v2-fated.  What a group's coordinator has in memory is what its log says (txn.P9, proved of
 transactional-offsets).

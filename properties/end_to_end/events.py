@@ -9,6 +9,7 @@ the first record has 1, and a task that begins at 0 has read none. The events of
 own protocols.
 """
 
+from fencepost.properties.history.signs import Sign
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 SOURCE = "partition offset"
@@ -45,3 +46,12 @@ COLUMNS = (
 )
 
 END_TO_END = Vocabulary("end-to-end", Kind, COLUMNS, public=(AUDITOR,))
+
+
+# By which end-to-end events a danger shows; see `fencepost.properties.history.signs`. What strikes the layers below
+# shows in their own events.
+
+SIGNS = (
+    Sign("client-crash", "instances beyond the first that poll a record",
+         lambda e: e.further(e.of(Kind.polled), ("partition", "offset"), "client")),
+)  # fmt: skip

@@ -9,6 +9,10 @@ A copy is known by the place of the record that it is a copy of: `partition` and
 `output` and `position` of the output. A committed offset is that of the next record to read, as in Kafka.
 """
 
+from fencepost.model.group_fencing.core import Epoch, Fate, Member, Offset, Partition, Stage
+from fencepost.model.language import Bool, exists, forall, implies, when
+from fencepost.model.language.observations import Condition, Do, Observation
+from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 CLIENT = "slot client"
@@ -88,3 +92,350 @@ COLUMNS = (
 )  # fmt: skip
 
 GROUP_FENCING = Vocabulary("group-fencing", Kind, COLUMNS, public=(APPLICATION, AUDITOR))
+
+
+# By which events of a consumer group a danger shows; see `fencepost.properties.history.signs`.
+
+FENCED_INSTANCE = 82
+
+
+def _aborts(e: Events) -> int:
+    """Offsets that were pending when their transaction was aborted."""
+    return int((e["outcome"][e.of(Kind.offset_settled)] == 0).sum())
+
+
+def _replaced(e: Events) -> int:
+    """Static members whose instance id another one has."""
+    return int((e["error"][e.of(Kind.instance_failed)] == FENCED_INSTANCE).sum())
+
+
+SIGNS = (
+    events("client-crash", "instances that end", Kind.instance_stopped),
+    events("zombie", "instances that stand still and go on", Kind.resumed),
+    Sign("zombie", "offsets refused of an instance that stood still",
+         lambda e: len(e.after(e.of(Kind.offset_refused), e.of(Kind.resumed)))),
+    Sign("zombie", "instances that another one replaces", _replaced),
+    events("time-out", "members that are put out of the group", Kind.member_removed),
+    Sign("time-out", "pending offsets that are aborted", _aborts),
+    events("coordinator-fail-over", "coordinators of the group that take over", Kind.coordinator_loaded),
+    Sign("rebalance", "generations that begin while offsets are sent",
+         lambda e: len(e.after(e.of(Kind.generation_begun), e.of(Kind.offset_sent)))),
+    Sign("several-partitions", "partitions of an instance beside its first",
+         lambda e: e.further(e.of(Kind.assigned), ("client",), "partition")),
+)  # fmt: skip
+
+
+# Which steps of the models of group fencing a row of the retelling stands for, and what it checks.
+#
+# What an instance does for itself is taken as steps only where the model has them: a zombie may go on from an answer
+# that came long ago, or from a place that the model does not know of.  Whether its commits count is what has to fit,
+# and a commit is taken in the model only of a member that has come to it by steps.
+
+MODEL_COLUMNS = {
+    "client": Member, "other": Member, "partition": Partition, "offset": Offset, "first": Offset, "generation": Epoch,
+    "outcome": Bool, "asked": Bool,
+}  # fmt: skip
+
+M, MP, MPO = {"m": "client"}, {"m": "client", "p": "partition"}, {"m": "client", "p": "partition", "i": "offset"}
+
+
+def _is_over(s, e):
+    """The transaction of a producer that was fenced is, so that it may begin anew."""
+    return s.fenced[e.client] & (s.fate[e.client] == Fate.NONE)
+
+
+def _may_fetch(s, e):
+    """What it begins with is what counts."""
+    m, p = e.client, e.partition
+    polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m] & ~s.crashed[m]
+    return polls & s.assigned[m, p] & ~s.has[m, p] & s.is_stable(p) & (s.committed[p] == e.offset)
+
+
+def _may_process(s, e):
+    """It goes on from where it is."""
+    m, p = e.client, e.partition
+    begins = (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)
+    goes_on = (s.stage[m] == Stage.PROCESSING) & (s.fate[m] == Fate.OPEN)
+    return s.has[m, p] & (s.next[m, p] == e.first) & ~s.fenced[m] & (begins | goes_on)
+
+
+def _may_send(s, e):
+    """What it says of itself is what the model's member would."""
+    return (s.stage[e.client] == Stage.PROCESSING) & (s.epoch_sent(e.client) == e.generation)
+
+
+def _is_sent(s, e):
+    """The offset is one that the model's member has sent, and that was not taken."""
+    m, p = e.client, e.partition
+    return s.has_arrived(m) & s.is_in(m, p) & (s.next[m, p] == e.offset)
+
+
+def _ends(s, e):
+    """The member has a transaction that it may end."""
+    return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
+
+
+def _is_refused(s, e):
+    """The member's offsets have arrived, and are not taken."""
+    m = e.client
+    return s.has_arrived(m) & ~s.takes(m, s.stamp[m]) & ~s.crashed[m]
+
+
+def _may_be_fenced(s, e):
+    """By another one that initialises its transactional id."""
+    return s.is_settled(e.client) & ~s.fenced[e.client]
+
+
+def _nothing_pending(s, e):
+    return forall(Partition, lambda p: s.pending[e.client, p] == 0)
+
+
+def _decided(s, e):
+    """The transaction is, as the marker says."""
+    m = e.client
+    is_so = (e.outcome & (s.fate[m] == Fate.COMMITTED)) | (~e.outcome & (s.fate[m] == Fate.ABORTED))
+    return is_so & (0 < s.pending[m, e.partition])
+
+
+def _is_replaced(s, e):
+    """A static member that had something, by one that has nothing yet."""
+    return (0 < s.epoch[e.other]) & (s.epoch[e.client] == 0)
+
+
+GENERATIONS = (
+    Observation("generation_begun", (Do("rebalance", {"g": "generation"}),)),
+    Observation("joined", (Do("replace", {"m": "other", "n": "client"}, when=_is_replaced),)),
+    Observation(
+        "assigned",
+        (Do("give", MP, when=lambda s, e: s.owner[e.partition] != e.client),),
+        after=lambda s, e: s.assigned[e.client, e.partition],
+    ),
+)
+
+COORDINATOR = (
+    Observation("coordinator_loaded", before=lambda s, e: s.newest == e.generation, rule="447.16"),
+    Observation(
+        "offset_taken",
+        (Do("accept", M, when=lambda s, e: s.pending[e.client, e.partition] != e.offset),),
+        after=lambda s, e: (s.pending[e.client, e.partition] == e.offset)
+        & implies(s.stage[e.client] == Stage.ACCEPTED, s.stamp[e.client] == e.generation),
+        rule="447.16",
+    ),
+    Observation(
+        "offset_refused",
+        before=lambda s, e: implies(_is_sent(s, e), ~s.takes(e.client, s.stamp[e.client])),
+        rule="447.P3",
+    ),
+    Observation(
+        "offset_settled",
+        (
+            Do("commit", M, when=lambda s, e: e.outcome & _ends(s, e)),
+            Do("abort", M, when=lambda s, e: e.asked & _ends(s, e)),
+            Do("give_up", M, when=lambda s, e: ~e.outcome & (s.fate[e.client] == Fate.OPEN)),
+            Do("end", M, when=_decided),
+        ),
+        after=lambda s, e: (s.pending[e.client, e.partition] == 0)
+        & implies(e.outcome, s.committed[e.partition] == e.offset),
+        rule="447.18",
+    ),
+    Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
+)  # fmt: skip
+"""Of the group's coordinator."""
+
+
+def _answered(*steps: Do) -> Observation:
+    """A fetch; ``steps``: where it says whose it is."""
+    return Observation(
+        "fetch_answered",
+        steps,
+        before=lambda s, e: (s.committed[e.partition] == e.offset) & implies(e.outcome, s.is_stable(e.partition)),
+        rule="447.9",
+    )
+
+
+def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
+    """Of the application.  ``initialised``: what follows where a producer begins anew."""
+    anew = (Do("initialise", M, when=_is_over), *initialised)
+    return (
+        Observation("consumed", (Do("fetch", MP, when=may_fetch),)),
+        Observation("processed", (Do("process", MPO, when=_may_process),)),
+        Observation(
+            "offset_sent",
+            (Do("send", M, when=_may_send),),
+            after=lambda s, e: implies(_is_sent(s, e), s.stamp[e.client] == e.generation),
+            rule="447.16",
+        ),
+        Observation(
+            "end_told",
+            (
+                Do("commit", M, when=lambda s, e: e.outcome & _ends(s, e)),
+                Do("refuse", M, when=lambda s, e: ~e.outcome & _is_refused(s, e)),
+                Do("abort", M, when=lambda s, e: ~e.outcome & _ends(s, e)),
+                Do("end", M, when=lambda s, e: (s.fate[e.client] == Fate.ABORTED) & _nothing_pending(s, e)),
+                *anew,
+            ),
+        ),
+        Observation("init_told", anew),
+        Observation("fenced", (Do("fence", M, when=_may_be_fenced),)),
+        Observation("killed", (Do("crash", M, when=lambda s, e: ~s.crashed[e.client]),)),
+    )  # fmt: skip
+
+
+CLASSIC = (*GENERATIONS, *COORDINATOR, _answered(), *_application())
+
+
+def _is_answered(s, e):
+    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is told."""
+    return s.asks(e.client) & s.nothing_pending_for(e.client)
+
+
+def _may_fetch_when_ready(s, e):
+    return _may_fetch(s, e) & s.ready[e.client]
+
+
+DRAFT = (
+    *GENERATIONS, *COORDINATOR, _answered(), *_application(_may_fetch_when_ready, Do("answer", M, when=_is_answered)),
+)  # fmt: skip
+
+
+def _may_fence(s, e):
+    """Others are remembered for its partitions, none of them in a later generation."""
+    m = e.client
+    none_later = forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n)))
+    return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
+
+
+def _has_no_transaction(s, n):
+    """One that has is only aborted yet: its own abort may still be told the next epoch (KAFKA-19367)."""
+    return s.fate[n] == Fate.NONE
+
+
+def _fences_the_last(s, e):
+    """All that are in the way are fenced with this one."""
+    m = e.client
+    each = lambda n: _has_no_transaction(s, n) & ((n == e.other) | s.fenced[n])  # noqa: E731
+    return _may_fence(s, e) & forall(Member, lambda n: implies(s.is_in_the_way(m, n), each(n)))
+
+
+def _fences(s, e):
+    return _has_no_transaction(s, e.other) & ~s.fenced[e.other]
+
+
+def _is_answered_alone(s, e):
+    """And no other one is remembered for its partitions."""
+    return _is_answered(s, e) & ~exists(Member, lambda n: s.is_in_the_way(e.client, n))
+
+
+BY_ASSIGNMENT = (
+    *GENERATIONS,
+    *COORDINATOR,
+    Observation(
+        "producer_fenced",
+        (
+            Do("initialise", M, when=_is_over),
+            Do("abort_for", M, when=_fences_the_last),
+            Do("fence", {"m": "other"}, when=_fences),
+        ),
+    ),
+    _answered(),
+    *_application(
+        _may_fetch_when_ready, Do("abort_for", M, when=_may_fence), Do("answer", M, when=_is_answered_alone)
+    ),
+)  # fmt: skip
+
+
+def _falls_out(s, e):
+    """The member was put out, or has what it does not own."""
+    m = e.client
+    return ((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m)
+
+
+def _is_fenced(s, e):
+    """It has missed an answer."""
+    return (s.knows[e.client] < s.epoch[e.client]) & s.has_some(e.client)
+
+
+def _is_unknown(s, e):
+    """A former coordinator has not heard of it, or not any more."""
+    return (0 < s.epoch[e.client]) & s.has_some(e.client)
+
+
+def _may_fetch_as_member(s, e):
+    """With the epoch that the coordinator has."""
+    m = e.client
+    return _may_fetch(s, e) & (s.epoch[m] == s.knows[m]) & (0 < s.epoch[m])
+
+
+def _learns(s, e):
+    """The epoch is the one that the coordinator has by now."""
+    m = e.client
+    return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation) & ~s.has_too_much(m)
+
+
+def _is_freed(s, e):
+    """A partition of the member is free."""
+    return ~e.outcome & (s.owner[e.partition] == e.client)
+
+
+def _gives_up(s, e):
+    """What the member has not given up itself, as it has never heard of it."""
+    return _is_freed(s, e) & s.assigned[e.client, e.partition]
+
+
+def _is_released(s, e):
+    """With which its epoch moves."""
+    return _is_freed(s, e) & ~s.assigned[e.client, e.partition] & (s.epoch[e.client] < e.generation)
+
+
+def _is_given_back(s, e):
+    """To a member that has joined again while it was known."""
+    m, p = e.client, e.partition
+    return (s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p]
+
+
+_OUT, _MG = Do("fall_out", M, when=_falls_out), {"m": "client", "g": "generation"}
+EPOCHS = (
+    Observation("generation_begun", (Do("expel", _MG, when=lambda s, e: (0 < s.epoch[e.client]) | s.left[e.client]),)),
+    Observation(
+        "epoch_given",
+        (
+            _OUT,
+            Do("come_back", M, when=lambda s, e: s.left[e.client]),
+            Do("join", _MG, when=lambda s, e: s.epoch[e.client] == 0),
+            Do("advance", _MG, when=lambda s, e: s.epoch[e.client] < e.generation),
+        ),
+        after=lambda s, e: s.epoch[e.client] == e.generation,
+    ),
+    Observation(
+        "partition_given",
+        (
+            Do("let_go", MP, when=lambda s, e: _is_freed(s, e) & s.left[e.client]),
+            Do("revoke", MP, when=_gives_up),
+            Do("release", {**MP, "g": "generation"}, when=_is_released),
+            Do("withdraw", MP, when=_is_freed),  # a second one in the same epoch
+            Do("assign", MP, when=lambda s, e: e.outcome),
+        ),
+        after=lambda s, e: when(
+            e.outcome,
+            (s.owner[e.partition] == e.client) & (s.since[e.partition] == e.generation),
+            s.owner[e.partition] != e.client,
+        ),
+        rule="447.21",
+    ),
+    Observation(
+        "away", (Do("leave", M, when=lambda s, e: 0 < s.epoch[e.client]),), after=lambda s, e: s.left[e.client]
+    ),
+    Observation(
+        "replaced",
+        (_OUT, Do("replace", {"m": "other", "n": "client"})),
+        after=lambda s, e: s.epoch[e.client] == e.generation,
+    ),
+    Observation("assigned", (Do("give_back", MP, when=_is_given_back),)),
+    Observation("joined", (Do("learn", M, when=_learns),)),
+    Observation("revoked", (Do("revoke", MP, when=lambda s, e: s.assigned[e.client, e.partition]),)),
+    Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
+    _answered(Do("fetch", MP, when=_may_fetch_as_member)),
+)
+"""Of members with epochs: what the coordinator gives them is told as it is stored."""
+
+MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

@@ -9,8 +9,7 @@ from collections.abc import Collection
 from typing import Annotated, Any
 
 from fencepost.properties.driving import Made, read
-from fencepost.properties.group_fencing.beside import Calm
-from fencepost.properties.group_fencing.interface import Slot, System, Waiting
+from fencepost.properties.group_fencing.interface import Calm, Slot, System, Waiting
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
 

@@ -127,12 +127,12 @@ def _none(protocol: str) -> HistoryProperties:
 
 
 HISTORIES: Found[HistoryProperties] = Found(
-    "history.properties", "HISTORY", own="histories",
+    ("histories.properties", "histories"), "HISTORY",
     write="HISTORY = HistoryProperties(…) in histories.py, or SHOWN = Shown(…) in events.py",
     derived=(("events",), "SHOWN", _none),
 )  # fmt: skip
 """By protocol: what must hold of its histories; where nothing is declared, they are held against the model alone."""
-SIGNS: Found[tuple[Sign, ...]] = Found("history.signs", "SIGNS")
+SIGNS: Found[tuple[Sign, ...]] = Found(("events.kinds", "events"), "SIGNS")
 """By which events one sees that a danger was there."""
 
 

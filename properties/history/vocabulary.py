@@ -133,6 +133,6 @@ class Vocabulary:
 
 
 VOCABULARIES: Found[Vocabulary] = Found(
-    "history.events", own="events", write='{name} = Vocabulary("{protocol}", Kind, (Column(…), …)) in events.py'
+    ("events.kinds", "events"), write='{name} = Vocabulary("{protocol}", Kind, (Column(…), …)) in events.py'
 )
 """By protocol: those whose histories can be read."""

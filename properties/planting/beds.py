@@ -100,5 +100,5 @@ class Bed:
         return self.planted(seed, first_history, histories, **chosen)
 
 
-BEDS: Found[Bed] = Found("history.planted", "BED")
+BEDS: Found[Bed] = Found(("histories.properties", "histories"), "BED")
 """By protocol."""

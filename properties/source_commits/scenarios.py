@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from fencepost.properties.driving import read
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, Named, OneOf
-from fencepost.properties.source_commits.beside import InTheEnd
-from fencepost.properties.source_commits.interface import OUTCOMES, System
+from fencepost.properties.source_commits.interface import OUTCOMES, InTheEnd, System
 
 TASK, COMMITTER = 0, 1
 REQUESTS = ("record", "offset")

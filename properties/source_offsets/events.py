@@ -17,6 +17,11 @@ followed by `record_appended`, `end_sent` by the markers, and these by `end_told
 `…_told`; what it did in the topics is there.
 """
 
+from fencepost.model.language import Bool, forall
+from fencepost.model.language.observations import Do, Observation
+from fencepost.model.source_offsets.core import Instance, Partition, Place, Stage
+from fencepost.model.source_offsets.delivered import Offset
+from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 INSTANCE = "task instance"
@@ -119,3 +124,180 @@ COLUMNS = (
 )  # fmt: skip
 
 SOURCE_OFFSETS = Vocabulary("source-offsets", Kind, COLUMNS, public=(OPERATOR, TASK, AUDITOR))
+
+
+# Which variants the reference implementation has, and how histories of each are simulated.
+
+REFERENCE = "fencepost.reference_impl.source_offsets"
+
+FROM_THE_START = "shipped-own-topic-from-the-start"
+RIGHT = ("text-merged-view", "migration-sentinel", "shipped", FROM_THE_START)
+REFUTED = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"})
+"""What ships and breaks promises, as it is driven and simulated to see."""
+MISTAKES = REFUTED | {
+    "migration-race", "stale-topic", "tombstone-primary-first", "late-copies", "copied", "up-to-the-last-stable",
+    "separate-transactions", "falls-back-alone", "copies-when-committed-alone",
+}  # fmt: skip
+"""These too; and no release does so."""
+NOW_AND_THEN = MISTAKES | {FROM_THE_START}
+"""Those that `fencepost verify` drives and simulates on request."""
+
+CONFIG = {"events": 400, "partitions": 3, "tasks": 3, "records": 12, "quiet_end": True}
+"""Of simulated histories: faults for so many events, and then the source is read to its end, if it can be."""
+
+WITH_TOMBSTONES = ("tombstone-primary-first", "late-copies")
+SWITCHED_ON = (
+    "copies-when-committed-alone", "shipped-own-topic-later", "shipped", "copied", "migration-race",
+    "migration-sentinel",
+)  # fmt: skip
+"""Those that show in partitions that are begun anew, and with an offsets topic that the connector has only later, or
+never."""
+
+DRIVEN = (*RIGHT, *sorted(MISTAKES))
+IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
+SIMULATORS = tuple(
+    (
+        mode,
+        f"{REFERENCE}.generator:simulate_with_stats",
+        {"mode": mode, **CONFIG, "rounds": 1 + (mode in WITH_TOMBSTONES), "separate": mode not in SWITCHED_ON},
+    )
+    for mode in DRIVEN
+)
+
+
+# By which events of source tasks a danger shows; see `fencepost.properties.history.signs`.
+
+FENCED = (47, 90)
+"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED."""
+
+
+def _fenced(e: Events) -> int:
+    """Instances that another one, or a newer set, has fenced."""
+    rows = e.of(Kind.instance_failed)
+    return int(sum((e["error"][rows] == code).sum() for code in FENCED))
+
+
+def _late_commits(e: Events) -> int:
+    """Transactions whose end was sent, and whose answer was not heard."""
+    return max(0, len(e.of(Kind.end_sent)) - len(e.of(Kind.end_told)))
+
+
+def _later_sets(e: Events) -> int:
+    """Sets of tasks behind the first."""
+    return int((e["generation"][e.of(Kind.configured)] > 0).sum())
+
+
+def _given_up(e: Events) -> int:
+    """Transactions that are aborted, and nobody has asked for that."""
+    ended = e.of(Kind.output_marked)
+    return int((e["outcome"][ended] == 0).sum())
+
+
+SIGNS = (
+    events("client-crash", "instances whose process is gone", Kind.instance_killed),
+    Sign("client-crash", "transactions that are aborted", _given_up),
+    events("zombie", "instances that stand still and go on", Kind.resumed),
+    Sign("zombie", "instances that are fenced", _fenced),
+    Sign("lost-answer", "ends of transactions that are not answered", _late_commits),
+    Sign("rebalance", "sets of tasks that take the place of others", _later_sets),
+    Sign("several-partitions", "source partitions of an instance beside its first",
+         lambda e: e.further(e.of(Kind.offset_found), ("instance",), "partition")),
+    Sign("several-tasks", "tasks beside the first", lambda e: e.further(e.of(Kind.instance_started), (), "task")),
+)  # fmt: skip
+
+
+# Which steps of the model of source offsets a row of the retelling stands for, and what it checks.
+
+MODEL_COLUMNS = {
+    "instance": Instance, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "failed": Bool,
+    "separate": Bool, "sent": Bool,
+}  # fmt: skip
+
+N = {"n": "instance"}
+NP = {**N, "p": "partition"}
+NPI = {**NP, "i": "record"}
+
+
+def _runs(s, e):
+    return ~s.over[e.instance] & (s.stage[e.instance] != Stage.NEW)
+
+
+def _is_followed(s, e):
+    """Not one of an older set that has opened its producer late."""
+    return s.stage[e.instance] != Stage.NEW
+
+
+def _is_to_resume(s, e):
+    return _runs(s, e) & (s.stage[e.instance] == Stage.CHECKED)
+
+
+def _is_older(s, e):
+    """Of a set that another one has taken the place of, as it finds."""
+    return _runs(s, e) & (s.stage[e.instance] == Stage.OPENED) & ~s.is_newest(e.instance)
+
+
+def _works(s, e):
+    return _runs(s, e) & ((s.stage[e.instance] == Stage.WORKING) | (s.stage[e.instance] == Stage.ASKED))
+
+
+def _place(s, e):
+    return s.place[e.instance, e.partition, e.record]
+
+
+def _is_copied(s, e):
+    return (0 < s.copying[e.instance, e.partition]) & (s.copying[e.instance, e.partition] == e.offset)
+
+
+OVER = (Do("crash", N, when=_runs), Do("forget", N))
+
+SETS = (
+    Observation("configured", (Do("give_own_topic", {}, when=lambda s, e: e.separate & ~s.separate),),
+                after=lambda s, e: s.separate == e.separate),
+    Observation("given", (Do("assign", NP, when=lambda s, e: s.newest[e.partition] != e.instance),)),
+    Observation("fenced", (Do("fence", N, when=lambda s, e: _is_followed(s, e) & ~s.fenced[e.instance]),)),
+)  # fmt: skip
+INSTANCES = (
+    Observation("producer_opened", (Do("open", N),)),
+    Observation(
+        "instance_checked",
+        (Do("check", N, when=lambda s, e: e.outcome), Do("abandon", N, when=lambda s, e: ~e.outcome & _is_older(s, e))),
+    ),
+    Observation("end_reached", (Do("resume", N, when=_is_to_resume),)),
+    Observation("offset_found", before=lambda s, e: s.polled[e.instance, e.partition] == e.offset, rule="618.31"),
+    Observation("instance_running", before=lambda s, e: s.stage[e.instance] == Stage.WORKING, rule="618.20"),
+    Observation("instance_stopped", OVER),
+    Observation(
+        "instance_failed",
+        (Do("find_out", N, when=lambda s, e: _runs(s, e) & s.fenced[e.instance]), Do("fail", N, when=_works), *OVER),
+    ),
+    Observation("instance_killed", OVER),
+)  # fmt: skip
+RECORDS = (
+    Observation("filtered", (Do("filter_out", NPI),)),
+    Observation("record_sent", (Do("submit", NPI),)),
+    Observation("given_up", (Do("abort_batch", N, when=lambda s, e: _place(s, e) == Place.INSIDE),),
+                after=lambda s, e: _place(s, e) == Place.LEFT_OUT),
+    Observation("offset_sent", before=lambda s, e: s.data[e.instance, e.partition] == e.offset, rule="618.27"),
+    Observation("flushed", before=lambda s, e: (0 < s.data[e.instance, e.partition]) == e.sent, rule="618.27"),
+    Observation("end_sent", (Do("flush", N),)),
+    Observation("topic_marked", (Do("commit", N),)),
+    Observation(
+        "commit_called",
+        (Do("call_commit", N, when=lambda s, e: (s.stage[e.instance] == Stage.COMMITTED) | s.has_polled(e.instance)),),
+        before=lambda s, e: (s.stage[e.instance] == Stage.COMMITTED)
+        | forall(Partition, lambda p: s.data[e.instance, p] == 0),
+        after=lambda s, e: s.stage[e.instance] == Stage.WORKING,
+        rule="618.28",
+    ),
+    Observation(
+        "copy_told",
+        (
+            Do("copy", NP, when=lambda s, e: ~e.failed & _is_copied(s, e)),
+            Do("copy_in_vain", NP, when=lambda s, e: e.failed & _is_copied(s, e)),
+        ),
+    ),
+    Observation("output_read", before=lambda s, e: e.record <= s.found(e.partition), rule="618.P2"),
+    Observation("audited", before=lambda s, e: s.found(e.partition) == e.offset, rule="618.P2"),
+)  # fmt: skip
+
+TABLE = (*SETS, *INSTANCES, *RECORDS)

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from fencepost.properties.machine import Machine, scenario
 from fencepost.properties.roles import Between, FromConfig, OneOf
-from fencepost.properties.source_offsets.beside import GettingOn
-from fencepost.properties.source_offsets.interface import System, Task
+from fencepost.properties.source_offsets.interface import GettingOn, System, Task
 
 Tasks = Annotated[int, FromConfig("tasks")]
 Steps = Annotated[int, Between(1, 20)]

@@ -12,7 +12,7 @@ from fencepost.model.language import Constant, Ghost, Map, Nat, Properties, Prot
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property
 from fencepost.proofs.engines.explore import coverage, explore
-from fencepost.properties.id_blocks.claims.controllers import KraftProperties
+from fencepost.properties.id_blocks.claims import KraftProperties
 
 BOUNDS = dict(
     brokers=2, requests=2, ids=2, size=1, restarts=1, fail_overs=1, snapshots=1,

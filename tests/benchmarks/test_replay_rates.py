@@ -17,11 +17,11 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 from id_block_sql import in_duckdb
 
 HISTORIES = 3600  # 1 million events in five pieces
-PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 
 @pytest.fixture(scope="module")

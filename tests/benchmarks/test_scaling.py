@@ -15,13 +15,13 @@ from fencepost.proofs.scale.replay import ReplayReport, check_piece, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 from scaling import results_of
 from standalone import cluster
 
 HISTORIES = 72_000  # 20 million events in some eighty pieces
 PIECES = 20_000
-PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(900)]
 

@@ -17,10 +17,10 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from transaction_sql import in_duckdb, query
 
-PLANTED = "fencepost.properties.transactions.history.planted:simulate_many"
+PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
 CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces

@@ -7,7 +7,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.transactions.history.events import Kind as TransactionKind
+from fencepost.properties.transactions.events.kinds import Kind as TransactionKind
 from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, OF_WHAT_IS_LATE, REGISTRY
 from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.end_to_end.parts import Parts

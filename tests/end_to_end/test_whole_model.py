@@ -7,10 +7,14 @@ from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.properties.catalogue import bounds_of, features_of, find
-from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
-from fencepost.properties.end_to_end.claims.detailed import DetailedProperties
-from fencepost.properties.end_to_end.claims.interfaces import AdmittedByConnect, DeliveredByGroup, HandedByKraft
-from fencepost.properties.end_to_end.claims.producers import MarkersCome
+from fencepost.properties.end_to_end.claims.abstract import (
+    AdmittedByConnect,
+    DeliveredByGroup,
+    EndToEndProperties,
+    HandedByKraft,
+    MarkersCome,
+)
+from fencepost.properties.end_to_end.claims.over_core import DetailedProperties
 from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
 
 END_TO_END = {"each_once", "none_left_out", "resumes_where_it_ended"}

@@ -9,7 +9,7 @@ from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Program
 from fencepost.properties.group_fencing.events import GROUP_FENCING
-from fencepost.properties.group_fencing.variants.driven import RIGHT
+from fencepost.properties.group_fencing.variants import RIGHT
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 from fencepost.reference_impl.group_fencing.system import reference
 

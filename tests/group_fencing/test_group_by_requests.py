@@ -11,7 +11,7 @@ from fencepost.model.language import action, each, exists, require, when
 from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.explore import coverage, explore, unsaid
 from fencepost.properties.catalogue import features_of, find
-from fencepost.properties.group_fencing.claims.by_requests import ByRequests
+from fencepost.properties.group_fencing.claims.core import ByRequests
 
 _, VARIANT = find("group-fencing/shipped-by-requests")
 NAME = "does_as_shipped"

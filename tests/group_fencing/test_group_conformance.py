@@ -10,9 +10,9 @@ from fencepost.proofs.scale.replay import Undecided
 from fencepost.proofs.testing import agree
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
-from fencepost.properties.group_fencing.observations import SHOWN
-from fencepost.properties.group_fencing.planted import BED, PLANTS
-from fencepost.properties.group_fencing.variants.driven import CONFIG, NEW, RIGHT, SIMULATORS
+from fencepost.properties.group_fencing.histories import BED, PLANTS
+from fencepost.properties.group_fencing.translator.conforming import SHOWN
+from fencepost.properties.group_fencing.variants import CONFIG, NEW, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap

@@ -10,13 +10,12 @@ from fencepost.proofs.necessity.plants import found_plants
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.properties.catalogue import find
-from fencepost.properties.group_fencing.histories import HISTORY, RECORDINGS
-from fencepost.properties.group_fencing.planted import BED, PLANTS
-from fencepost.properties.group_fencing.variants.driven import CONFIG, RIGHT, SIMULATORS
+from fencepost.properties.group_fencing.histories import BED, HISTORY, PLANTS, RECORDINGS
+from fencepost.properties.group_fencing.variants import CONFIG, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 
-PLANTED = "fencepost.properties.group_fencing.planted:simulate_many"
+PLANTED = "fencepost.properties.group_fencing.histories:simulate_many"
 RARE = {"held_while_pending", "initialised_when_settled", "lone_client_not_fenced", "no_other_error_ends_it"}
 """What few histories say anything of."""
 

@@ -14,8 +14,8 @@ from fencepost.model.transactions.abstract.core import Fate, Outcome, Txn
 from fencepost.proofs.engines.explore import coverage, explore, unsaid
 from fencepost.proofs.engines.induction import prove
 from fencepost.properties.catalogue import features_of, find
-from fencepost.properties.group_fencing.claims.classic import ShippedLemmas
-from fencepost.properties.transactions.claims.for_groups import FatedV2
+from fencepost.properties.group_fencing.claims.shipped import ShippedLemmas
+from fencepost.properties.transactions.claims.core_overlapping import FatedV2
 
 _, VARIANT = find("group-fencing/shipped-over-core-v2")
 NAME = "does_as_shipped"

@@ -15,7 +15,7 @@ from fencepost.proofs.recording.group_fencing.ordering import in_order
 from fencepost.proofs.scale.generate import generate
 from fencepost.properties.group_fencing.events import APPLICATION, AUDITOR, GROUP_FENCING, OFFSETS, Kind
 from fencepost.properties.group_fencing.histories import HISTORY
-from fencepost.properties.group_fencing.variants.driven import SIMULATORS
+from fencepost.properties.group_fencing.variants import SIMULATORS
 from fencepost.properties.history import HistoryDirectory, read_piece
 from fencepost.properties.history.pieces import absent_columns
 

@@ -7,7 +7,7 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.properties.catalogue import bounds_of
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 LENGTHS = ID_BLOCKS.variant("kraft-lengths")
 

@@ -3,7 +3,7 @@
 import pytest
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made
-from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.properties.id_blocks.interface import Call
 
 OUTSIDE = driven("id-blocks").black_box
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fencepost.properties.history import ABSENT, Manifest
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 
 MAX = 2**63 - 1
 

@@ -6,10 +6,8 @@ import pytest
 from broken_lines import lines, reached
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Run
-from fencepost.properties.id_blocks import monitoring
-from fencepost.properties.id_blocks.driving.interface import CONTROLLER
-from fencepost.properties.id_blocks.driving.programs import Call
-from fencepost.properties.id_blocks.scenarios.settling import settle
+from fencepost.properties.id_blocks import scenarios
+from fencepost.properties.id_blocks.interface import CONTROLLER, Call, settle
 from fencepost.properties.monitoring import Broken
 from fencepost.properties.roles import Named
 from fencepost.reference_impl.id_blocks import reference
@@ -99,11 +97,11 @@ class Restless(Double):
 
 def test_every_line_that_finds_something_has_a_witness() -> None:
     """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
-    with reached(monitoring) as bitten:
+    with reached(scenarios) as bitten:
         found(Restless, ())
         found(REGISTRY["in_flight_kept_on_error"], REFUSED)
         found(PastTheEnd, (ASK,), max_id=9)
-    assert bitten == lines(monitoring)
+    assert bitten == lines(scenarios)
 
 
 def test_what_goes_on_and_on_is_found() -> None:

@@ -14,7 +14,7 @@ from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity.search import Necessity, first_broken, necessity
 from fencepost.proofs.results import Trace
 from fencepost.properties.catalogue import Variant, bounds_of
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 Found = Mapping[tuple[str, str, str], Necessity]
 

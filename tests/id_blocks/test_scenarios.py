@@ -11,8 +11,8 @@ from fencepost.properties.catalogue import Scenario, Variant, bounds_of
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS as EVENTS
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.events import ID_BLOCKS as EVENTS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 SCENARIOS = {known.name: known for known in ID_BLOCKS.scenarios}
 

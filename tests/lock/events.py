@@ -2,6 +2,7 @@
 
 from fencepost.model.language.observations import Do, Observation
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
+from fencepost.properties.showing import Row, Showing
 from fencepost.properties.shown import Shown
 
 from tests.lock.model import Client, Lock, Token
@@ -43,3 +44,21 @@ SHOWN = Shown(
         )
     },
 )
+
+
+def _of_its_holder(s, p):
+    return s.held[p.c]
+
+
+SHOWING = {
+    Lock: Showing(
+        "fenced",
+        {
+            "acquire": [Row("granted", client="c", token="t")],
+            "expire": [Row("expired")],
+            "write": [Row("written", client="c", token=_of_its_holder)],
+            "refuse": [Row("refused", client="c", token=_of_its_holder)],
+        },
+    )
+}
+"""What the steps of the model show, so that its runs can be made histories."""

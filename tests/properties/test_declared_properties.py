@@ -26,12 +26,12 @@ from fencepost.properties.history.related import (
     greatest,
     last,
 )
-from fencepost.properties.task_counts.history.events import Kind
-from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
-from fencepost.properties.task_counts.history.view import TaskCountView
-from fencepost.properties.transactions.history.driven import DRIVEN
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.history.view import TransactionView
+from fencepost.properties.task_counts.events import Kind
+from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
+from fencepost.properties.task_counts.histories.view import TaskCountView
+from fencepost.properties.transactions.histories.promises import DRIVEN
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
+from fencepost.properties.transactions.histories.view import TransactionView
 from random_task_counts import doctored as doctored_task_counts
 from random_task_counts import noise as noise_of_task_counts
 from random_transactions import doctored as doctored_transactions

@@ -13,8 +13,8 @@ from command_line import SCRIPT, clean_environment, fencepost, read_json
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.claiming import claimed
 from fencepost.properties.history.location import Location
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
 from metadata_logs import real_logs
 
 KRAFT = "id-blocks/kraft"

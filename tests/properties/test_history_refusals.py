@@ -14,9 +14,9 @@ import pytest
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.history import HistoryError, Manifest, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 
 PART = "part-00000.parquet"
 

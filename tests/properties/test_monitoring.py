@@ -10,8 +10,8 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, Setting, declared, each, following, last
 from fencepost.properties.history.vocabulary import EventKind, Vocabulary
 from fencepost.properties.history.words import Words
-from fencepost.properties.id_blocks.driving.programs import Call
-from fencepost.properties.id_blocks.history.events import COLUMNS
+from fencepost.properties.id_blocks.events import COLUMNS
+from fencepost.properties.id_blocks.interface import Call
 from fencepost.properties.monitoring import Beside, Broken, HistoryMonitor
 
 

@@ -8,7 +8,7 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.properties.agreement import driven
 from fencepost.properties.source_commits.events import SOURCE_COMMITS
-from fencepost.properties.source_commits.variants.driven import MISTAKES, RIGHT
+from fencepost.properties.source_commits.variants import MISTAKES, RIGHT
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits import reference
 from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, OF_THE_LIST, REGISTRY

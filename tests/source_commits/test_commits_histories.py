@@ -10,9 +10,8 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
-from fencepost.properties.source_commits.histories import HISTORY, ONE_AT_A_TIME, PREDICTED
-from fencepost.properties.source_commits.planted import BED, PLANTS
-from fencepost.properties.source_commits.variants.driven import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
+from fencepost.properties.source_commits.histories import BED, HISTORY, ONE_AT_A_TIME, PLANTS, PREDICTED
+from fencepost.properties.source_commits.variants import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, REGISTRY
 from fencepost.reference_impl.source_commits.generator import simulate

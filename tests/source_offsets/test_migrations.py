@@ -10,11 +10,11 @@ from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.results import Trace
 from fencepost.properties.entries import Profile, Variant, bounds_of
-from fencepost.properties.source_offsets.variants.migrating import VARIANTS
+from fencepost.properties.source_offsets.variants import MIGRATING_VARIANTS
 
-BY_NAME = {variant.name: variant for variant in VARIANTS}
-MAIN = [variant for variant in VARIANTS if variant.main]
-WRONG = [variant for variant in VARIANTS if not variant.main]
+BY_NAME = {variant.name: variant for variant in MIGRATING_VARIANTS}
+MAIN = [variant for variant in MIGRATING_VARIANTS if variant.main]
+WRONG = [variant for variant in MIGRATING_VARIANTS if not variant.main]
 RESUMES, OLDER, GROWS, BEGINS = "resumes_in_step", "older_in_step", "separate_only_grows", "begins"
 
 BROKEN = {

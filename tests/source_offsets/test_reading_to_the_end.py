@@ -11,9 +11,9 @@ from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.properties.entries import Variant, features_of
 from fencepost.properties.source_offsets.claims.reading import STEPS, ReadingLemmas
-from fencepost.properties.source_offsets.variants.reading import BASE, SMALL, VARIANTS
+from fencepost.properties.source_offsets.variants import BASE, READING_VARIANTS, SMALL
 
-MAIN, *WRONG = VARIANTS
+MAIN, *WRONG = READING_VARIANTS
 BEGINS, BEFORE, ONLY, ENDS = "begins_with_all", "all_before_the_end", "nothing_uncommitted", "reads_to_the_end"
 
 BROKEN = {

@@ -11,9 +11,8 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Program
-from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
-from fencepost.properties.source_offsets.planted import BED, PLANTS
-from fencepost.properties.source_offsets.variants.driven import FROM_THE_START, MISTAKES, RIGHT, SIMULATORS
+from fencepost.properties.source_offsets.events import FROM_THE_START, MISTAKES, RIGHT, SIMULATORS, SOURCE_OFFSETS
+from fencepost.properties.source_offsets.histories import BED, PLANTS
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
 from fencepost.reference_impl.source_offsets.system import reference
@@ -171,7 +170,7 @@ def test_histories_of_it_alone(tmp_path: Path, variant: str) -> None:
 
 def test_planted_violations_are_counted(tmp_path: Path) -> None:
     """In thousands of histories, exactly what was planted."""
-    planted = "fencepost.properties.source_offsets.planted:simulate_many"
+    planted = "fencepost.properties.source_offsets.histories:simulate_many"
     config = {"bent": 0.2, **BED.config}
     generate(tmp_path, planted, histories=1_500, seed=1, config=config, protocol="source-offsets", many=True, cores=1)
     report = replay(tmp_path, cores=1)

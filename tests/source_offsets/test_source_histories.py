@@ -2,9 +2,8 @@
 
 import pytest
 from fencepost.properties.history.signs import counted
-from fencepost.properties.source_offsets.histories import HISTORY, RECORDINGS
-from fencepost.properties.source_offsets.planted import BED, PLANTS
-from fencepost.properties.source_offsets.signs import SIGNS
+from fencepost.properties.source_offsets.events import SIGNS
+from fencepost.properties.source_offsets.histories import BED, HISTORY, PLANTS, RECORDINGS
 
 NOT_IN_THE_EXAMPLE = {"aborted_as_asked", "tombstones_beside_first", "fills_what_is_empty"}
 

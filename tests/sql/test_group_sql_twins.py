@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
-from fencepost.properties.group_fencing.histories import HISTORY
-from fencepost.properties.group_fencing.planted import BED
+from fencepost.properties.group_fencing.histories import BED, HISTORY
 from id_block_sql import told
 from model_histories import runs
 from random_told import Columns, doctored_story, random_events

@@ -12,9 +12,9 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
-from fencepost.properties.id_blocks.history.planted import BED
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 from fencepost.reference_impl.id_blocks import everything
 from hypothesis import given, settings
 from hypothesis import strategies as st

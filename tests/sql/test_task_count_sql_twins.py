@@ -11,9 +11,9 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.history.planted import BED
-from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
+from fencepost.properties.task_counts.events import TASK_COUNTS
+from fencepost.properties.task_counts.histories.properties import BED
+from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told

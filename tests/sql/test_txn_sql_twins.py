@@ -12,9 +12,9 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import write_histories
-from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.history.planted import BED
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
+from fencepost.properties.transactions.histories.properties import BED
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import told

@@ -11,8 +11,8 @@ from fencepost.proofs.scale.collecting import YOUNG
 from fencepost.proofs.scale.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation
-from fencepost.properties.id_blocks.history.events import Kind
-from fencepost.properties.id_blocks.history.planted import BED
+from fencepost.properties.id_blocks.events import Kind
+from fencepost.properties.id_blocks.histories import BED
 
 Row = tuple[int, ...]
 NOT_A_FUNCTION = 3

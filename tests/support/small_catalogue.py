@@ -10,7 +10,7 @@ from unittest import mock
 
 from fencepost.proofs import replays, verify
 from fencepost.properties.catalogue import ProtocolEntry, Variant
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 NAMES = ("zookeeper", "by-broker-id", "by-broker-id-repaired")
 

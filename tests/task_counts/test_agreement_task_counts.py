@@ -16,9 +16,7 @@ from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.properties.driving import make
 from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.claims import core
-from fencepost.properties.task_counts.driving.interface import BLACK_BOX, Thread
-from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.scenarios.settling import finish, run, work
+from fencepost.properties.task_counts.interface import BLACK_BOX, Call, Thread, finish, run, work
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.system import reference
 
@@ -101,7 +99,7 @@ def test_found_through_the_black_box(name, rules):
 def test_plug_that_lacks_methods():
     """What can't be driven is refused by name of what it lacks, and told where the plug is described."""
     with pytest.raises(
-        ImplementationError, match=r"lacks threads, step.*fencepost\.properties\.task_counts\.driving\.interface"
+        ImplementationError, match=r"lacks threads, step.*fencepost\.properties\.task_counts\.interface"
     ):
         driven(lambda config: object())
 

@@ -12,7 +12,7 @@ from fencepost.properties.history import Manifest
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.task_counts.history.events import TASK_COUNTS as EVENTS
+from fencepost.properties.task_counts.events import TASK_COUNTS as EVENTS
 
 ENTRIES = [
     protocols()[name]

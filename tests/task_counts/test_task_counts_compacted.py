@@ -9,9 +9,8 @@ from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.driving import make
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.roles import Named
-from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.observations.compacted import COMPACTED
+from fencepost.properties.task_counts.events import COMPACTED, TASK_COUNTS
+from fencepost.properties.task_counts.interface import Call
 from fencepost.reference_impl.task_counts.system import reference
 
 CONFIG = {"workers": 2, "connectors": 1, "max_tasks": 2, "protocol": "cooperative", "mode": "M"}

@@ -4,9 +4,8 @@ not know."""
 import numpy as np
 import pytest
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.task_counts.history.events import SUPPORT, Kind
-from fencepost.properties.task_counts.history.planted import BED
-from fencepost.properties.task_counts.history.plants import PLANTS
+from fencepost.properties.task_counts.events import SUPPORT, Kind
+from fencepost.properties.task_counts.histories.properties import BED, PLANTS
 from task_count_story import TaskCountStory
 
 KERNEL = conformance_kernel("B", {"mode": "B"}, "task-counts")

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.history.planted import BED
-from fencepost.properties.task_counts.history.plants import PLANTS
-from fencepost.properties.task_counts.history.properties import HISTORY as task_counts
-from fencepost.properties.task_counts.history.properties import RECORDINGS
+from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
+from fencepost.properties.task_counts.histories.properties import BED, PLANTS, RECORDINGS
+from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
 from fencepost.reference_impl.task_counts import events
 from task_count_story import TaskCountStory
 

@@ -9,9 +9,8 @@ from broken_lines import lines, reached
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made, Run
 from fencepost.properties.monitoring import Monitor
-from fencepost.properties.task_counts import monitoring
-from fencepost.properties.task_counts.driving.programs import Call
-from fencepost.properties.task_counts.scenarios.settling import Alone, Finished
+from fencepost.properties.task_counts.interface import Alone, Call, Finished
+from fencepost.properties.task_counts.scenarios import agreement
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.herder.rounds import Rounds
 from fencepost.reference_impl.task_counts.parts import Parts
@@ -154,7 +153,7 @@ FOREIGN = [*RIGHT[: RIGHT.index(ASSIGNED[0])], ASSIGNED[0]._replace(node=2), *RI
 
 def test_every_line_that_finds_something_has_a_witness() -> None:
     """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
-    with reached(monitoring) as bitten:
+    with reached(agreement) as bitten:
         for script in connect_exposing_more.EXPOSED.values():
             watching(script(True))
         for finished in (Finished(False, frozenset()), Finished(True, frozenset(), 3)):
@@ -165,7 +164,7 @@ def test_every_line_that_finds_something_has_a_witness() -> None:
         driving(REGISTRY["refused_at_first"], RESIZED)
         driving(REGISTRY["no_second_rebalance"], RESIZED)
         driving(never_answers, RESIZED)
-    assert bitten == lines(monitoring)
+    assert bitten == lines(agreement)
 
 
 def never_answers(config: Any) -> Any:

@@ -12,7 +12,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
+from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
 
 (PLACE,) = recordings("task-counts")
 ENTRY = protocols()["task-counts"]

@@ -5,9 +5,9 @@ Kafka leaves it there (DistributedHerder.startWork, WorkerCoordinator.metadata, 
 
 import pytest
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.history.properties import HISTORY
-from fencepost.properties.task_counts.scenarios.settling import finish, run, work
+from fencepost.properties.task_counts.events import TASK_COUNTS
+from fencepost.properties.task_counts.histories.properties import HISTORY
+from fencepost.properties.task_counts.interface import finish, run, work
 from fencepost.reference_impl.task_counts import reference
 
 CONFIG = {

@@ -5,7 +5,7 @@ from fencepost.model.language.derived.mutations import mutations
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.necessity.search import judge
-from fencepost.properties.task_counts.variants.writing import WRITES
+from fencepost.properties.task_counts.variants.full import WRITES
 
 VARIANT = WRITES.variant("record-by-record")
 

@@ -2,7 +2,7 @@
 
 A consumer group is such a one: offsets that a member commits in a transaction are taken by the group's coordinator,
 and count, or are forgotten, when the marker comes.  Of clients, coordinators, epochs, requests and markers this says
-nothing; `properties.transactions.claims.for_groups` proves that the core of v2 does nothing else, for each of its
+nothing; `properties.transactions.claims.core_overlapping` proves that the core of v2 does nothing else, for each of its
 clients and each of its partitions, with everything that may happen to requests and coordinators there.
 
 `begin`, `accept`, `commit` and `abort` are what the producer asks for, at the moment when it takes effect, if it ever

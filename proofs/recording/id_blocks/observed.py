@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation
 from fencepost.properties.history import ABSENT, write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 Event = tuple[int, Kind, dict[str, int]]
 """Time in µs, kind, the columns that apply."""

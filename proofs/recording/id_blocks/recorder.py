@@ -32,7 +32,7 @@ from fencepost.proofs.recording.id_blocks.records import (
 )
 from fencepost.proofs.recording.logs.log import NodeLog, read_node
 from fencepost.properties.history import write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
 

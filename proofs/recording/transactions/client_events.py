@@ -1,6 +1,6 @@
 """Calls, answers and reads of clients of transactions, as JSON lines: the clients' half of a recording.
 
-The first line may be a header; every other one is an event of `properties/transactions/history/events.py`, with the
+The first line may be a header; every other one is an event of `properties/transactions/events/kinds.py`, with the
 columns that its kind uses (`node` is left out, and so may be what does not apply):
 
     {"mode": "v2", "ordered": true, "partitions": [["orders", 0, 0], ["orders", 1, 0]], "groups": ["billing"], …}
@@ -25,7 +25,7 @@ import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.properties.history.lines import Lines
-from fencepost.properties.transactions.history.events import CLIENTS, TRANSACTIONS
+from fencepost.properties.transactions.events.kinds import CLIENTS, TRANSACTIONS
 
 MODES = ("v1", "v1-verified", "v2", "mixed")
 KINDS = TRANSACTIONS.shown_by(CLIENTS)

@@ -33,7 +33,7 @@ from fencepost.proofs.recording.transactions.transaction_log import (
     transaction_state_of,
     transactional_id_of,
 )
-from fencepost.properties.transactions.history.events import Kind, State
+from fencepost.properties.transactions.events.kinds import Kind, State
 
 Row = dict[str, int]
 COMMITS = ("kind", "time_us", "partition", "offset", "producer_id", "epoch", "record", "outcome", "coordinator_epoch")

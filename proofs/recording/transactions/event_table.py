@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
 
 LATEST_MS = 2**63 // 1000 - 1  # of a time in ms; records may carry any number
 Events = dict[str, np.ndarray]  # `kind`, `time_us`, and the columns that apply; all equally long

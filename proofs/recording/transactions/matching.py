@@ -13,7 +13,7 @@ import numpy as np
 from fencepost.proofs.recording.transactions.client_events import ClientEvents
 from fencepost.proofs.recording.transactions.event_table import Events
 from fencepost.proofs.recording.transactions.names import Names
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.events.kinds import Kind
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fencepost.proofs.recording.logs.replicas import Committed
 from fencepost.proofs.recording.logs.segments import CONTROL, TRANSACTIONAL, Segment
 from fencepost.proofs.recording.transactions.event_table import Events, events, in_order
 from fencepost.proofs.recording.transactions.names import Names, unnamed
-from fencepost.properties.transactions.history.events import ABORT, COMMIT, Kind
+from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, Kind
 
 SEQUENCES = 1 << 31
 MARKERS = (ABORT, COMMIT)  # control records of other types are raft's

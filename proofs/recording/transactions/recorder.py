@@ -27,8 +27,8 @@ from fencepost.proofs.recording.transactions.cluster_logs import COORDINATORS, C
 from fencepost.proofs.recording.transactions.event_table import merged
 from fencepost.proofs.recording.transactions.sources import Sources
 from fencepost.properties.history import Manifest, write_histories
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 
 LARGE = 10_000_000  # bytes, from which on a rate says something
 UNNUMBERED = "no clients' events say that the records' values are their numbers, so one record twice looks like two"

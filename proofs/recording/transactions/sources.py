@@ -19,7 +19,7 @@ from fencepost.proofs.recording.transactions.partition_events import data_events
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.grouping import NEVER
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.events.kinds import Kind
 
 NOT_THERE = "{} is not among the directories"
 OF_PARTITIONS = (Kind.batch_appended, Kind.marker_appended)

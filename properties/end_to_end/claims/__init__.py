@@ -1,1 +1,1 @@
-"""What the whole promises, and why it keeps it."""
+"""What must be true of the whole, and why it is: `abstract`, then over detailed parts."""

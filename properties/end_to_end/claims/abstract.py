@@ -1,16 +1,16 @@
-"""From the sources to the sink, by what the parts promise.
-
-The chain is short.  Connect lets one instance at a time commit of what reads a source partition, and transactions take
-a commit from no other: so what is committed begins where the last commit ended (`goes_on_where_it_ended`), and a reader
-of the log is given the records in order (`in_order`).  A producer id is one transactional id's, so that markers settle
-their own offsets only.  The group has each of its inputs once in what it commits: so the sink has each record once.
-"""
+"""The interfaces that the whole is proved from: what each of them promises, and that the cores do nothing else."""
 
 from fencepost.model.end_to_end.abstract import EndToEnd
-from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.end_to_end.interfaces import Admission, Handed
+from fencepost.model.end_to_end.producers import Log, Producer, Producers
+from fencepost.model.group_fencing.classic import Shipped
+from fencepost.model.group_fencing.core import Fate, Member, Offset, Partition
+from fencepost.model.id_blocks.brokers import Id
+from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language import (
     Part,
     Properties,
+    each,
     exists,
     forall,
     implies,
@@ -19,17 +19,260 @@ from fencepost.model.language import (
     promise,
     refinement,
     service,
+    unhindered,
     when,
     witness,
 )
 from fencepost.model.source_offsets.delivered import Delivered
-from fencepost.model.task_counts.abstract.core import Generation, Instance, Task
-from fencepost.properties.end_to_end.claims.interfaces import (
-    AdmissionProperties,
-    DeliveredProperties,
-    HandedProperties,
-)
-from fencepost.properties.end_to_end.claims.producers import ProducersProperties
+from fencepost.model.task_counts.abstract.core import Generation, Instance, Stage, Task
+from fencepost.model.task_counts.abstract.cores import ShippedCore
+from fencepost.model.transactions.abstract.core import Outcome
+from fencepost.model.transactions.abstract.fated import Fated
+from fencepost.properties.group_fencing.claims.shipped import ShippedLemmas as GroupLemmas
+from fencepost.properties.id_blocks.claims import KraftProperties
+from fencepost.properties.task_counts.claims.core import ShippedLemmas as ConnectLemmas
+
+
+class AdmissionProperties(Properties, of=Admission):
+    """What Connect promises of instances, in the words of its interface."""
+
+    @promise(rule="618.P1")
+    def one_set_by_the_interface(s):
+        """Instances that can commit are of one set of task configurations."""
+        return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
+
+    @promise(rule="618.P1")
+    def one_of_each_by_the_interface(s):
+        """No two instances of one task can commit."""
+        return forall(
+            Instance, Instance,
+            lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
+        )  # fmt: skip
+
+    @witness(of="one_set_by_the_interface")
+    def another_set(s):
+        """An instance of one set can commit, and one of another set polls and cannot."""
+        return exists(Instance, Instance, lambda j, k: s.can_commit(j) & s.polls[k] & ~s.live[k] & (s.of[j] != s.of[k]))
+
+    @witness(of="one_of_each_by_the_interface")
+    def another_instance(s):
+        """Two instances of a task poll, and one of them can commit."""
+        return exists(
+            Instance, Instance,
+            lambda j, k: s.can_commit(j) & s.polls[k] & (j != k) & (s.task[j] == s.task[k]),
+        )  # fmt: skip
+
+    @lemma
+    def opened_before(s):
+        """Only an instance that has opened a producer polls, or has one that is not fenced."""
+        return forall(Instance, lambda k: implies(s.polls[k] | s.live[k], s.opened[k]))
+
+    @lemma
+    def one_live(s):
+        """One instance of a task at most has a producer that is not fenced."""
+        return forall(
+            Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
+        )
+
+
+class HandedProperties(Properties, of=Handed):
+    """What is promised of producer ids, in the words of their interface."""
+
+    @promise(rule="730.P1")
+    def none_twice_by_the_interface(s):
+        """No id is handed out again."""
+        return ~s.twice
+
+    @witness(of="none_twice_by_the_interface")
+    def some_given(s):
+        """Two ids are used."""
+        return exists(Id, Id, lambda i, j: (i != j) & s.given[i] & s.given[j])
+
+
+class DeliveredProperties(Properties, of=Delivered):
+    """What is promised of a partition's committed output."""
+
+    @lemma
+    def in_step(s):
+        """A restart goes on from where the output ends, and nothing is amiss."""
+        return (s.resume == s.end) & ~s.amiss
+
+
+class AdmittedByConnect(ConnectLemmas, of=ShippedCore):
+    """Connect as it shipped does what its interface says."""
+
+    @refinement(
+        of=Admission,
+        actions={
+            "check_after": ("let_poll", "stop"), "fence": ("fence",), "fence_late": ("fence",),
+            **dict.fromkeys(("elect", "depose", "reconfigure", "start_round", "check_round", "write_count",
+                             "write_refused", "fail_round", "answer"), ()),
+        },
+    )  # fmt: skip
+    def does_as_admission(s):
+        """What the stages of instances are to those who rely on who can commit."""
+        return {
+            "opened": each(lambda k: (s.stage[k] == Stage.PRODUCER) | (s.stage[k] == Stage.RUNNING)),
+            "polls": each(lambda k: s.stage[k] == Stage.RUNNING),
+            "live": each(lambda k: s.live[k]),
+            "of": each(lambda k: s.of[k]),
+            "task": each(lambda k: s.task[k]),
+        }
+
+
+class HandedByKraft(KraftProperties, of=Kraft):
+    """The blocks of KRaft hand producer ids out as the interface says."""
+
+    @refinement(of=Handed)
+    def does_as_handed(s):
+        """What was handed out, and whether anything was again."""
+        return {"given": each(lambda i: s.given[i]), "twice": s.given_twice}
+
+
+class DeliveredByGroup(GroupLemmas, of=Shipped):
+    """A group that copies does to each of its input partitions what the interface says: its inputs are the records."""
+
+    @refinement(of=Delivered, actions={"commit": ("commit",)})
+    def does_as_delivered(s, p: Partition):
+        """Where the committed output of a partition ends, and where its owner goes on."""
+        coming = exists(
+            Member,
+            lambda m: (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]) & (s.pending[m, p] == s.done[p]),
+        )
+        return {
+            "end": s.done[p],
+            "resume": when(coming, s.done[p], s.committed[p]),
+            "amiss": s.twice | s.skipped,
+        }
+
+
+# What the transactions of many producers are to each of them and each log: the interface of one, and nothing else.
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "initialise": ("initialise", "fence"), "accept_offsets": ("accept",), "mark": ("end",), "mark_offsets": ("end",),
+    "complete": ("end",), "give_up": ("give_up", "fence"), "accept_in_vain": (), "accept_offsets_in_vain": (),
+}  # fmt: skip
+
+
+class ProducersProperties(Properties, of=Producers):
+    """Of each producer, and between those of one transactional id."""
+
+    @promise(rule="txn.P7")
+    def one_newest_by_the_interface(s):
+        """Of the producers of a transactional id one at most has the newest epoch."""
+        return forall(
+            Producer, Producer,
+            lambda j, k: implies(s.alike(j, k) & ~s.fenced[j] & ~s.fenced[k], j == k),
+        )  # fmt: skip
+
+    def alike(s, j, k):
+        return s.known[j] & s.known[k] & (s.name[j] == s.name[k])
+
+    @promise(rule="txn.P1")
+    def nothing_of_the_fenced_by_the_interface(s):
+        """Where a producer has the newest epoch, no other one of the id has anything in a log that may come to
+        count."""
+        return forall(
+            Producer, Producer,
+            lambda j, k: implies(
+                s.alike(j, k) & ~s.fenced[k] & (j != k), ~s.open[j] & ~s.is_decided(j) & ~s.has_offsets[j]
+            ),
+        ) & forall(
+            Producer, Producer, Log,
+            lambda j, k, q: implies(s.alike(j, k) & ~s.fenced[k] & (j != k), ~s.has[j, q]),
+        )  # fmt: skip
+
+    @witness(of="one_newest_by_the_interface")
+    def one_after_another(s):
+        """A producer has been shut out by another one of its id."""
+        return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & ~s.fenced[k])
+
+    @witness(of="nothing_of_the_fenced_by_the_interface")
+    def shut_out_in_between(s):
+        """A producer has begun a transaction, another one of its id was fenced."""
+        return exists(Producer, Producer, lambda j, k: s.alike(j, k) & s.fenced[j] & s.open[k])
+
+    @lemma
+    def one_unsettled(s):
+        """Of the producers of a transactional id one at most has a transaction that is not over."""
+        return forall(
+            Producer, Producer,
+            lambda j, k: implies(s.alike(j, k) & s.is_at_it(j) & s.is_at_it(k), j == k),
+        )  # fmt: skip
+
+    def is_at_it(s, k):
+        return s.open[k] | s.is_decided(k)
+
+    @lemma
+    def open_is_of_the_newest(s):
+        """A producer that has a transaction open has the newest epoch of an id; so had one whose transaction is
+        decided."""
+        return forall(
+            Producer, lambda k: implies(s.open[k], ~s.fenced[k]) & implies(s.is_at_it(k), s.known[k])
+        )  # fmt: skip
+
+    @lemma
+    def waiting_is_decided(s):
+        """Where a marker is to come, the transaction is decided."""
+        return forall(Producer, lambda k: implies(s.awaits_offsets[k], s.is_decided(k))) & forall(
+            Producer, Log, lambda k, q: implies(s.awaits[k, q], s.is_decided(k))
+        )
+
+    @lemma
+    def all_that_is_there_waits(s):
+        """What is in a log waits for the marker of its transaction, or is of one that is open."""
+        return forall(
+            Producer, Log,
+            lambda k, q: implies(s.has[k, q], when(s.is_decided(k), s.awaits[k, q], s.open[k])),
+        ) & forall(
+            Producer,
+            lambda k: implies(s.has_offsets[k], when(s.is_decided(k), s.awaits_offsets[k], s.open[k])),
+        )  # fmt: skip
+
+    @lemma
+    def committed_by_the_newest(s):
+        """A transaction whose markers say that it is committed is of a producer that nothing has shut out."""
+        return forall(Producer, lambda k: implies(s.outcome[k] == Outcome.COMMIT, ~s.fenced[k]))
+
+    def view(s, k, has, awaits):
+        return {
+            "open": s.open[k],
+            "accepted": has & ~(awaits & (s.outcome[k] == Outcome.ABORT)),
+            "decided": when(awaits, s.outcome[k], Outcome.NONE),
+            "fenced": s.fenced[k],
+            "astray": has & ~awaits & ~s.is_current(k),
+        }
+
+    @refinement(of=Fated, actions=STEPS)
+    def does_as_fated(s, k: Producer, o: Log):
+        """Of a log of records."""
+        return s.view(k, s.has[k, o], s.awaits[k, o])
+
+    @refinement(of=Fated, actions=STEPS)
+    def offsets_do_as_fated(s, k: Producer):
+        """Of the log of offsets."""
+        return s.view(k, s.has_offsets[k], s.awaits_offsets[k])
+
+
+class MarkersCome(ProducersProperties, of=Producers):
+    """Nothing is in the way of markers."""
+
+    @unhindered(ProducersProperties.does_as_fated, "end")
+    def markers_come(s):
+        """Whenever a marker may come to a log of records, nothing is in its way."""
+
+    @unhindered(ProducersProperties.offsets_do_as_fated, "end")
+    def markers_come_to_offsets(s):
+        """Nor is it where one may come to the log of offsets."""
+
+
+# From the sources to the sink, by what the parts promise.
+#
+# The chain is short.  Connect lets one instance at a time commit of what reads a source partition, and transactions
+# take a commit from no other: so what is committed begins where the last commit ended (`goes_on_where_it_ended`), and
+# a reader of the log is given the records in order (`in_order`).  A producer id is one transactional id's, so that
+# markers settle their own offsets only.  The group has each of its inputs once in what it commits: so the sink has
+# each record once.
 
 
 class Promises(Properties):

@@ -1,29 +1,92 @@
-"""Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that
-the core does by itself.
+"""The promises of the whole, asked where its parts are the cores themselves."""
 
-So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved with: `abstract` has the
-promises, and they are inherited here.
-"""
-
+from fencepost.model.end_to_end.abstract import EndToEnd
+from fencepost.model.end_to_end.detailed import Detailed
+from fencepost.model.end_to_end.mistakes import ReadsUncommitted, WithoutOffsets
 from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore, ProducerEpoch
-from fencepost.model.group_fencing.core import Partition
+from fencepost.model.group_fencing.core import Fate, Member, Partition
 from fencepost.model.language import (
     Part,
     Properties,
+    each,
     exists,
     forall,
     implies,
     lemma,
+    promise,
     refinement,
     step,
     unhindered,
     when,
     witness,
 )
-from fencepost.model.task_counts.abstract.core import Instance
-from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
-from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties
-from fencepost.properties.transactions.claims.for_groups import FatedV2
+from fencepost.model.task_counts.abstract.core import Instance, Stage
+from fencepost.model.transactions.abstract.core import Fate as TxnFate
+from fencepost.model.transactions.abstract.core import Outcome, Phase, Txn
+from fencepost.properties.end_to_end.claims.abstract import EndToEndProperties, Promises
+from fencepost.properties.transactions.claims.core_overlapping import FatedV2
+
+
+class DetailedProperties(Promises, of=Detailed):
+    """Each step is one of the abstract whole's, and so the promises hold."""
+
+    def is_coming(s):
+        """The marker of a committed transaction of the group is on its way, with the offset where the output ends."""
+        p = s.watched
+        return exists(
+            Member,
+            lambda m: (s.group.fate[m] == Fate.COMMITTED) & (0 < s.group.pending[m, p])
+            & (s.group.pending[m, p] == s.group.done[p]),
+        )  # fmt: skip
+
+    def where_it_goes_on(s):
+        return when(s.is_coming(), s.group.done[s.watched], s.group.committed[s.watched])
+
+    @promise(rule="447.P1")
+    def sink_in_step(s):
+        """The sink ends where the group's committed offset is, or where a marker that is on its way says."""
+        return s.copies == s.where_it_goes_on()
+
+    @witness(of="sink_in_step")
+    def behind_the_source(s):
+        """The sink has a record, and its marker is on its way to the group's coordinator."""
+        return (0 < s.copies) & s.is_coming()
+
+    @refinement(
+        of=EndToEnd,
+        actions={
+            "connect.check_after": ("connect.let_poll", "stop"), "connect.assign": ("connect.assign",),
+            "commit_copies": ("copy",), "fence_late": ("fence",),
+        },
+    )  # fmt: skip
+    def does_as_the_whole(s):
+        """What the cores are to one another is what their interfaces say."""
+        return {
+            "connect.opened": each(lambda k: s.is_starting(k) | s.polls(k)),
+            "connect.polls": each(lambda k: s.connect.stage[k] == Stage.RUNNING),
+            "ids.twice": s.ids.given_twice,
+            "group.end": s.group.done[s.watched],
+            "group.resume": s.where_it_goes_on(),
+            "group.amiss": s.group.twice | s.group.skipped,
+        }
+
+
+# The promises, asked of users of the whole that get something wrong.
+
+
+class ReadsUncommittedPromises(Promises, of=ReadsUncommitted):
+    """Where the group is given what is not committed."""
+
+
+class WithoutOffsetsPromises(Promises, of=WithoutOffsets):
+    """Where a task's offsets are not in its transactions."""
+
+
+# Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that
+# the core does by itself.
+#
+# So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved with: `abstract` has
+# the promises, and they are inherited here.
 
 STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -118,7 +181,7 @@ class OverCoreProperties(Properties, of=OverCore):
 
     def is_in(s, k, p):
         return exists(
-            Txn, lambda t: s.core.begun[t] & (s.core.owner[t] == k) & (s.core.fate[t, p] == Fate.OPEN)
+            Txn, lambda t: s.core.begun[t] & (s.core.owner[t] == k) & (s.core.fate[t, p] == TxnFate.OPEN)
         )  # fmt: skip
 
     @lemma
@@ -161,8 +224,8 @@ class OverCoreProperties(Properties, of=OverCore):
         return forall(
             Txn, Partition,
             lambda t, p: implies(
-                s.is_present(t) & (s.core.fate[t, p] != Fate.ABSENT),
-                (s.core.fate[t, p] == Fate.OPEN) & (s.core.phase == Phase.ONGOING),
+                s.is_present(t) & (s.core.fate[t, p] != TxnFate.ABSENT),
+                (s.core.fate[t, p] == TxnFate.OPEN) & (s.core.phase == Phase.ONGOING),
             ),
         )  # fmt: skip
 
@@ -174,7 +237,7 @@ class OverCoreProperties(Properties, of=OverCore):
             lambda t, p: implies(
                 s.is_present(t) & s.core.sent[t, p] & s.polls(t) & (p != s.offsets),
                 s.whole.source.resumed[s.core.owner[t], p]
-                & implies(s.core.fate[t, p] != Fate.ABSENT, s.whole.source.wrote[s.core.owner[t], p]),
+                & implies(s.core.fate[t, p] != TxnFate.ABSENT, s.whole.source.wrote[s.core.owner[t], p]),
             ),
         )  # fmt: skip
 
@@ -189,7 +252,7 @@ class OverCoreProperties(Properties, of=OverCore):
         ) & forall(
             Txn, Partition,
             lambda t, p: implies(
-                s.core.sent[t, s.offsets] & s.core.sent[t, p] & (p != s.offsets), s.core.fate[t, p] != Fate.ABSENT
+                s.core.sent[t, s.offsets] & s.core.sent[t, p] & (p != s.offsets), s.core.fate[t, p] != TxnFate.ABSENT
             ),
         )  # fmt: skip
 
@@ -217,9 +280,9 @@ class OverCoreProperties(Properties, of=OverCore):
         return forall(
             Txn, Partition,
             lambda t, p: implies(
-                old.core.fate[t, p] == Fate.OPEN,
-                implies(new.core.fate[t, p] == Fate.COMMITTED, old.whole.is_committing(old.core.owner[t]))
-                & implies(new.core.fate[t, p] == Fate.ABORTED, ~old.whole.is_committing(old.core.owner[t])),
+                old.core.fate[t, p] == TxnFate.OPEN,
+                implies(new.core.fate[t, p] == TxnFate.COMMITTED, old.whole.is_committing(old.core.owner[t]))
+                & implies(new.core.fate[t, p] == TxnFate.ABORTED, ~old.whole.is_committing(old.core.owner[t])),
             ),
         )  # fmt: skip
 
@@ -228,7 +291,7 @@ class OverCoreProperties(Properties, of=OverCore):
         """The records of a transaction count already, and its offsets wait for their marker."""
         return exists(
             Txn, Partition,
-            lambda t, p: (s.core.fate[t, p] == Fate.COMMITTED) & (s.core.fate[t, s.offsets] == Fate.OPEN),
+            lambda t, p: (s.core.fate[t, p] == TxnFate.COMMITTED) & (s.core.fate[t, s.offsets] == TxnFate.OPEN),
         )  # fmt: skip
 
     @refinement(of=CoreOfInstances, actions=STEPS)

@@ -5,7 +5,7 @@ from fencepost.model.end_to_end.sources import Sources
 from fencepost.model.language import each, exists, forall, implies, lemma, refinement, when, witness
 from fencepost.model.source_offsets.core import Instance, Partition, Place, Stage
 from fencepost.model.source_offsets.delivered import Offset
-from fencepost.properties.source_offsets.claims.shipped import WorkersTopicLemmas
+from fencepost.properties.source_offsets.claims.core import WorkersTopicLemmas
 
 
 class ResumedByTheWorkersTopic(WorkersTopicLemmas, of=OneRunEach):

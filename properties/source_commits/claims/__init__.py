@@ -1,2 +1,1 @@
-"""What is claimed of tasks that are told of committed offsets: `promises` says what their authors rely on, and the
-others why it is so."""
+"""What must be true of `SourceTask.commit`, and why it is: at least once in `core`, then `exactly_once`."""

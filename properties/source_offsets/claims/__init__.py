@@ -1,1 +1,1 @@
-"""What is promised of exactly-once source tasks, and why it holds."""
+"""What must be true of source offsets, and why it is: `core`, then how they are read."""

@@ -1,4 +1,1 @@
-"""What task counts (KIP-618) promise.
-
-The promises, the lemmas that prove them, witnesses that they bite, and progress.
-"""
+"""What must be true of task counts, and why it is: `core`, then what it leaves out, a file each."""

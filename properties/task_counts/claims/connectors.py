@@ -5,9 +5,25 @@ connector; so nothing of this connector has come in between.  And all that a rou
 connector is an id, which no other connector has.
 """
 
-from fencepost.model.language import Properties, exists, forall, implies, leads_to, lemma, promise, service, witness
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    lemma,
+    promise,
+    service,
+    when,
+    witness,
+)
 from fencepost.model.task_counts.abstract.core import Instance, Worker
+from fencepost.model.task_counts.parts.collisions import CollidingNames
+from fencepost.model.task_counts.parts.collisions import Stage as ClashStage
 from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Round, Stage
+from fencepost.model.task_counts.parts.deletion import Deletion, LateFences, TombstoneAfterFencing
+from fencepost.model.task_counts.parts.deletion import Round as DeletionRound
+from fencepost.model.task_counts.parts.deletion import Stage as DeleteStage
 
 
 class ConnectorsProperties(Properties, of=Connectors):
@@ -187,3 +203,306 @@ class ConnectorsProperties(Properties, of=Connectors):
                 (s.round[w, c] == Round.CHECKED) & s.opened[w] & (s.owner == w), s.fencing[w, c] == s.generation[c]
             ),
         )  # fmt: skip
+
+
+# What connectors of several groups promise whose ids may collide (618.49): fencing then only shuts out more.
+
+
+class CollidingNamesProperties(Properties, of=CollidingNames):
+    """The promises of each connector, and what is lost: that no other one fences a healthy task; then lemmas."""
+
+    def is_old(s, c, i):
+        return s.of[c, i] < s.generation[c]
+
+    @promise(rule="618.P1")
+    def no_zombie(s):
+        """Once a task of a set polls, no producer of an earlier set of that connector can commit."""
+        return forall(Connector, Instance, lambda c, i: implies(s.can_commit(c, i), s.polled[c] <= s.of[c, i]))
+
+    @promise(rule="618.P3")
+    def covered(s):
+        """Who can commit is of the newest set of its connector, or below its count."""
+        return forall(
+            Connector, Instance,
+            lambda c, i: implies(s.can_commit(c, i), ~s.is_old(c, i) | (s.task[c, i] < s.count[c])),
+        )  # fmt: skip
+
+    @promise(rule="618.49")
+    def only_its_own(s):
+        """No producer is fenced, and no worker shut out, on behalf of another connector."""
+        return forall(Connector, Instance, lambda c, i: ~s.disturbed[c, i])
+
+    @witness(of="only_its_own")
+    def they_fence_one_another(s):
+        """Two healthy tasks of different connectors have shut each other out."""
+        return exists(
+            Connector, Connector, Instance, Instance,
+            lambda c, d, i, j: (c != d) & s.disturbed[c, i] & s.disturbed[d, j] & ~s.is_old(c, i) & ~s.is_old(d, j),
+        )  # fmt: skip
+
+    @witness(of="no_zombie")
+    def an_old_one_shut_out(s):
+        """A task of an earlier set still runs, unable to commit."""
+        return exists(
+            Connector, Instance,
+            lambda c, i: (s.stage[c, i] == ClashStage.RUNNING) & ~s.holds[c, i] & s.is_old(c, i) & (s.polled[c] > 0),
+        )  # fmt: skip
+
+    @witness(of="covered")
+    def one_is_covered(s):
+        """A task of an earlier set can commit, and its id is below the count."""
+        return exists(Connector, Instance, lambda c, i: s.can_commit(c, i) & s.is_old(c, i))
+
+    def has_opened(s, c, i):
+        return (s.stage[c, i] == ClashStage.OPENED) | (s.stage[c, i] == ClashStage.RUNNING)
+
+    @lemma
+    def sets_in_order(s):
+        """No task is ahead of the newest set, whose tasks have ids below its size, and are up only after its count."""
+        return forall(
+            Connector, Instance,
+            lambda c, i: (s.of[c, i] <= s.generation[c])
+            & implies((s.stage[c, i] != ClashStage.NONE) & ~s.is_old(c, i), s.task[c, i] < s.size[c])
+            & implies(s.has_opened(c, i) & s.pending[c], s.is_old(c, i)),
+        ) & forall(
+            Connector,
+            lambda c: (s.polled[c] <= s.generation[c]) & implies(s.pending[c], s.polled[c] < s.generation[c]),
+        )  # fmt: skip
+
+    @lemma
+    def counts_of_the_newest(s):
+        """A count after the newest set is its size."""
+        return forall(Connector, lambda c: implies(~s.pending[c], s.count[c] == s.size[c]))
+
+    @lemma
+    def rounds_are_for_a_set(s):
+        """A round is for a set that there is, and fences no more than the count says."""
+        return forall(
+            Connector,
+            lambda c: implies(s.round[c], (s.round_for[c] <= s.generation[c]) & (s.left[c] <= s.count[c]))
+            & implies(
+                s.round[c] & (s.round_for[c] == s.generation[c]), s.pending[c] & (s.round_size[c] == s.size[c])
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def opened_later_shuts_out(s):
+        """Who opened its producer for a later set has shut out who ran before as the same task."""
+        return forall(
+            Connector, Instance, Instance,
+            lambda c, i, j: implies(
+                s.has_opened(c, i) & (s.of[c, j] < s.of[c, i]) & (s.task[c, i] == s.task[c, j]), ~s.can_commit(c, j)
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def old_ones_are_to_be_fenced(s):
+        """Who can commit and is of an older set will be fenced in this round or a later one, or shut out by the single
+        task of the newest set, of which none has polled yet."""
+
+        def single(c):
+            return (s.count[c] == 1) & (s.size[c] == 1)
+
+        def fenced_later(c, i):
+            in_round = s.round[c] & (s.round_for[c] == s.generation[c])
+            return (s.task[c, i] < s.count[c]) & implies(in_round, (s.task[c, i] < s.left[c]) | single(c))
+
+        def shut_out_soon(c, i):
+            return single(c) & (s.task[c, i] == 0) & (s.polled[c] < s.generation[c])
+
+        return forall(
+            Connector, Instance,
+            lambda c, i: implies(
+                s.can_commit(c, i) & s.is_old(c, i),
+                implies(s.pending[c], fenced_later(c, i)) & implies(~s.pending[c], shut_out_soon(c, i)),
+            ),
+        )  # fmt: skip
+
+
+# What has to stay true of a connector's tasks when it is deleted and created again, and why it does.
+#
+# The idea of the proof: an instance that can commit and is not of the newest set has a task id below the count, and
+# below what a round for the newest set has left to fence.
+
+
+class DeletionProperties(Properties, of=Deletion):
+    """The promises across deletions; then lemmas about names of sets, rounds, and who is covered."""
+
+    def is_old(s, i):
+        return s.of[i] < s.generation
+
+    @promise(rule="618.P1")
+    def no_zombie(s):
+        """Once a task of a set polls, no producer of an earlier one can commit, even if the connector was deleted in
+        between."""
+        return forall(Instance, lambda i: implies(s.can_commit(i), s.polled <= s.of[i]))
+
+    @promise(rule="618.P3")
+    def covered(s):
+        """Who can commit is of the newest set, or below the count that the leader knows."""
+        return forall(
+            Instance, lambda i: implies(s.can_commit(i), ~s.is_old(i) | (s.known & s.counted & (s.task[i] < s.count)))
+        )
+
+    @service(rule="618.2")
+    def counted_in_the_end(s):
+        """The newest set of a connector that exists gets its count."""
+        return leads_to(s.pending & s.present, ~s.pending | ~s.present)
+
+    @witness(of="no_zombie")
+    def a_former_life_is_shut_out(s):
+        """The connector was deleted and created again, with a task that polls beside one of its former life that can't
+        commit."""
+        return s.present & exists(
+            Instance, Instance,
+            lambda i, j: s.can_commit(i) & (s.stage[j] == DeleteStage.RUNNING) & ~s.can_commit(j) & (s.of[j] < s.of[i])
+            & (s.task[i] != s.task[j]),
+        )  # fmt: skip
+
+    @witness(of="covered")
+    def a_deleted_one_can_commit(s):
+        """The connector is gone, and a task of it can commit: the count is all that tells of it."""
+        return ~s.present & exists(Instance, lambda i: s.can_commit(i) & (s.of[i] > 0))
+
+    @lemma
+    def numbers_are_the_same(s):
+        """What a worker counts is the place of a set among all of them."""
+        return (s.number == s.generation) & forall(
+            Instance, lambda i: (s.saw[i] == s.of[i]) & (s.of[i] <= s.generation)
+        )
+
+    @lemma
+    def memory_is_the_topic(s):
+        """The leader knows of a count exactly if there is one."""
+        return (s.known == s.counted) & implies(~s.counted, s.count == 0)
+
+    @lemma
+    def ids_below_the_size(s):
+        """A task of the newest set has an id below its size."""
+        return forall(
+            Instance, lambda i: implies((s.stage[i] != DeleteStage.NONE) & ~s.is_old(i), s.task[i] < s.size)
+        )  # fmt: skip
+
+    def is_past_check(s, i):
+        return (s.stage[i] != DeleteStage.NONE) & (s.stage[i] != DeleteStage.ASSIGNED)
+
+    def has_opened(s, i):
+        return (s.stage[i] == DeleteStage.OPENED) | (s.stage[i] == DeleteStage.RUNNING)
+
+    @lemma
+    def nobody_before_the_count(s):
+        """While the newest set waits for its count, none of its tasks has passed the check, and none has polled."""
+        return (s.polled <= s.generation) & implies(
+            s.pending,
+            (s.polled < s.generation) & forall(Instance, lambda i: implies(s.is_past_check(i), s.is_old(i))),
+        )
+
+    @lemma
+    def counts_of_the_newest(s):
+        """A count after the newest set is its size."""
+        return implies(~s.pending & s.counted, s.count == s.size) & implies(s.pending, s.generation > 0)
+
+    @lemma
+    def nothing_before_the_first(s):
+        """Without a count no instance can commit."""
+        return implies(~s.counted, forall(Instance, lambda i: ~s.can_commit(i)) & s.has_no_count_to_expect())
+
+    def has_no_count_to_expect(s):
+        return (s.generation == 0) | s.pending
+
+    @lemma
+    def sets_from_1(s):
+        """A connector that exists has a set, and a task is of one."""
+        return implies(s.present, s.generation > 0) & forall(
+            Instance, lambda i: implies(s.stage[i] != DeleteStage.NONE, s.of[i] > 0)
+        )
+
+    @lemma
+    def rounds_are_for_a_set(s):
+        """A round is for a set that there is, and fences no more than the count says."""
+        return (
+            implies(s.round == DeletionRound.FENCING, s.round_for <= s.number)
+            & implies(
+                (s.round == DeletionRound.FENCING) & (s.round_for == s.number), s.pending & (s.round_size == s.size)
+            )
+            & implies(s.round != DeletionRound.NONE, s.left <= s.count)
+        )
+
+    @lemma
+    def cleaning_up(s):
+        """A deletion starts no round."""
+        return s.round != DeletionRound.CLEANING
+
+    @lemma
+    def opened_later_shuts_out(s):
+        """Who opened its producer for a later set has shut out who ran before under the same id."""
+        return forall(
+            Instance, Instance,
+            lambda i, j: implies(
+                s.has_opened(i) & (s.of[j] < s.of[i]) & (s.task[i] == s.task[j]), ~s.can_commit(j)
+            ),
+        )  # fmt: skip
+
+    def is_shut_out_by_the_new_one(s):
+        return (s.count == 1) & (s.size == 1)
+
+    @lemma
+    def old_ones_are_to_be_fenced(s):
+        """Who can commit and is of an older set will be fenced in this round or a later one, or shut out by the single
+        task of the newest set, of which none has polled yet."""
+
+        def fenced_later(i):
+            in_round = (s.round == DeletionRound.FENCING) & (s.round_for == s.number)
+            return (s.task[i] < s.count) & implies(in_round, (s.task[i] < s.left) | s.is_shut_out_by_the_new_one())
+
+        def shut_out_soon(i):
+            return s.is_shut_out_by_the_new_one() & (s.task[i] == 0) & (s.polled < s.generation)
+
+        return forall(
+            Instance,
+            lambda i: implies(
+                s.can_commit(i),
+                implies(s.is_old(i) & s.pending, fenced_later(i))
+                & implies(s.is_old(i) & ~s.pending, shut_out_soon(i)),
+            ),
+        )  # fmt: skip
+
+
+class LateFencesProperties(DeletionProperties, of=LateFences):
+    """The promises where requests to fence come late, which shut out a task too many, and never spare one."""
+
+
+class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):
+    """The promises of a connector that is fenced when it is deleted, and what this fencing saves."""
+
+    def has_no_count_to_expect(s):
+        return s.pending | ~s.present
+
+    @lemma
+    def cleaning_up(s):
+        """A connector that is being deleted is gone, and who can commit is still to be fenced."""
+        return implies(
+            s.round == DeletionRound.CLEANING,
+            ~s.present & forall(Instance, lambda i: implies(s.can_commit(i), s.task[i] < s.left)),
+        )
+
+    @lemma
+    def fenced_before_it_is_removed(s):
+        """While a count is being removed, the tasks not fenced yet are still to be; when it is gone, all are fenced."""
+        counts = when(s.known, s.count, 0)
+        return implies(s.round == DeletionRound.CLEANING, counts <= s.spent + s.left) & (s.removed <= s.spent)
+
+    @lemma
+    def spared_by_what_is_gone(s):
+        """No more is spared than the count said that was removed."""
+        return s.spared <= s.removed
+
+    @promise(rule="618.38")
+    def nothing_saved(s):
+        """What a creation does not have to fence, the deletion before it has fenced, and no less."""
+        return s.spared <= s.spent
+
+    @witness(of="nothing_saved")
+    def fenced_for_nothing(s):
+        """A connector was created again for one task, which would have shut out the former one without any fencing."""
+        return (s.spared == 0) & (s.spent == 1) & s.present & s.counted

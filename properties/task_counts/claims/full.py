@@ -10,6 +10,7 @@ from fencepost.model.language import (
     forall,
     implies,
     leads_to,
+    lemma,
     length,
     promise,
     refinement,
@@ -26,6 +27,9 @@ from fencepost.model.task_counts.detailed.lingering import Entry, LingeringEager
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
 from fencepost.model.task_counts.detailed.workers import Position
+from fencepost.model.task_counts.parts.compaction import ConfigTopic, ReorderingTopic
+from fencepost.model.task_counts.parts.compaction import Position as CompactionPosition
+from fencepost.model.task_counts.parts.writing import Call, Part, Writing
 
 
 def of_the_core(s):
@@ -310,3 +314,148 @@ class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
             Instance,
             lambda k: (s.stage[k] == Stage.PRODUCER) & (s.of[k] == newest) & (s.size_of(newest) <= s.task[k]),
         )
+
+
+# What is in effect is what one call of one leader wrote, whatever others wrote before, beside it or after.
+
+
+class WritingPromises(Properties, of=Writing):
+    """The promises about the sets of task configurations that are in effect."""
+
+    @promise(rule="618.P2")
+    def each_part_has_one_reader(s):
+        """While a set is in effect, each part of the source is read by one of its tasks: by two, and each offset would
+        be there twice, by none, and it would be missing."""
+        return forall(
+            Part, Task, Task, lambda x, i, j: implies(s.is_read_by(x, i) & s.is_read_by(x, j), i == j)
+        ) & implies(0 < s.tasks, forall(Part, lambda x: exists(Task, lambda i: s.is_read_by(x, i))))
+
+    def is_read_by(s, x, i):
+        return (i < s.tasks) & exists(Call, lambda c: (s.applied[i] == c) & (s.reader[c, x] == i))
+
+    @service(rule="618.3")
+    def in_effect_in_the_end(s, w: Worker, c: Call):
+        """A call of the leader ends with its set in effect, unless it is given up or another leader takes over."""
+        return leads_to(
+            (s.call[w] == c) & (s.owner == w), (s.newest == c) | (s.call[w] != c) | (s.owner != w)
+        )  # fmt: skip
+
+    @lemma
+    def newest_is_divided(s):
+        """The set in effect was divided among as many tasks as it has."""
+        return implies(
+            0 < s.tasks,
+            exists(Call, lambda c: (s.newest == c) & s.begun[c] & (s.size[c] == s.tasks)),
+        ) & forall(Call, Part, lambda c, x: implies(s.begun[c] & (0 < s.size[c]), s.reader[c, x] < s.size[c]))
+
+    @lemma
+    def whole_sets(s):
+        """Every task of the set in effect has a configuration of the call whose commit record came last."""
+        return forall(Task, lambda i: implies(i < s.tasks, s.applied[i] == s.newest))
+
+    @lemma
+    def call_has_begun(s):
+        """What a leader is at has begun."""
+        return forall(Worker, Call, lambda w, c: implies(s.call[w] == c, s.begun[c]))
+
+    @lemma
+    def written_is_there(s):
+        """While a call may still be written, every configuration it sent is open or was read last for its task."""
+        return forall(
+            Worker,
+            Task,
+            lambda w, i: implies(
+                (s.owner == w) & (s.call[w] != None) & (i < s.written[w]),  # noqa: E711
+                s.open[w, i] | (s.kept[i] == s.call[w]),
+            ),
+        )
+
+    @witness(of="each_part_has_one_reader")
+    def left_over(s):
+        """A set is in effect, and one configuration of a call that was never finished has been read since."""
+        return exists(Task, Call, lambda i, c: (0 < s.tasks) & (s.kept[i] == c) & s.is_nobodys(c))
+
+    def is_nobodys(s, c):
+        return forall(Worker, lambda w: s.call[w] != c)
+
+    @witness(of="each_part_has_one_reader")
+    def divided_otherwise(s):
+        """Two sets of two tasks were in effect, and a part has changed its reader."""
+        return exists(
+            Call, Call, Part,
+            lambda c, d, x: (s.newest == d) & (1 < s.tasks) & s.begun[c] & (1 < s.size[c])
+            & (s.reader[c, x] != s.reader[d, x]) & s.is_nobodys(c),
+        )  # fmt: skip
+
+    @witness(of="each_part_has_one_reader")
+    def two_sets(s):
+        """Two calls of two leaders have set after set in effect, and a third of them is under way."""
+        return exists(Worker, Call, Call, lambda w, c, d: (s.newest == c) & (s.call[w] == d) & (1 < s.tasks))
+
+
+# What the records of the config topic promise to those who read them, however much of it compaction has left.
+#
+# Latest commit and latest count are never removed and keep their order, so whether tasks may run, and how many ids are
+# to be fenced, is the same for all who have read to the end.  Of a set's configurations some may be gone, if a later
+# set was begun and not committed: then its readers run nothing, until there is a new set.
+
+
+class ConfigTopicProperties(Properties, of=ConfigTopic):
+    """Promises to workers that have read to the end."""
+
+    @promise(rule="618.P1")
+    def runs_what_was_fenced_for(s):
+        """A worker is right that tasks may run: every task of earlier sets has been fenced for the newest one."""
+        return forall(Worker, lambda w: implies(s.may_run(w), s.fenced))
+
+    @promise(rule="618.P1")
+    def runs_that_set(s):
+        """A worker that may run tasks runs the newest committed set, every configuration of it, and nothing else."""
+        return forall(Worker, Task, lambda w, i: implies(s.may_run(w), s.applied[w, i] == s.of_newest_set(i)))
+
+    @promise(rule="618.P1")
+    def starts_from_the_newest(s):
+        """A task that finds the number it began with, once its worker has read to the end, is of the newest set."""
+        return forall(
+            Worker,
+            lambda w: implies(
+                (s.saw[w] > 0) & s.has_read_all(w) & (s.saw[w] == s.number[w]), s.from_set[w] == s.newest
+            ),
+        )  # fmt: skip
+
+    @promise(rule="618.P3")
+    def covered(s):
+        """Every producer that may be alive has an id below the count, as everyone reads it."""
+        return forall(Worker, Task, lambda w, i: implies(s.has_read_all(w) & s.alive[i], i < s.count[w]))
+
+    @witness(of="runs_what_was_fenced_for")
+    def runs_a_second_set(s):
+        """A worker runs tasks of a second set, with a configuration of the first one gone, and read the topic from
+        there."""
+        return exists(Worker, lambda w: s.may_run(w) & (s.number[w] > 1)) & exists(
+            CompactionPosition, lambda p: (0 < p) & (p < s.end) & ~s.kept[p]
+        )
+
+    @witness(of="runs_that_set")
+    def incomplete_from_the_start(s):
+        """A worker that read the topic from the start lacks a configuration of the newest set, which another one
+        runs."""
+        return exists(Worker, Worker, lambda v, w: s.may_run(v) & s.has_read_all(w) & s.incomplete[w])
+
+    @witness(of="starts_from_the_newest")
+    def numbers_differ(s):
+        """Two workers run the same set under different numbers."""
+        return exists(Worker, Worker, lambda v, w: s.may_run(v) & s.may_run(w) & (s.number[v] < s.number[w]))
+
+    @witness(of="covered")
+    def fewer_than_before(s):
+        """The latest count is smaller than an earlier one."""
+        return exists(
+            CompactionPosition, Worker,
+            lambda p, w: (p < s.end) & s.may_run(w) & s.is_count(s.record[p])
+            & (s.count[w] < s.says(s.record[p])),
+        )  # fmt: skip
+
+
+class ReorderingTopicProperties(ConfigTopicProperties, of=ReorderingTopic):
+    """The promises of a topic whose compaction does not keep the order."""

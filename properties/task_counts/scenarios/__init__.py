@@ -1,5 +1,3 @@
-"""Scenarios on exactly-once source connectors, over the interface: what is done in one go with any implementation.
-
-`late` (a thread or a worker is late for something), `settling` (functions that programs call), `tours` (through
-everything once, and on from a disagreement).
+"""How implementations are driven: `steps`, then the runs themselves, and `agreement`, in which all of it comes
+together.
 """

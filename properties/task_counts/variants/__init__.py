@@ -1,4 +1,1 @@
-"""The variants of task counts (KIP-618) that are judged.
-
-What is expected of each, its bounds, and the reason for each bound.
-"""
+"""The variants of task counts with their bounds and reasons; `catalogue` has the entries."""

@@ -24,18 +24,16 @@ from fencepost.properties.task_counts.claims.core import (
     ShippedLemmas,
 )
 from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
-from fencepost.properties.task_counts.variants.compaction import CONFIG_TOPIC
-from fencepost.properties.task_counts.variants.connectors import CONNECTORS
-from fencepost.properties.task_counts.variants.deletion import DELETION
+from fencepost.properties.task_counts.variants.bounds import SHIPPED
+from fencepost.properties.task_counts.variants.connectors import CONNECTORS, DELETION, UPGRADES
 from fencepost.properties.task_counts.variants.full import (
+    CONFIG_TOPIC,
     FULL_CLAIMS,
     FULL_SCENARIOS,
     FULL_SURVIVORS,
     FULL_VARIANTS,
+    WRITES,
 )
-from fencepost.properties.task_counts.variants.releases import SHIPPED
-from fencepost.properties.task_counts.variants.upgrades import UPGRADES
-from fencepost.properties.task_counts.variants.writing import WRITES
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 

@@ -6,13 +6,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
-from fencepost.properties.entries import Claim, Profile, Scenario, Variant
+from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka, Of
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.full import (
     APromises,
     AttendedPromises,
     BPromises,
     ClaimedPromises,
+    ConfigTopicProperties,
     CooperativePromises,
     EagerPromises,
     GrainPromises,
@@ -21,10 +22,12 @@ from fencepost.properties.task_counts.claims.full import (
     RefusedPromises,
     ReleasedEagerPromises,
     ReleasedPromises,
+    ReorderingTopicProperties,
     ShippedPromises,
     TakenPromises,
     UnansweredPromises,
     UnattendedPromises,
+    WritingPromises,
 )
 from fencepost.properties.task_counts.variants.bounds import (
     CI,
@@ -45,11 +48,11 @@ from fencepost.properties.task_counts.variants.bounds import (
     REBALANCING_FEATURES,
     REBALANCING_PROGRESS,
     ROUNDS,
+    SHIPPED,
     STALLED,
     WIDER,
     YARDSTICK,
 )
-from fencepost.properties.task_counts.variants.releases import SHIPPED
 
 Bounds = Mapping[Profile, Mapping[str, int]]
 _WIDE: Bounds = {"smoke": FULL, "ci": CI, "nightly": NIGHTLY}
@@ -268,3 +271,154 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
     ("618.4", "start_round: guard 1 looser"): "the same",
 }
 """What survives in the full models, which are explored and not proved, and why that is right."""
+
+
+# The writing of sets in the catalogue: configurations one by one, in effect at their commit record.
+
+_SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
+_DEPTH: Mapping[Profile, int] = {"smoke": 6, "ci": 10, "nightly": 12}
+_WITNESSES = Names(lambda: (n for n, p in WritingPromises.properties.items() if p.role == "witness"))
+
+
+def _misread(name: str, says: str, rule: str, mutation: str) -> Variant:
+    return Variant(
+        name, WritingPromises, says, rule, (rule, mutation), {"each_part_has_one_reader": "violated"},
+        {"smoke": _SMALL}, Names(lambda: (*_WITNESSES, "in_effect_in_the_end")),
+        depth=dict.fromkeys(_DEPTH, 0), of=MISTAKE,
+    )  # fmt: skip
+
+
+WRITES = ProtocolEntry(
+    "config-topic-writes",
+    "Sets of task configurations, written record by record by leaders that change.",
+    (
+        Variant(
+            "record-by-record", WritingPromises, "a transaction for every record, and a commit record at the end",
+            bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)}, depth=_DEPTH,
+            progress_bounds=(dict(_SMALL, calls=2),), of=SHIPPED,
+        ),
+        _misread(
+            "in-effect-at-once", "a configuration takes effect when it is read, without a commit record", "618.3",
+            "at_once",
+        ),
+        _misread(
+            "commit-record-first", "the commit record does not wait for the configurations", "618.3",
+            "commit_set: guard 1 dropped",
+        ),
+        _misread("former-leaders-write", "the leader writes with a plain producer", "618.24", "anyone"),
+        _misread(
+            "claimed-in-a-call", "the leader claims the topic back in the middle of a call", "618.43",
+            "claim: guard 1 dropped",
+        ),
+    ),
+    {
+        "workers": "a leader and the one that takes over from it",
+        "tasks": "two, so that a set can be torn",
+        "parts": "one that two tasks of two sets may read; another one is read in the same way",
+        "calls": "one that was never finished, one in effect and one under way",
+    },
+)  # fmt: skip
+
+
+# The config topic as records in the catalogue: as it is, and where it is read or kept otherwise.
+
+_COMPACTION_SMALL = dict(workers=2, tasks=2, sets=3, log=7, removals=1, restarts=1, crashes=0)
+_ONE_TASK = dict(tasks=1, log=6, restarts=0, removals=2, crashes=0)
+_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": _COMPACTION_SMALL,
+    "ci": dict(_COMPACTION_SMALL, crashes=1),
+    "nightly": dict(_COMPACTION_SMALL, log=8, crashes=1),
+}
+_NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
+_COMPACTION_WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
+
+
+def _read_otherwise(
+    name: str, says: str, rule: str, alternative: str | None, breaks: str, *, of: Of, **bounds: int
+) -> Variant:
+    """Asked for no more than what it breaks."""
+    others = Names(
+        lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
+    )
+    reading = None if alternative is None else (rule, alternative)
+    return Variant(
+        name, ConfigTopicProperties, says, rule, reading, {breaks: "violated"}, {"smoke": _COMPACTION_SMALL | bounds},
+        Names(lambda: (*others, *_COMPACTION_WITNESSES)), depth=_NO_CHECKS, proof=False, of=of,
+    )  # fmt: skip
+
+
+CONFIG_TOPIC = ProtocolEntry(
+    "config-topic",
+    "The config topic record by record: sets that count from their commit on, and what compaction leaves of them.",
+    (
+        Variant(
+            "config-topic",
+            ConfigTopicProperties,
+            "sets, commits and counts, compacted in order, and read from the start by who is restarted",
+            bounds=_BOUNDS,
+            features={"a leader falls silent": dict(tasks=1, log=6, crashes=1), "a third set begun": _ONE_TASK},
+            depth=_NO_CHECKS,
+            proof=False,
+            of=TEXT,
+        ),
+        _read_otherwise(
+            "slow-reader",
+            "compaction takes a configuration from under a reader, who has one that was never committed in its place",
+            "618.3",
+            None,
+            "runs_that_set",
+            of=Kafka(settings=ENABLED),
+            **_ONE_TASK | dict(log=5, crashes=1),
+        ),
+        _read_otherwise(
+            "complete-sets-counted",
+            "workers count a set only if they have all of its configurations (shipped)",
+            "618.19",
+            "complete_sets_only",
+            "starts_from_the_newest",
+            of=Kafka(settings=ENABLED),
+            **_ONE_TASK,
+        ),
+        _read_otherwise(
+            "numbers-remembered",
+            "a number that one process has counted is compared by another one, which has read what compaction left",
+            "618.19",
+            "remembered_by_number",
+            "starts_from_the_newest",
+            of=MISTAKE,
+            **_ONE_TASK | dict(restarts=1),
+        ),
+        Variant(
+            "order-not-kept",
+            ReorderingTopicProperties,
+            "a compaction that does not keep the order: a count comes to stand after a set that nobody fenced for",
+            "618.2",
+            None,
+            {"runs_what_was_fenced_for": "violated"},
+            {"smoke": dict(_COMPACTION_SMALL, workers=1, removals=0, restarts=0, reorderings=1)},
+            Names(lambda: ("runs_that_set", "starts_from_the_newest", *_COMPACTION_WITNESSES)),
+            depth=_NO_CHECKS,
+            proof=False,
+            of=MISTAKE,
+        ),
+    ),
+    {
+        "workers": "one that read along, and one that read from the start",
+        "tasks": "two, so that one configuration of a set can be gone, and the other be there",
+        "sets": "two, and a third that is begun",
+        "log": "a set of two, its commit and count, and a set of one with commit and count: seven records",
+        "removals": "a configuration of an old set and one of the newest; more is slow-reader's",
+        "restarts": "one worker reads from the start",
+        "crashes": "one set that is begun and never committed",
+        "reorderings": "one record that is moved",
+    },
+    scenarios=(
+        Scenario(
+            "compaction-order",
+            "a count is moved behind a set that nobody fenced for",
+            "order-not-kept",
+            "config-topic",
+            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+        ),
+    ),
+)

@@ -1,1 +1,1 @@
-"""What transactions promise: the promises, the lemmas that prove them, witnesses that they bite, and progress."""
+"""What must be true of transactions, and why it is: `core`, then what it leaves out, a file each."""

@@ -1,7 +1,7 @@
 """What the full model promises beside what its core does: epochs that end, producers on their own, and progress."""
 
 from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
-from fencepost.model.transactions.abstract.core import Client, Outcome, Txn
+from fencepost.model.transactions.abstract.core import Client, Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.abstract.cores import (
     PromptV1Core,
     PromptVerifiedCore,
@@ -9,6 +9,8 @@ from fencepost.model.transactions.abstract.cores import (
     V2Core,
     VerifiedCore,
 )
+from fencepost.model.transactions.abstract.versions import OneEpoch, TwoVersions
+from fencepost.model.transactions.detailed.expiry import Expiring
 from fencepost.model.transactions.detailed.full import (
     V2,
     PromptV1,
@@ -17,7 +19,7 @@ from fencepost.model.transactions.detailed.full import (
     VerifiedLateEnds,
 )
 from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
-from fencepost.properties.transactions.claims.promises import Promises
+from fencepost.properties.transactions.claims.core import Promises
 
 
 class FullPromises(Promises):
@@ -192,3 +194,38 @@ class PromptVerifiedPromises(FullPromises, of=PromptVerified):
     def does_as_the_core(s):
         """What the log and the partitions say is the core's state."""
         return {}
+
+
+# Where the promises of transactions end: ids that are forgotten, and a mend that did not go far enough.
+
+
+class ExpiringPromises(FullPromises, of=Expiring):
+    """v2 with ids that are forgotten."""
+
+
+# What transactions keep while transaction.version is changed.
+
+
+class VersionsPromises(Promises, of=TwoVersions):
+    """The promises of one transactional id whose owners use different transaction versions."""
+
+    @witness(of="nothing_hangs")
+    def open_over_the_change(s):
+        """A transaction of v1 is prepared and has a record open, and the version is 2."""
+        return (
+            s.second & ~s.prepared_second & (s.phase == Phase.PREPARED)
+            & exists(Txn, Partition, lambda t, p: s.fate[t, p] == Fate.OPEN)
+        )  # fmt: skip
+
+    @witness(of="nothing_lost")
+    def one_of_each(s):
+        """A transaction of v1 is committed, and one of v2 in the same partition."""
+        return exists(
+            Txn, Txn, Partition,
+            lambda t, u, p: s.begun[t] & ~s.bumps[t] & s.bumps[u] & (s.fate[t, p] == Fate.COMMITTED)
+            & (s.fate[u, p] == Fate.COMMITTED),
+        )  # fmt: skip
+
+
+class OneEpochPromises(Promises, of=OneEpoch):
+    """Where a producer keeps its epoch when the version changes."""

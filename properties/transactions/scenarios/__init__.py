@@ -1,6 +1,3 @@
-"""Scenarios on transactions, over the interface: what is done in one go with any implementation.
-
-`shared` (what any driver can play), `driven` (on a cluster that does nothing by itself), `remote` (on brokers that act
-by themselves), `settling` and `newcomers` (functions that programs call), `tours` (through everything once, and on from
-a disagreement).
+"""How implementations are driven: `steps` and `shared`, then the runs themselves, what is watched meanwhile
+(`monitoring`), and `agreement`, in which all of it comes together.
 """

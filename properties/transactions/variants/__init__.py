@@ -1,4 +1,1 @@
-"""The variants of transactions that are judged.
-
-What is expected of each, its bounds, and the reason for each bound.
-"""
+"""The variants of transactions with their bounds and reasons; `catalogue` has the entries."""

@@ -21,12 +21,18 @@ from fencepost.model.releases import (
     Of,
 )
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.boundaries import ExpiringPromises
 from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
 from fencepost.properties.transactions.claims.core_overlapping import (
+    FatedLateV1,
+    FatedOverlappingV2,
+    FatedPromptV1,
+    FatedTimedOutV2,
+    FatedV2,
+    FatedVerified,
     OverlappingPromptPromises,
     OverlappingV2Lemmas,
     OverlappingVerifiedPromises,
+    TimedOutV2Lemmas,
 )
 from fencepost.properties.transactions.claims.core_v1 import (
     LateMarkerPromises,
@@ -36,15 +42,9 @@ from fencepost.properties.transactions.claims.core_v1 import (
     V1CorePromises,
     VerifiedLemmas,
 )
-from fencepost.properties.transactions.claims.for_groups import (
-    FatedLateV1,
-    FatedOverlappingV2,
-    FatedPromptV1,
-    FatedTimedOutV2,
-    FatedV2,
-    FatedVerified,
-)
 from fencepost.properties.transactions.claims.full import (
+    ExpiringPromises,
+    OneEpochPromises,
     PromptV1Promises,
     PromptVerifiedPromises,
     V1Promises,
@@ -55,9 +55,8 @@ from fencepost.properties.transactions.claims.full import (
     V2Promises,
     V2UpgradedPromises,
     VerifiedPromises,
+    VersionsPromises,
 )
-from fencepost.properties.transactions.claims.timed_out import TimedOutV2Lemmas
-from fencepost.properties.transactions.claims.versions import OneEpochPromises, VersionsPromises
 from fencepost.properties.transactions.variants.bounds import (
     BEFORE_KIP_1228,
     CORE,
@@ -77,6 +76,7 @@ from fencepost.properties.transactions.variants.bounds import (
     PROGRESS,
     REASONS,
     ROTATION,
+    SCRIPT,
     SHALLOW,
     TIMED_OUT,
     TIMED_OUT_PROGRESS,
@@ -85,12 +85,8 @@ from fencepost.properties.transactions.variants.bounds import (
     VERIFIED_PROGRESS,
     VERSIONS,
 )
-from fencepost.properties.transactions.variants.offsets import TRANSACTIONAL_OFFSETS
-from fencepost.properties.transactions.variants.partitions import TRANSACTION_PARTITIONS
-from fencepost.properties.transactions.variants.reading import READ_COMMITTED
-from fencepost.properties.transactions.variants.recovery import TRANSACTION_LOG
-from fencepost.properties.transactions.variants.scripts import SCRIPT
-from fencepost.properties.transactions.variants.sequences import IDEMPOTENCE
+from fencepost.properties.transactions.variants.partitions import IDEMPOTENCE, TRANSACTION_PARTITIONS
+from fencepost.properties.transactions.variants.reading import READ_COMMITTED, TRANSACTION_LOG, TRANSACTIONAL_OFFSETS
 
 REFERENCE = "fencepost.reference_impl.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]

@@ -1,40 +1,194 @@
-"""Readers of transactions in the catalogue, with the ways in which brokers and clients got it wrong."""
+"""Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all."""
 
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.model.releases import MISTAKE, TRANSACTIONAL, UNCLEAN, Kafka
+from fencepost.model.releases import MISTAKE, TRANSACTIONAL, UNCLEAN, V1, V2, Kafka, Of
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.parts.cleaning import (
+from fencepost.properties.transactions.claims.offsets import (
+    GroupMemoryProperties,
+    MarkerDroppedProperties,
+    OffsetsDeletedProperties,
+    TransactionalOffsetsProperties,
+)
+from fencepost.properties.transactions.claims.reading import (
     CleanedProperties,
     EntriesTooSoonPromises,
     MarkersAsRecordsPromises,
     MarkersTooSoonPromises,
+    ReadCommittedProperties,
+    UncleanReadingPromises,
     WithoutHorizonPromises,
 )
-from fencepost.properties.transactions.claims.parts.reading import ReadCommittedProperties, UncleanReadingPromises
-from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED
-from fencepost.properties.transactions.variants.scripts import SCRIPT
+from fencepost.properties.transactions.claims.recovery import (
+    MetadataInDoubt,
+    MetadataInDoubtPromises,
+    MetadataInTheLog,
+    MetadataPromises,
+    TransactionLogProperties,
+)
+from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED, SCRIPT
 
-_SMALL = dict(producers=2, transactions=2, readers=1, log=4, fail_overs=1)
+_SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "smoke": _SMALL,
-    "ci": dict(_SMALL, transactions=3, log=5, fail_overs=0),
-    "nightly": dict(_SMALL, readers=2),
+    "ci": dict(_SMALL, log=6),
+    "nightly": dict(_SMALL, records=4, log=6),
+}
+_MEMORY = dict(writes=3, fail_overs=1, failed_appends=1)
+_WRITTEN = "memory_is_what_was_written"
+_DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
+
+
+def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
+    """A known mistake, asked for no more than what it breaks."""
+    others = Names(
+        lambda: (n for n, p in TransactionalOffsetsProperties.properties.items() if p.role != "lemma" and n != breaks)
+    )
+    return Variant(
+        name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
+        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
+    )  # fmt: skip
+
+
+TRANSACTIONAL_OFFSETS = ProtocolEntry(
+    "transactional-offsets",
+    "Offsets committed in transactions: pending until the marker, in the order of the log, the same when read again.",
+    (
+        Variant(
+            "transactional-offsets",
+            TransactionalOffsetsProperties,
+            "a group's memory of one key, and its log",
+            bounds=_BOUNDS,
+            progress_bounds=(
+                dict(records=2, producers=1, log=4, fail_overs=1),
+                dict(records=2, producers=2, log=4, fail_overs=1),
+            ),
+            depth={"smoke": 5, "ci": 7, "nightly": 9},
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
+        ),
+        Variant(
+            "offsets-deleted",
+            OffsetsDeletedProperties,
+            "offsets are deleted while they are pending: the transaction commits, and they do not count",
+            bounds=_BOUNDS,
+            leaves_out=("pending_is_the_last", "tombstones_settle"),  # they say that a tombstone waits
+            progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
+            proof=False,
+            depth=NOT_BOUNDED,
+            judged=(),
+            of=Kafka("4.0.0", settings=TRANSACTIONAL),
+        ),
+        _wrong(
+            "offsets-fetched-early",
+            "a fetch does not wait for pending commits",
+            "fetch: guard 1 dropped",
+            "not_before_it_is_decided",
+        ),
+        _wrong(
+            "offsets-by-completion",
+            "the transaction that ends last wins",
+            "in_order_of_completion",
+            "memory_is_what_the_log_says",
+        ),
+        Variant(
+            "offsets-left-pending",
+            OffsetsDeletedProperties,
+            "a tombstone leaves what is pending alone, and a marker brings the offset back",
+            "txn.21",
+            ("txn.21", "left_pending"),
+            {"memory_is_what_the_log_says": "violated"},
+            {"smoke": dict(_SMALL, fail_overs=0)},
+            Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
+            proof=False,
+            depth=NOT_BOUNDED,
+            of=MISTAKE,
+        ),
+        Variant(
+            "offsets-marker-dropped",
+            MarkerDroppedProperties,
+            "the marker of a group's partition without a leader counts as written, and the next one decides two "
+            "transactions",
+            "txn.26",
+            expected=dict.fromkeys(_DROPPED, "violated"),
+            bounds={"smoke": dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1)},
+            leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
+            progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
+            depth=NOT_BOUNDED,
+            of=Kafka("4.3", settings=TRANSACTIONAL),
+        ),
+        Variant(
+            "group-memory",
+            GroupMemoryProperties,
+            "all that a group's coordinator has in memory, its open batch, and its log",
+            bounds={"smoke": _MEMORY, "nightly": dict(_MEMORY, writes=4, failed_appends=2)},
+            judged=("txn.27",),
+            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            of=Kafka("4.4.0"),
+        ),
+        Variant(
+            "group-memory-empty-flush",
+            GroupMemoryProperties,
+            "before a large record an empty batch is given up, and with it what the operation has done to memory: its "
+            "record is in the log, and memory lacks it (KAFKA-20845, from 4.1.1 and 4.2.0 on)",
+            "txn.27",
+            ("txn.27", "empty_one_fails"),
+            {_WRITTEN: "violated"},
+            {"smoke": dict(_MEMORY, writes=1)},
+            Names(lambda: (n for n in GroupMemoryProperties.properties if n != _WRITTEN)),
+            proof=False,
+            depth=NOT_BOUNDED,
+            of=Kafka("4.1", "4.3"),
+        ),
+    ),
+    {
+        "writes": "one that is given up, one that is written, and one that is under way",
+        "failed_appends": "one batch that can't be written",
+        "records": "two that compete, and one that replaces either, or takes it away",
+        "producers": "two transactions that end in another order than they committed in",
+        "log": "two commits, two markers, and one place more for what comes after them",
+        "absences": "a partition is without a leader once, when a marker is due",
+        "fail_overs": "each reads the log from its beginning; a second one does the same",
+    },
+    scenarios=(
+        Scenario(
+            "KAFKA-9346",
+            "the next owner of a partition fetches an offset that a pending commit is about to change",
+            "offsets-fetched-early",
+            "transactional-offsets",
+            script=SCRIPT,
+        ),
+        Scenario(
+            "KAFKA-20845",
+            "an empty batch that is given up takes back what is written right after",
+            "group-memory-empty-flush",
+            "group-memory",
+        ),
+    ),
+)
+
+
+# Readers of transactions in the catalogue, with the ways in which brokers and clients got it wrong.
+
+_READING_SMALL = dict(producers=2, transactions=2, readers=1, log=4, fail_overs=1)
+_READING_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": _READING_SMALL,
+    "ci": dict(_READING_SMALL, transactions=3, log=5, fail_overs=0),
+    "nightly": dict(_READING_SMALL, readers=2),
 }
 _CLEANED = dict(producers=1, transactions=2, readers=1, log=3, fail_overs=0, cleanings=2, deletions=0, restarts=0)
 _GIVEN = ("only_what_was_committed", "given_is_not_aborted", "never_back")
 _ONE = dict(_CLEANED, transactions=1)
 
 
-def _wrong(name: str, says: str, alternative: str, breaks: str = "only_what_was_committed") -> Variant:
+def _reading_wrong(name: str, says: str, alternative: str, breaks: str = "only_what_was_committed") -> Variant:
     """A known mistake, asked for no more than what it breaks."""
     others = Names(
         lambda: (n for n, p in ReadCommittedProperties.properties.items() if p.role != "lemma" and n != breaks)
     )
     return Variant(
         name, ReadCommittedProperties, says, "txn.17", ("txn.17", alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
+        {"smoke": dict(_READING_SMALL, fail_overs=0)}, others, of=MISTAKE,
     )  # fmt: skip
 
 
@@ -58,7 +212,7 @@ READ_COMMITTED = ProtocolEntry(
             "read-committed",
             ReadCommittedProperties,
             "readers stop below the last stable offset, and skip the aborted ranges that come with a piece",
-            bounds=_BOUNDS,
+            bounds=_READING_BOUNDS,
             depth={"smoke": 5, "ci": 9, "nightly": 11},
             progress_bounds=(
                 dict(producers=1, transactions=1, readers=1, log=3, fail_overs=1),
@@ -126,9 +280,15 @@ READ_COMMITTED = ProtocolEntry(
             depth=NOT_BOUNDED,
             of=Kafka(settings=TRANSACTIONAL | UNCLEAN),
         ),
-        _wrong("read-committed-inclusive", "the last stable offset taken for the last one to read", "inclusive"),
-        _wrong("read-committed-short-list", "only what is aborted within the piece is listed", "only_if_it_ends_there"),
-        _wrong("read-committed-first-entry", "an abort marker ends the producer's first range", "whatever_comes_first"),
+        _reading_wrong(
+            "read-committed-inclusive", "the last stable offset taken for the last one to read", "inclusive"
+        ),
+        _reading_wrong(
+            "read-committed-short-list", "only what is aborted within the piece is listed", "only_if_it_ends_there"
+        ),
+        _reading_wrong(
+            "read-committed-first-entry", "an abort marker ends the producer's first range", "whatever_comes_first"
+        ),
     ),
     {
         "producers": "two, so that their transactions lie between one another; a third is to either as they are",
@@ -178,3 +338,136 @@ READ_COMMITTED = ProtocolEntry(
         ),
     ),
 )
+
+
+# The transaction log in the catalogue, with a memory that runs ahead of it and a compaction that is too quick.
+
+_RECOVERY_SMALL = dict(ids=2, epochs=0, log=4, fail_overs=1, failures=1)
+_RECOVERY_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": _RECOVERY_SMALL,
+    "ci": dict(_RECOVERY_SMALL, ids=1, epochs=1, log=6),
+    "nightly": dict(_RECOVERY_SMALL, epochs=1, log=5, failures=2),
+}
+
+
+def _recovery_wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Variant:
+    """A known mistake, asked for no more than what it breaks."""
+    breaks = "memory_is_what_the_log_says"
+    others = Names(
+        lambda: (n for n, p in TransactionLogProperties.properties.items() if p.role != "lemma" and n != breaks)
+    )
+    return Variant(
+        name, TransactionLogProperties, says, rule, (rule, alternative), {breaks: "violated"},
+        {"smoke": dict(_RECOVERY_SMALL, ids=1, log=log)}, others, of=MISTAKE,
+    )  # fmt: skip
+
+
+_METADATA: Mapping[Profile, Mapping[str, int]] = {
+    "smoke": dict(partitions=2, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1, failed_appends=1),
+    "nightly": dict(
+        partitions=2, epochs=5, producer_ids=4, timeouts=1, last=3, losses=2, fail_overs=2, failed_appends=1
+    ),
+}
+_RETRIES = ("retries_are_answered", "retries_are_answered_before_the_end")
+
+
+def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str, of: Of) -> Variant:
+    """A coordinator that takes over and lacks what a release does not write."""
+    others = Names(lambda: (n for n in MetadataPromises.properties if n not in breaks))
+    return Variant(
+        name, MetadataPromises, says, "txn.25", ("txn.25", alternative), dict.fromkeys(breaks, "violated"),
+        _METADATA, others, proof=False, depth=NOT_BOUNDED, of=of,
+    )  # fmt: skip
+
+
+TRANSACTION_LOG = ProtocolEntry(
+    "transaction-log",
+    "The coordinator's log: who takes over knows of every transaction what was durable, and ends it in the same way.",
+    (
+        Variant(
+            "transaction-log",
+            TransactionLogProperties,
+            "transitions that count once their record is durable, compaction, and reading it all again",
+            bounds=_RECOVERY_BOUNDS,
+            progress_bounds=(dict(ids=1, epochs=0, log=5, fail_overs=1, failures=1),),
+            depth={"smoke": 6, "ci": 9, "nightly": 11},
+            of=(Kafka("4.0.0", settings=V2), Kafka(settings=V1, lacks="the epoch before the present one is not in its log")),
+        ),
+        Variant(
+            "metadata", MetadataInTheLog, "all that a coordinator knows of an id, every field of it in the log",
+            bounds=_METADATA, judged=("txn.25",), depth={"smoke": 7, "ci": 9, "nightly": 11},
+            of=Kafka("trunk", settings=V2),
+        ),
+        Variant(
+            "metadata-retries", MetadataPromises, "the same with a producer that repeats what it is not told of",
+            expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED,
+            of=Kafka("trunk", settings=V2),
+        ),
+        _not_in_the_log(
+            "metadata-4.3", "the epoch before the present one is not in the log: a retry is refused after a fail-over "
+            "(KAFKA-20357)", "no_last_epoch", "all_of_it_is_in_the_log", *_RETRIES, of=Kafka("4.3", "4.4.0", V2),
+        ),
+        _not_in_the_log(
+            "metadata-4.2", "nor are the producer ids before and after: a fail-over while the id changes hands out the "
+            "last epoch (KAFKA-20310)", "no_other_ids", "all_of_it_is_in_the_log", *_RETRIES, "no_reserved_epoch",
+            of=Kafka("4.0.0", "4.2", V2),
+        ),
+        Variant(
+            "metadata-timed-out", MetadataInDoubt,
+            "appends time out, and their records are in the log all the same: a commit that memory has not",
+            expected={"all_of_it_is_in_the_log": "violated"}, bounds=_METADATA, judged=(), leaves_out=("all_fields",),
+            depth=NOT_BOUNDED, of=Kafka("trunk", settings=V2),
+        ),
+        Variant(
+            "metadata-retries-timed-out", MetadataInDoubtPromises,
+            "the same with a producer that repeats what it is not told of",
+            expected=dict.fromkeys(("all_of_it_is_in_the_log", "retries_are_answered"), "violated"),
+            bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
+            of=Kafka("trunk", settings=V2),
+        ),
+        Variant(
+            "metadata-4.3-timed-out", MetadataInDoubtPromises,
+            "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
+            "txn.25", ("txn.25", "no_last_epoch"), dict.fromkeys(_RETRIES, "violated"),
+            {"smoke": dict(_METADATA["smoke"], losses=0)},
+            Names(lambda: (n for n in MetadataInDoubtPromises.properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
+            of=Kafka("4.3", "4.4.0", V2),
+        ),
+        _recovery_wrong(
+            "memory-ahead-of-log",
+            "memory changes before the record is durable",
+            "txn.8",
+            "acknowledge: guard 1 dropped",
+            log=1,
+        ),
+        _recovery_wrong(
+            "tombstones-removed-early",
+            "tombstones do not stay for as long as it takes to read the log",
+            "txn.19",
+            "remove_tombstone: guard 1 dropped",
+            log=2,
+        ),
+    ),
+    {
+        "ids": "two, since what is kept of one must not depend on the other",
+        "epochs": "an epoch goes along with the phase, and has to differ once, where the log is long enough; with "
+        "metadata: those of a producer id, one for markers, and one that must not be there",
+        "producer_ids": "the first, the next, and one after that",
+        "partitions": "two, so that one is added to another",
+        "timeouts": "a time-out that is none",
+        "last": "a retry well before the last epoch of a producer id, and one at it",
+        "losses": "one lost answer makes a retry",
+        "log": "begun, open, prepared and complete: a whole transaction; more lets it expire, or another one begin",
+        "fail_overs": "each reads the log from its beginning; a second one does the same",
+        "failures": "one append that is given up, with its record in the log or not",
+        "failed_appends": "one append is given up, with its record in the log or not",
+    },
+    scenarios=(
+        Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
+                 "metadata-4.2", "metadata-retries",
+                 script=SCRIPT),
+        Scenario("KAFKA-20357-in-doubt", "an append times out, its record is replicated after that, and the retry "
+                 "meets a coordinator that read it and does not know the epoch before", "metadata-4.3-timed-out",
+                 "metadata-retries-timed-out"),
+    ),
+)  # fmt: skip

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 import pytest
-from fencepost.properties.group_fencing.variants.driven import SIMULATORS
+from fencepost.properties.group_fencing.variants import SIMULATORS
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 from fencepost.reference_impl.group_fencing.events import COLUMNS, KIND_NAMES, Event, Kind

@@ -15,8 +15,8 @@ from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.search import Watch
 from fencepost.properties.driving import Run, read
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.interface import Call, message
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import over_tcp
 from gate import WRITE_TXN_MARKERS
 

@@ -10,8 +10,8 @@ from cluster import KafkaCluster
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.search import Watch
 from fencepost.properties.driving import Run, read
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.interface import Call, message
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import over_tcp
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cluster import KafkaCluster
 from fencepost.proofs.testing import agree
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import beside_reference, over_tcp, prompt
 from fencepost.reference_impl.live.transactions.beside import Beside, beside
 from fencepost.reference_impl.transactions.defects.broken import find

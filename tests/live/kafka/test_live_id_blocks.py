@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from chaos import Run, run_under_fire
 from fencepost.proofs.recording import UNANSWERED
-from fencepost.properties.id_blocks.history.events import Kind
+from fencepost.properties.id_blocks.events import Kind
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(400)]
 

@@ -18,7 +18,7 @@ from fencepost.proofs.recording import Recorded, record_transactions
 from fencepost.proofs.recording.transactions.driven import write_seen
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
-from fencepost.properties.transactions.history.events import COMMIT, Kind, State
+from fencepost.properties.transactions.events.kinds import COMMIT, Kind, State
 from recorded_runs import Run, clean, killed, zombies
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]

@@ -15,8 +15,8 @@ from typing import Any
 
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.properties.history import write_histories
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.properties import PROPERTIES
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories.properties import PROPERTIES
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from real_client_reading import read_to_end
 

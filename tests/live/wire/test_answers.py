@@ -16,8 +16,8 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.search import Unreachable, Watch
 from fencepost.properties.driving import Made, Run, read
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.interface import Call
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError, find_brokers
 from fencepost.reference_impl.live.tcp.decoding import decode

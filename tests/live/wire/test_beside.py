@@ -2,7 +2,7 @@
 
 import pytest
 from fencepost.proofs.testing import agree
-from fencepost.properties.transactions.driving.interface import missing
+from fencepost.properties.transactions.interface import missing
 from fencepost.reference_impl.live import prompt
 from fencepost.reference_impl.live.transactions.beside import beside
 from fencepost.reference_impl.live.transactions.sides import Difference, Names

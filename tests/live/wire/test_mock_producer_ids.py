@@ -6,7 +6,7 @@ import pytest
 from fencepost.proofs.cli import fencepost
 from fencepost.proofs.recording import Observation, collect_producer_ids, record_observations, write_observations
 from fencepost.proofs.scale.replay import replay
-from fencepost.properties.id_blocks.history.properties import PROPERTIES
+from fencepost.properties.id_blocks.histories import PROPERTIES
 from mock_cluster import MockCluster
 
 DRAWS = 5_000  # of 900,000 ids: without a collision once in a million runs

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.scenarios.lives import with_newcomers
 from fencepost.reference_impl.live.transactions.beside import beside_reference
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 from fencepost.reference_impl.live.transactions.prompt import prompt

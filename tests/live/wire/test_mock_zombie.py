@@ -11,9 +11,9 @@ from fencepost.proofs.cli import fencepost
 from fencepost.proofs.recording.transactions.driven import write_seen
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import make
-from fencepost.properties.transactions.driving.programs import Call, message
-from fencepost.properties.transactions.history.properties import PROPERTIES
-from fencepost.properties.transactions.late import EXPECTING
+from fencepost.properties.transactions.histories.late import EXPECTING
+from fencepost.properties.transactions.histories.properties import PROPERTIES
+from fencepost.properties.transactions.interface import Call, message
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 from fencepost.reference_impl.live.transactions.prompt import prompt
 from mock_cluster import MockCluster

@@ -8,9 +8,8 @@ import pytest
 from fencepost.proofs.testing import agree
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Run
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.interface import BLACK_BOX, Call, missing
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import prompt as factory
 from fencepost.reference_impl.live.transactions.prompt import BLACK_BOX as SEEN
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from fencepost.proofs.testing import agree
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.interface import BLACK_BOX, missing
+from fencepost.properties.transactions.interface import BLACK_BOX, missing
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, Severity
 from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
 from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem

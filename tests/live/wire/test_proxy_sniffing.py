@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fencepost.proofs.recording.transactions.client_events import Header, read_events, write_events
-from fencepost.properties.transactions.history.events import TRANSACTIONS
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 from fencepost.reference_impl.live.proxy.batches import UNNAMED
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.tcp.connection import WireError

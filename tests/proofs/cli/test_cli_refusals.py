@@ -13,8 +13,8 @@ from fencepost.proofs import cli
 from fencepost.proofs.cli.shared.exits import IN_THE_CODE
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history import write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
 from metadata_logs import real_logs, segment
 from transaction_logs import REAL
 

@@ -20,8 +20,8 @@ from fencepost.properties.history import HistoryDirectory, HistoryError, Manifes
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.naming import Naming
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.id_blocks.history.events import Kind as IdKind
-from fencepost.properties.transactions.history.events import Kind as TransactionKind
+from fencepost.properties.id_blocks.events import Kind as IdKind
+from fencepost.properties.transactions.events.kinds import Kind as TransactionKind
 from rich.text import Text
 
 Columns = dict[str, np.ndarray]

@@ -4,7 +4,7 @@ from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.attempts import reach, tell
 from fencepost.proofs.engines.induction import prove
 from fencepost.properties.catalogue import bounds_of
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from z3_protocols import Allocation, AllocationProperties
 
 KRAFT = ID_BLOCKS.variant("kraft")

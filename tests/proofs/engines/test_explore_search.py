@@ -12,7 +12,7 @@ from fencepost.proofs import kept_code
 from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, search
 from fencepost.proofs.engines.explore.compiled_search import compiled, loaded, seen
 from fencepost.properties.catalogue import bounds_of, find
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 from layouts import LAYOUTS
 

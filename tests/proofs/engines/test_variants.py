@@ -9,7 +9,7 @@ from fencepost.proofs import variants
 from fencepost.proofs.engines import judged as engines
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import ProtocolEntry, Variant
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 BY_BROKER_ID = ID_BLOCKS.variant("by-broker-id")
 BROKEN = ("disjoint_blocks", "no_id_twice")

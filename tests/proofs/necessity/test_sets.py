@@ -17,7 +17,7 @@ from fencepost.proofs.necessity.sufficient import Cores, Proofs, Sufficient, cor
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event
 from fencepost.properties.catalogue import CatalogueError, Variant, bounds_of, protocols
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.task_counts.variants.catalogue import TASK_COUNTS
 from sets_again import searched
 

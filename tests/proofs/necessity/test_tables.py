@@ -12,7 +12,7 @@ from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, counts
 from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity, number_of_verdicts
 from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, page_of_all, table_of
 from fencepost.properties.catalogue import ProtocolEntry, protocols, whole_of
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.registry import PROTOCOLS
 from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
 

@@ -9,7 +9,7 @@ from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import HistoryDirectory, read_piece, write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 [SHIPPED] = recordings("id-blocks")
 Columns = dict[str, np.ndarray]

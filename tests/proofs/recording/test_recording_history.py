@@ -11,7 +11,7 @@ import pytest
 from fencepost.proofs.recording import Observation, RecordingError, Summary, record, write_observations
 from fencepost.proofs.recording.id_blocks.records import Block, Registration, read_facts
 from fencepost.proofs.recording.logs.log import read_node
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 from metadata_logs import block, elected, noop, positions, real_logs, replace, segment, write_log
 
 Row = dict[str, int]

@@ -20,7 +20,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.proofs.traces.kernel import ConformanceKernel
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history.pieces import check_whole
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.events.kinds import Kind
 from model_histories import config, refused_variants, runs, told_variants, violating
 
 FOLLOWED = {

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 REFERENCE = "fencepost.reference_impl.id_blocks:simulate_with_stats"
-PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 
 def rows_of(directory: Path, manifest: Manifest) -> list[pa.Table]:

@@ -11,12 +11,12 @@ from fencepost.proofs.scale.spark import SparkUnavailable, session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.checking import Finding, Violation, merged
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
-from fencepost.properties.id_blocks.history.properties import HISTORY as id_blocks
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 from history_makers import breaking, late_ids, refusing
 
-PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 EVENTS_PER_HISTORY = 285
 
 

@@ -13,11 +13,11 @@ from fencepost.proofs.scale.spark import SparkUnavailable, packed_distribution, 
 from fencepost.proofs.scale.units import SparkSettings, require_reachable
 from fencepost.properties.history import HistoryError, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
 from pyspark.sql import SparkSession
 
-PLANTED = "fencepost.properties.id_blocks.history.planted:simulate_many"
+PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 REMOTE = [
     "spark://host:7077", "spark://127.0.0.1:1,host:2", "spark://127.0.0.1.example:1", "yarn", "k8s://https://host",
     "local-cluster[1,1,1024]",

@@ -28,7 +28,7 @@ from fencepost.proofs.scope.findings import FINDINGS, Finding
 from fencepost.proofs.scope.releases import Cell, Releases, column_of
 from fencepost.proofs.scope.releases_page import long, page, short
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find, protocols, whole_of
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.registry import PROTOCOLS
 
 PROMISE = "730.P1"

@@ -16,10 +16,10 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import NOTHING_TO_JUDGE, ReplayReport, replay
 from fencepost.properties.catalogue import FOLLOWED, protocols
 from fencepost.properties.history import write_histories
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.history.planted import BED
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.late import EXPECTING
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.id_blocks.histories import BED
+from fencepost.properties.transactions.histories.late import EXPECTING
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from junitparser import Error, JUnitXml
 from small_catalogue import small_catalogue
 

@@ -24,7 +24,7 @@ from fencepost.model.language import (
 )
 from fencepost.model.transactions.abstract.core import Client, Epoch, Fate, Partition, Txn
 from fencepost.model.transactions.abstract.cores import V2Core
-from fencepost.properties.id_blocks.claims.controllers import KraftProperties
+from fencepost.properties.id_blocks.claims import KraftProperties
 from fencepost.properties.transactions.claims.core import V2Lemmas
 from z3_protocols import (
     Allocation,

@@ -9,7 +9,7 @@ from fencepost.proofs.results import Event
 from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.proofs.testing.engine import reach
 from fencepost.properties.calls import Named
-from fencepost.properties.id_blocks.driving.programs import Call
+from fencepost.properties.id_blocks.interface import Call
 from fencepost.reference_impl.id_blocks import reference
 from hypothesis.database import InMemoryExampleDatabase
 

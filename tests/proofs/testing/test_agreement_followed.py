@@ -12,7 +12,7 @@ from fencepost.proofs.earlier import Earlier
 from fencepost.proofs.results import Result
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.properties.agreement import FOLLOWED, Agreeing, Beyond, Followed, driven
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS as ENTRY
+from fencepost.properties.id_blocks.variants import ID_BLOCKS as ENTRY
 
 ID_BLOCKS = driven("id-blocks")
 DEFECT = "fencepost.reference_impl.id_blocks.defects.broken:wrong_error_for_stale_epoch"

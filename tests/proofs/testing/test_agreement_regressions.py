@@ -8,7 +8,7 @@ from command_line import fencepost, read_json
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.regressions import regressions
 from fencepost.properties.agreement import driven
-from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.interface import Call, message
 
 
 @pytest.mark.parametrize(("protocol", "turned"), [("id-blocks", 20), ("transactions", 140), ("task-counts", 30)])

@@ -10,8 +10,8 @@ from fencepost.proofs.testing import engine, shrinking
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.agreement import Agreeing, driven
 from fencepost.properties.driving import Program
-from fencepost.properties.id_blocks.driving.programs import Call
-from fencepost.properties.task_counts.driving import programs as of_counts
+from fencepost.properties.id_blocks.interface import Call
+from fencepost.properties.task_counts import interface
 from fencepost.reference_impl.id_blocks import reference
 
 ID_BLOCKS = driven("id-blocks")
@@ -65,7 +65,7 @@ def test_what_a_program_must_have_stays() -> None:
 
 def counts(*calls: tuple[Any, ...]) -> Program:
     config = {"workers": 2, "connectors": 1, "max_tasks": 1}
-    return Program(config, tuple(of_counts.Call.within(config, *call) for call in calls))
+    return Program(config, tuple(interface.Call.within(config, *call) for call in calls))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def counts(*calls: tuple[Any, ...]) -> Program:
 )
 def test_workers_come_back_before_the_faults_are_over(calls: list[Any], valid: bool) -> None:
     """A connector whose worker is down for ever need not run, and a program that shows so much shows nothing."""
-    assert of_counts.valid(counts(*calls)) is valid
-    assert driven("task-counts").valid is of_counts.valid
+    assert interface.valid(counts(*calls)) is valid
+    assert driven("task-counts").valid is interface.valid
 
 
 def test_shrinking_is_bounded_by_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.on_reference import FURTHER, SAME, printed
 from fencepost.properties.driving import Made
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.interface import Call
 
 COLUMNS = dict.fromkeys(Call.columns, -1) | {"error": 0}
 CALL = Call("fetch_offset", 0, 1, key=1)

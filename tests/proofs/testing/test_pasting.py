@@ -7,7 +7,7 @@ import pytest
 from fencepost.proofs.testing.failures import Evidence
 from fencepost.proofs.testing.pasting import last_call
 from fencepost.properties.driving import Made, Program
-from fencepost.properties.transactions.driving.programs import Call
+from fencepost.properties.transactions.interface import Call
 
 FETCH = Call("fetch_offset", 0, 1, key=1)
 COLUMNS = dict.fromkeys(Call.columns, -1) | {"kind": "offset_fetched", "client": 1_000, "partition": 1, "error": 0}

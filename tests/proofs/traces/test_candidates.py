@@ -1,5 +1,5 @@
 """Producer id blocks as a protocol whose events leave something to choose: which copy of a request a controller or a
-broker deals with is not shown, and is tried.  In columns it is computed (`properties/id_blocks/offline/slots.py`).
+broker deals with is not shown, and is tried.  In columns it is computed (`properties/id_blocks/translator.py`).
 
 Both must stop at the same events of the same histories.
 """
@@ -14,8 +14,7 @@ from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language.observations import Observation
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.conforming import CONFORMING
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS
-from fencepost.properties.id_blocks.observations.events import COLUMNS, KRAFT
+from fencepost.properties.id_blocks.events import ID_BLOCKS, KRAFT, MODEL_COLUMNS
 from fencepost.properties.shown import Shown
 from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
 
@@ -39,7 +38,7 @@ TABLE = tuple(_with_slot(o) if o.kind in (*DEALT_WITH, *ANSWERS) else o for o in
 CHOOSING = Shown(
     ID_BLOCKS,
     {"kraft": Kraft},
-    {name: kind for name, kind in COLUMNS.items() if name not in ("asker", "controller", "by_controller")},
+    {name: kind for name, kind in MODEL_COLUMNS.items() if name not in ("asker", "controller", "by_controller")},
     {"kraft": TABLE},
     names={"request": ()},
     chosen=("slot",),

@@ -24,7 +24,7 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import Judged, Undecided, replay
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.history import HistoryDirectory, HistoryError
-from fencepost.properties.id_blocks.history.events import Kind
+from fencepost.properties.id_blocks.events import Kind
 from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY, Breaks
 
 SIMULATOR = "fencepost.reference_impl.id_blocks:simulate"

@@ -4,8 +4,8 @@ import pytest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
-from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.history.properties import HISTORY as OF_CLUSTERS
+from fencepost.properties.task_counts.events import TASK_COUNTS
+from fencepost.properties.task_counts.histories.properties import HISTORY as OF_CLUSTERS
 from fencepost.reference_impl.source_offsets.connect import connected
 from fencepost.reference_impl.source_offsets.defects import broken
 from fencepost.reference_impl.source_offsets.parts import Parts

@@ -4,8 +4,7 @@ from collections import Counter
 from time import process_time
 
 import pytest
-from fencepost.properties.source_offsets.events import SOURCE_OFFSETS, Kind
-from fencepost.properties.source_offsets.variants.driven import RIGHT
+from fencepost.properties.source_offsets.events import RIGHT, SOURCE_OFFSETS, Kind
 from fencepost.reference_impl.source_offsets.events import COLUMNS, KIND_NAMES
 from fencepost.reference_impl.source_offsets.generator import simulate, simulate_with_stats
 from fencepost.reference_impl.source_offsets.variants import CONFIGS

@@ -2,7 +2,7 @@
 
 import numpy as np
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.id_blocks.history.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 
 MAX = 2**63 - 1
 KINDS = (

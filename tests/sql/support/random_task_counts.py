@@ -5,8 +5,8 @@ in violations of every kind at once.
 """
 
 import numpy as np
-from fencepost.properties.task_counts.history.events import TASK_COUNTS, Kind
-from fencepost.properties.task_counts.history.planted import BED
+from fencepost.properties.task_counts.events import TASK_COUNTS, Kind
+from fencepost.properties.task_counts.histories.properties import BED
 from random_told import Columns, doctored_story, random_events
 
 KINDS = np.array([kind for kind in Kind for _ in range(3 if 20 <= kind < 30 or kind == 54 else 1)], np.int16)

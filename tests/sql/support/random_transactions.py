@@ -5,8 +5,8 @@ violations of every kind at once.
 """
 
 import numpy as np
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import BED
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories.properties import BED
 from random_told import Columns, doctored_story, random_events
 
 KINDS = np.array([kind for kind in Kind for _ in range(1 if kind < 50 else 2)], np.int16)

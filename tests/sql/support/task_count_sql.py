@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
-from fencepost.properties.task_counts.history.events import TASK_COUNTS
-from fencepost.properties.task_counts.history.properties import PROPERTIES
+from fencepost.properties.task_counts.events import TASK_COUNTS
+from fencepost.properties.task_counts.histories.properties import PROPERTIES
 from id_block_sql import told
 from related_sql import generated
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
-from fencepost.properties.transactions.history.properties import PROPERTIES
+from fencepost.properties.transactions.histories.properties import PROPERTIES
 from id_block_sql import told
 from related_sql import generated
 from transaction_sql_logs import LOG_PARTS, LOG_VIOLATIONS

@@ -12,8 +12,8 @@
 from collections import defaultdict
 from typing import NamedTuple
 
-from fencepost.properties.task_counts.history.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.history.view import OK
+from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
+from fencepost.properties.task_counts.histories.view import OK
 from told import Told
 
 FENCED = 90  # PRODUCER_FENCED

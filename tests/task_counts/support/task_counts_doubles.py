@@ -4,7 +4,7 @@ from.  Group membership is simple: whoever leads gives the tasks of the newest s
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from fencepost.properties.task_counts.driving.interface import BLACK_BOX
+from fencepost.properties.task_counts.interface import BLACK_BOX
 
 
 @dataclass

@@ -3,8 +3,8 @@
 import pytest
 from command_line import fencepost
 from fencepost.proofs.testing import agree
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.machine_newcomers import with_newcomers
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.scenarios.lives import with_newcomers
 from fencepost.reference_impl.live.transactions.prompt import prompt
 
 PROMPT = "fencepost.reference_impl.live.transactions.prompt:prompt"

@@ -11,8 +11,8 @@ import pytest
 import remote_doubles
 from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.proofs.testing import tracker as tracking
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.interface import Call, message
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.transactions.prompt import prompt
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY

@@ -15,7 +15,7 @@ import pytest
 import transactions_doubles
 from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.proofs.testing.on_reference import SAME
-from fencepost.properties.transactions.late import EXPECTING, ON_THE_WAY
+from fencepost.properties.transactions.histories.late import EXPECTING, ON_THE_WAY
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from fencepost.reference_impl.transactions.system import reference
 

@@ -14,8 +14,8 @@ from answer_defects import READS, TABLE, Planted
 from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.transactions.driving.machine import MACHINES, REMOTE_MACHINES
-from fencepost.properties.transactions.history.driven import DRIVEN
+from fencepost.properties.transactions.histories.promises import DRIVEN
+from fencepost.properties.transactions.scenarios.lives import MACHINES, REMOTE_MACHINES
 
 REQUESTS = ("init", "add", "produce", "end")
 STATES = ("current", "fenced", "empty", "retried", "refused", "late")

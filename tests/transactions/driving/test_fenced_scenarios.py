@@ -8,7 +8,7 @@ from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Search
 from fencepost.properties.agreement import Agreeing, driven
 from fencepost.properties.driving import Program
-from fencepost.properties.transactions.driving.programs import Call, message
+from fencepost.properties.transactions.interface import Call, message
 from fencepost.properties.transactions.scenarios.fenced import Fenced
 from fencepost.reference_impl.transactions import reference
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY

@@ -3,11 +3,10 @@
 import pytest
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import Made, Run, read
-from fencepost.properties.transactions.driving.programs import Call, message
-from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.late import EXPECTING, MARKED, STOLEN, UNVERIFIED
-from fencepost.properties.transactions.late import OPENED as BEGUN_LATE
-from fencepost.properties.transactions.scenarios.settling import Probed, Settled
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
+from fencepost.properties.transactions.histories.late import EXPECTING, MARKED, STOLEN, UNVERIFIED
+from fencepost.properties.transactions.histories.late import OPENED as BEGUN_LATE
+from fencepost.properties.transactions.interface import Call, Probed, Settled, message
 from fencepost.reference_impl.transactions.system import reference
 
 COMMIT, ABORT = 1, 0

@@ -3,8 +3,7 @@
 import pytest
 from fencepost.properties.agreement import driven
 from fencepost.properties.driving import make
-from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.scenarios.newcomers import newcomers
+from fencepost.properties.transactions.interface import Call, newcomers
 from fencepost.reference_impl.transactions.system import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 0, "max_epoch": 32767}
@@ -104,4 +103,4 @@ def test_program_names_the_helper():
     """The call is written so that it can be pasted."""
     made = make(Lottery([4, 1]), Call("newcomers", 2))
     assert made.text == "newcomers(system, 2)"
-    assert made.needs == "fencepost.properties.transactions.scenarios.newcomers:newcomers"
+    assert made.needs == "fencepost.properties.transactions.interface:newcomers"

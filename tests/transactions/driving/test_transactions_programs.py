@@ -2,10 +2,8 @@
 
 from fencepost.proofs.testing import agree
 from fencepost.properties.driving import Program, make
-from fencepost.properties.transactions.driving.interface import missing
-from fencepost.properties.transactions.driving.programs import Call, message
-from fencepost.properties.transactions.observations.beyond import OLD_LEFT
-from fencepost.properties.transactions.scenarios.settling import EXPIRY_MS, expire, probe, settle
+from fencepost.properties.transactions.events.kinds import OLD_LEFT
+from fencepost.properties.transactions.interface import EXPIRY_MS, Call, expire, message, missing, probe, settle
 from fencepost.reference_impl.transactions.system import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, "max_epoch": 32767}
@@ -58,7 +56,7 @@ def test_helpers_are_imported_where_a_program_is_pasted():
     """Settling is a function of its own: the text calls it with the system, and says where it is from."""
     made = make(system(), Call("settle", 100, 2, 1))
     assert made.text == "settle(system, 100, 2, 1)"
-    assert made.needs == "fencepost.properties.transactions.scenarios.settling:settle"
+    assert made.needs == "fencepost.properties.transactions.interface:settle"
     assert make(system(), Call("expire")).text == "expire(system)"
 
 

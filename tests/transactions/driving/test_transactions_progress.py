@@ -3,10 +3,9 @@
 import pytest
 from fencepost.properties.driving import make, waiting
 from fencepost.properties.monitoring import HistoryMonitor
-from fencepost.properties.transactions.driving.programs import Call, message
-from fencepost.properties.transactions.living import slots_of
-from fencepost.properties.transactions.monitoring import TransactionsBeside
-from fencepost.properties.transactions.scenarios.progress import BOUND_MS
+from fencepost.properties.transactions.interface import BOUND_MS, Call, message
+from fencepost.properties.transactions.scenarios.monitoring import TransactionsBeside
+from fencepost.properties.transactions.scenarios.steps import slots_of
 from fencepost.reference_impl.transactions import reference
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 

@@ -7,15 +7,12 @@ import pytest
 from fencepost.model.language.observations import trace_observations
 from fencepost.properties.agreement import driven, over_the_wire
 from fencepost.properties.driving import Made
-from fencepost.properties.transactions.driving import interface as plug
-from fencepost.properties.transactions.driving.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.driving.machine import REMOTE_MACHINES
-from fencepost.properties.transactions.driving.programs import Call
-from fencepost.properties.transactions.observations.calls_remote import SERVED, calls
-from fencepost.properties.transactions.online.followed_remote import follow_remote
-from fencepost.properties.transactions.online.memory_remote import Lane, Memory
-from fencepost.properties.transactions.scenarios.remote import BY_ITSELF
-from fencepost.properties.transactions.scenarios.settling import Settled
+from fencepost.properties.transactions import interface
+from fencepost.properties.transactions.events.wire import SERVED, calls
+from fencepost.properties.transactions.interface import Call, Settled
+from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
+from fencepost.properties.transactions.scenarios.lives import BY_ITSELF, REMOTE_MACHINES
+from fencepost.properties.transactions.translator.wire import Lane, Memory, follow_remote
 
 OF_ONE_VARIANT = {"record_added", "add_done", "add_refused"}
 CONFIG = {"mode": "v2", "partitions": 1, "groups": 0, "max_epoch": 32767}
@@ -31,8 +28,8 @@ def test_what_calls_let_happen_is_in_the_model(variant, config):
     assert kinds - OF_ONE_VARIANT <= set(traced)
     assert ("record_added" in traced) == (variant == "v2")
     adding = {"add_sent", "add_taken"} if variant == "v2" else set()
-    assert plug.BLACK_BOX - adding <= set(traced) | followed.ignored
-    names = {name for name in vars(plug.System) if not name.startswith("_")}
+    assert interface.BLACK_BOX - adding <= set(traced) | followed.ignored
+    names = {name for name in vars(interface.System) if not name.startswith("_")}
     assert names - {"messages", "drain_events", "deliver"} <= set(followed.calls)
 
 
@@ -104,7 +101,7 @@ def watched(monitor, fenced):
     ]
     fence = [event("fence_told", client=1, request=2, producer_id=0, epoch=2)] if fenced else []
     monitor.watch(Made(Call("advance", 1), "", None, (*begun, *fence), None))
-    fetched = event("fetched", client=plug.READERS + 100, partition=0, offset=0, upto=0)
+    fetched = event("fetched", client=interface.READERS + 100, partition=0, offset=0, upto=0)
     result = Settled(True, 0, ((),), (((0, 0),),), ())
     monitor.watch(Made(Call("settle", 100, 1, 0), "", result, (fetched,), None))
     return monitor.found

@@ -12,8 +12,8 @@ from conformance_histories import Columns, first_histories
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.history import HistoryError, Manifest
-from fencepost.properties.transactions.history.events import Kind
-from fencepost.properties.transactions.observations import beyond
+from fencepost.properties.transactions.events import kinds
+from fencepost.properties.transactions.events.kinds import Kind
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from transaction_bends import FAULTY, calm, histories
 
@@ -232,7 +232,7 @@ def test_numbers_are_only_names() -> None:
 def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     """A history with more transactions than there is room for is followed so far: what is wrong until then is a
     violation, the rest is undecided and counted with its reason, and never holds."""
-    monkeypatch.setitem(beyond.MOST, "transactions", 4)
+    monkeypatch.setitem(kinds.MOST, "transactions", 4)
     kernel, reason = kernel_of("v2"), "one transactional id has more transactions than 4"
     judged = kernel(calm("v2"))
     assert (judged.violations, judged.undecided) == ([], {reason: 1})

@@ -13,9 +13,9 @@ import pytest
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import BED, PLANTS
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories.properties import BED, PLANTS
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from fencepost.reference_impl.transactions import simulate
 
 Columns = Mapping[str, np.ndarray]

@@ -7,12 +7,10 @@ import pytest
 from fencepost.proofs.scale.replay import check_columns
 from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import HistoryError
-from fencepost.properties.transactions.history import (
-    reading as transaction_reading,
-)
-from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import BED, PLANTS
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories import view
+from fencepost.properties.transactions.histories.properties import BED, PLANTS
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from transaction_story import Story
 
 MODES = ("v1", "v1-verified", "v2")
@@ -371,7 +369,7 @@ def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = violated(story)
     assert whole["commits_kept"] == 20
     for pairs in (1, 3, 7):
-        monkeypatch.setattr(transaction_reading, "PAIRS", pairs)
+        monkeypatch.setattr(view, "PAIRS", pairs)
         assert violated(story) == whole
 
 

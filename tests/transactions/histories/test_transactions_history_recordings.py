@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from fencepost.properties.history import Manifest
-from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.history.planted import BED, PLANTS
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.history.properties import RECORDINGS
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
+from fencepost.properties.transactions.histories.properties import BED, PLANTS, RECORDINGS
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 
 CLIENTS = {
     "commits_kept", "commits_acknowledged", "transactions_whole", "aborts_unread", "open_unread", "reads_as_decided",

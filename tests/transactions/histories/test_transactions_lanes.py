@@ -5,18 +5,20 @@ from typing import Any
 import numpy as np
 from fencepost.properties.cutting import Cut, Events
 from fencepost.properties.layouts import Lanes
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind, State
-from fencepost.properties.transactions.observations.belonging import LANES
-from fencepost.properties.transactions.observations.beyond import (
+from fencepost.properties.transactions.events.kinds import (
     BESIDE,
     ERASED,
     FORGOTTEN,
+    LANES,
     LATE_RECORD,
     OLD_LEFT,
+    TRANSACTIONS,
     UNTOLD,
+    Kind,
+    State,
 )
-from fencepost.properties.transactions.offline.causes import Causes, Sought
-from fencepost.properties.transactions.offline.laying_out import Layout
+from fencepost.properties.transactions.translator.columns import Causes, Sought
+from fencepost.properties.transactions.translator.laying_out import Layout
 
 ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
 PAIR = {"producer_id": 3, "epoch": 0}

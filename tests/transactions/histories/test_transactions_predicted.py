@@ -18,10 +18,10 @@ from fencepost.proofs.traces.plainly import PlainReplay
 from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.checking import Rows
-from fencepost.properties.transactions.history.events import Kind
-from fencepost.properties.transactions.history.properties import BROKEN_BY_DESIGN, HISTORY
-from fencepost.properties.transactions.late import JOINED, MARKED, STOLEN, UNVERIFIED
-from fencepost.properties.transactions.offline.conforming import excusing
+from fencepost.properties.transactions.events.kinds import Kind
+from fencepost.properties.transactions.histories.late import JOINED, MARKED, STOLEN, UNVERIFIED
+from fencepost.properties.transactions.histories.properties import BROKEN_BY_DESIGN, HISTORY
+from fencepost.properties.transactions.translator.conforming import excusing
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from transaction_bends import histories
 

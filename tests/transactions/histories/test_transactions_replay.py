@@ -12,14 +12,14 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of, predicted_of
 from fencepost.properties.history import Manifest, write_histories
-from fencepost.properties.transactions.history.events import TRANSACTIONS
-from fencepost.properties.transactions.history.planted import BED
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS
+from fencepost.properties.transactions.histories.properties import BED
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from pyarrow import compute, concat_tables, parquet
 
 HISTORIES = 300
-PLANTED = "fencepost.properties.transactions.history.planted:simulate_many"
+PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
 
 

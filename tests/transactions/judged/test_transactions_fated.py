@@ -7,7 +7,7 @@ from fencepost.proofs.engines.explore import coverage, explore, unsaid
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.refinements import explain
 from fencepost.properties.catalogue import bounds_of, find
-from fencepost.properties.transactions.claims.for_groups import (
+from fencepost.properties.transactions.claims.core_overlapping import (
     FatedLateV1,
     FatedOverlappingV2,
     FatedPromptV1,

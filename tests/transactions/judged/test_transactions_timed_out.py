@@ -5,7 +5,7 @@ from fencepost.model.transactions.abstract.core import Txn
 from fencepost.model.transactions.abstract.timed_out import TimedOutV2
 from fencepost.proofs.engines.explore import explore
 from fencepost.properties.catalogue import Variant, protocols
-from fencepost.properties.transactions.claims.promises import Promises
+from fencepost.properties.transactions.claims.core import Promises
 
 BOUNDS = dict(clients=1, transactions=1, partitions=1, epochs=3, fail_overs=1, fences=0, failed_appends=1)
 SHIPPED = protocols()["transactions"].variant("core-v2-timed-out")

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from fencepost.proofs.recording import Header, RecordingError, read_events, record_transactions, write_events
 from fencepost.proofs.scale.replay import replay
-from fencepost.properties.transactions.history.events import TRANSACTIONS, Kind
-from fencepost.properties.transactions.history.planted import BED
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
-from fencepost.properties.transactions.history.properties import RECORDINGS
+from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
+from fencepost.properties.transactions.histories.properties import BED, RECORDINGS
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from fencepost.reference_impl.transactions import readable, simulate
 
 SENT = {"time_us": 5, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, "record": 3,

@@ -20,7 +20,7 @@ from fencepost.proofs.recording.transactions.transaction_log import (
     transaction_state_of,
     transactional_id_of,
 )
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.events.kinds import Kind
 from transaction_logs import TRANSACTIONAL, batch, id_key, marker, state, write_log
 
 TRANSACTIONS, OFFSETS = "__transaction_state-0", "__consumer_offsets-0"

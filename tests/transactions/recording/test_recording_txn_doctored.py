@@ -10,7 +10,7 @@ from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import RecordingKernel, conformance_of
 from fencepost.properties.history import HistoryDirectory, read_piece, write_histories
-from fencepost.properties.transactions.history.events import COMMIT, TRANSACTIONS, Kind, State
+from fencepost.properties.transactions.events.kinds import COMMIT, TRANSACTIONS, Kind, State
 
 SHIPPED = {place.name.rpartition("-")[2]: place for place in recordings("transactions")}
 Columns = dict[str, np.ndarray]

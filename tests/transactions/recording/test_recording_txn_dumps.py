@@ -19,7 +19,7 @@ from fencepost.proofs.recording.transactions.group_offsets import committed_offs
 from fencepost.proofs.recording.transactions.names import Names
 from fencepost.proofs.recording.transactions.partition_events import data_events
 from fencepost.proofs.recording.transactions.transaction_log import transaction_state_of, transactional_id_of
-from fencepost.properties.transactions.history.events import Kind
+from fencepost.properties.transactions.events.kinds import Kind
 from transaction_logs import REAL, TOPIC, segment
 
 BATCH = {

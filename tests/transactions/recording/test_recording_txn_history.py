@@ -9,8 +9,8 @@ import pytest
 from command_line import fencepost
 from fencepost.proofs.recording import Header, Recorded, RecordingError, record_transactions, write_events
 from fencepost.proofs.scale.replay import ReplayReport, replay
-from fencepost.properties.transactions.history.events import Kind
-from fencepost.properties.transactions.history.properties import HISTORY as transactions
+from fencepost.properties.transactions.events.kinds import Kind
+from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from kio.records.readers import read_batch
 from transaction_logs import (
     MARKER_TYPE_AT,

@@ -11,7 +11,7 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import HistoryDirectory, Manifest, read_piece, write_histories
 from fencepost.properties.history.location import Location
-from fencepost.properties.transactions.history.events import COMMIT, TRANSACTIONS, Kind
+from fencepost.properties.transactions.events.kinds import COMMIT, TRANSACTIONS, Kind
 
 SHIPPED = {place.name.rpartition("-")[2]: place for place in recordings("transactions")}
 Columns = dict[str, np.ndarray]

@@ -12,7 +12,7 @@
 
 from collections import defaultdict
 
-from fencepost.properties.transactions.history.events import ABORT, COMMIT, TRANSACTIONS, Kind, State
+from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, TRANSACTIONS, Kind, State
 from told import Told
 
 Pair = tuple[int, int]

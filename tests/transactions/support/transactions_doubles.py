@@ -4,7 +4,7 @@ user should have."""
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.properties.transactions.driving.interface import BLACK_BOX, COLUMNS
+from fencepost.properties.transactions.interface import BLACK_BOX, COLUMNS
 from fencepost.reference_impl.transactions.system import reference
 
 

@@ -12,7 +12,7 @@ from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.judged import run_induction
 from fencepost.proofs.report import write_junit
 from fencepost.properties.catalogue import Variant
-from fencepost.properties.id_blocks.variants.catalogue import ID_BLOCKS
+from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from small_catalogue import small_catalogue
 from z3_protocols import Allocation, AllocationProperties, Broker, Contradiction
 

@@ -1,1 +1,0 @@
-"""The whole in the catalogue."""

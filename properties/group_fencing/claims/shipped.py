@@ -1,0 +1,428 @@
+"""Why groups with generations keep the promises: the lemmas, with any number of members, partitions and generations.
+
+The idea: whoever still passes the check has the partition, and fetched its offset when nobody else could pass any more
+and nothing was pending.
+"""
+
+from fencepost.model.group_fencing.classic import (
+    ByAssignment,
+    ByGeneration,
+    ByGenerationStatic,
+    Draft,
+    EqualRefused,
+    GroupIdOnly,
+    LateMarkers,
+    Probing,
+    Shipped,
+)
+from fencepost.model.group_fencing.cooperative import (
+    Cooperative,
+    DroppedMarkers,
+    LateCopies,
+    LateMarkersOfPartitions,
+    TornTransactions,
+)
+from fencepost.model.group_fencing.core import Fate, Member, Partition, Stage
+from fencepost.model.group_fencing.modern import (
+    AtSend,
+    AtSendListening,
+    EpochAgain,
+    Modern,
+    OwnedAtSend,
+    PatternChanged,
+    Relaxed,
+    RelaxedAtSend,
+)
+from fencepost.model.group_fencing.upgrade import AsShipped, InTwoSteps, NoMap, NoWaiting, Upgrade
+from fencepost.model.language import exists, forall, implies, lemma, promise, witness
+from fencepost.properties.group_fencing.claims.core import (
+    DraftOverTransactions,
+    Lemmas,
+    OverTransactions,
+    OwnersGoOn,
+    Promises,
+    UpgradeOverTransactions,
+)
+
+
+class Generations(Lemmas):
+    """What generations and assignments are, however commits are fenced."""
+
+    @lemma
+    def in_is_had(s):
+        """A transaction has inputs of partitions only whose offset was fetched, and those were assigned."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(s.is_in(m, p), s.has[m, p]) & implies(s.has[m, p], s.assigned[m, p])
+            & (s.first[m, p] <= s.next[m, p]),
+        )  # fmt: skip
+
+    @lemma
+    def generations(s):
+        """A member is known under the newest generation or not at all, and knows none that is newer."""
+        return forall(
+            Member,
+            lambda m: (0 < s.newest) & ((s.epoch[m] == 0) | ((s.epoch[m] == s.newest) & (s.stamp[m] == s.newest)))
+            & (s.stamp[m] <= s.newest),
+        )  # fmt: skip
+
+
+class Eager(Generations):
+    """Where partitions are given anew in each generation."""
+
+    @lemma
+    def owners_are_members(s):
+        """An owner is a member, and knows its generation."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(s.owner[p] == m, (0 < s.epoch[m]) & (s.stamp[m] == s.epoch[m])),
+        )  # fmt: skip
+
+
+class ClassicLemmas(Generations, OwnersGoOn):
+    """Lemmas of every form with generations."""
+
+    @lemma
+    def members_own(s):
+        """A member of the newest generation owns what it believes to own."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies((s.epoch[m] == s.stamp[m]) & (0 < s.stamp[m]) & s.assigned[m, p], s.owner[p] == m),
+        )  # fmt: skip
+
+
+class ShippedLemmas(Eager, ClassicLemmas, of=Shipped):
+    """Of what shipped."""
+
+
+class GroupIdOnlyPromises(Promises, of=GroupIdOnly):
+    """Asked of clients that name the group alone."""
+
+
+class LateMarkersPromises(Promises, of=LateMarkers):
+    """Asked where markers need not come."""
+
+
+class OfTheDraft(Promises):
+    """What the draft promises besides."""
+
+    @promise(rule="447.P3")
+    def owner_is_not_fenced(s):
+        """Nobody's initialisation fences a member that owns what it works on."""
+        return ~s.owner_fenced
+
+    @witness(of="owner_is_not_fenced")
+    def stale_one_asks(s):
+        """A member asks to be initialised for a partition that another one has been given since, and has fetched."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & s.asks(m) & s.assigned[m, p] & s.has[n, p] & (s.owner[p] == n) & ~s.fenced[n],
+        )  # fmt: skip
+
+
+class DraftPromises(Promises, of=Draft):
+    """The promises, asked of the draft as it is written."""
+
+
+class ProbingPromises(Promises, of=Probing):
+    """Asked where a broker of an older version may coordinate the group."""
+
+
+class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGeneration):
+    """Of the repair that compares with the group's generation."""
+
+    @lemma
+    def of_the_newest(s):
+        """Whoever has the newest generation is a member."""
+        return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
+
+    @lemma
+    def initialised_is_settled(s):
+        """Once an owner has been initialised, nobody else's commit of its partition is pending or comes."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(
+                s.ready[m] & s.assigned[m, p] & (s.owner[p] == m) & (m != n), s.pending[n, p] == 0
+            ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
+            ),
+        )  # fmt: skip
+
+
+class ByGenerationStaticPromises(Promises, of=ByGenerationStatic):
+    """The same repair, asked with static members."""
+
+
+class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignment):
+    """Of the repair that fences by remembered assignment: who has fetched and is not fenced is remembered, alone."""
+
+    @lemma
+    def last_is_past(s):
+        """What is remembered of the last commits is of no later generation than the group's."""
+        return forall(Partition, lambda p: s.last_epoch[p] <= s.newest)
+
+    @lemma
+    def had_is_remembered(s):
+        """A member that is not fenced is remembered for what it has fetched, and for what it was initialised for."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                ~s.fenced[m] & (s.has[m, p] | (s.ready[m] & s.assigned[m, p])), s.remembers[m, p]
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def initialised_is_settled(s):
+        """Once a member has been initialised, and unless it is fenced, nobody else's commit is pending or comes."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.fenced[m] & (m != n), s.pending[n, p] == 0
+            ),
+        ) & forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def one_is_remembered(s):
+        """Of a partition one member at most is remembered."""
+        return forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.remembers[m, p] & s.remembers[n, p], m == n),
+        )  # fmt: skip
+
+    @lemma
+    def goes_on_from_there(s):
+        """What a member has fetched that is not fenced, or committed since, is where the committed offset is or will
+        be."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(s.has[m, p] & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)),
+        ) & forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(s.has[m, p] & ~s.fenced[m] & (m != n), s.pending[n, p] == 0),
+        )  # fmt: skip
+
+    @witness(of="nothing_twice")
+    def copies_part(s):
+        """The transaction coordinator remembers another member than the one that the group has made the owner."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & s.remembers[m, p] & ~s.fenced[m] & (s.owner[p] == n),
+        )  # fmt: skip
+
+
+class EqualRefusedPromises(OfTheDraft, of=EqualRefused):
+    """Asked where an initialisation of an equal generation is refused."""
+
+
+class CooperativeLemmas(ClassicLemmas, of=Cooperative):
+    """Of what shipped, in cooperative rebalances."""
+
+
+class LateCopiesPromises(Promises, OverTransactions, of=LateCopies):
+    """Asked over brokers that take late copies."""
+
+
+class LateMarkersOfPartitionsPromises(Promises, of=LateMarkersOfPartitions):
+    """Asked over brokers on which a late marker decides the next transaction."""
+
+
+class DroppedMarkersPromises(Promises, of=DroppedMarkers):
+    """Asked over brokers that drop the marker of a partition without a leader."""
+
+
+class TornTransactionsPromises(Promises, of=TornTransactions):
+    """Asked over coordinators that send markers of a record that may be lost."""
+
+
+# What is left of the promises while clients of both kinds are in one group.
+
+
+class UpgradePromises(Promises, of=Upgrade):
+    """Asked of the draft's words."""
+
+
+class NoMapPromises(Promises, of=NoMap):
+    """Asked without 447.8."""
+
+
+class NoWaitingPromises(Promises, of=NoWaiting):
+    """Asked without 447.9."""
+
+
+class AsShippedPromises(Promises, of=AsShipped):
+    """Asked of what shipped."""
+
+
+class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
+    """Of the upgrade in which every client sends its generation first."""
+
+    @lemma
+    def of_the_newest(s):
+        """Whoever has the newest generation is a member."""
+        return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
+
+    @witness(of="nothing_twice")
+    def both_kinds(s):
+        """An old client has processed inputs of a partition that a new one has been given."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: s.old[m] & ~s.old[n] & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n),
+        )  # fmt: skip
+
+
+# Why groups with member epochs keep the promises, where metadata are read at the poll: nobody asks who the owner is.
+#
+# The idea: a partition leaves its member between transactions, or together with the member's epoch; so an epoch that
+# was read with the inputs, and still is the member's, says that the partition is too.
+
+
+class EpochLemmas(OwnersGoOn):
+    """Lemmas of every form with epochs of members."""
+
+    @lemma
+    def epochs(s):
+        """No epoch is newer than the group's, and none that a member has is newer than what the coordinator has."""
+        return forall(
+            Member,
+            lambda m: (0 < s.newest) & (s.epoch[m] <= s.newest) & (s.knows[m] <= s.newest) & (s.stamp[m] <= s.newest)
+            & implies(0 < s.epoch[m], (s.knows[m] <= s.epoch[m]) & (s.stamp[m] <= s.epoch[m])),
+        )  # fmt: skip
+
+    @lemma
+    def owners_are_members(s):
+        """An owner is a member, or has left for a while, and was assigned the partition in an epoch of its own."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.owner[p] == m, ((0 < s.epoch[m]) | s.left[m]) & (s.since[p] <= s.epoch[m])
+            ),
+        ) & forall(Member, lambda m: implies(s.left[m], s.epoch[m] == 0))  # fmt: skip
+
+    @lemma
+    def members_own(s):
+        """A member owns what it believes to own, or has a newer epoch by now; and it has fetched nothing else."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.assigned[m, p] & (0 < s.epoch[m]),
+                (s.owner[p] == m) | ((s.knows[m] < s.epoch[m]) & (s.stamp[m] < s.epoch[m])),
+            )
+            & implies(s.has[m, p], s.assigned[m, p]) & (s.first[m, p] <= s.next[m, p]),
+        )  # fmt: skip
+
+
+class ReadAtThePoll(EpochLemmas):
+    """Lemmas of both rules, where the epoch sent was read with the inputs."""
+
+    @lemma
+    def lost_is_later(s):
+        """A partition that a transaction has inputs of is still held, or the member has a newer epoch by now, or it has
+        dropped the partition without the coordinator's knowing."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.is_in(m, p) & ~s.has[m, p], (s.epoch[m] == 0) | (s.stamp[m] < s.epoch[m]) | s.is_still_its_own(m, p)
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def left_is_dropped(s):
+        """Who has left has dropped its partitions."""
+        return forall(Member, Partition, lambda m, p: implies(s.left[m], ~s.assigned[m, p]))
+
+    @lemma
+    def dropped_goes_on(s):
+        """What such a member had of the partition is where the committed offset is or will be."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.is_in(m, p) & (0 < s.epoch[m]) & s.is_still_its_own(m, p) & ~s.fenced[m],
+                s.first[m, p] == s.where_it_goes_on(m, p),
+            ),
+        ) & forall(
+            Member, Member, Partition,
+            lambda m, n, p: implies(
+                s.is_in(m, p) & (0 < s.epoch[m]) & s.is_still_its_own(m, p) & (m != n), s.pending[n, p] == 0
+            ),
+        )  # fmt: skip
+
+    def is_still_its_own(s, m, p):
+        """The member owns the partition since before it polled."""
+        return (s.owner[p] == m) & (s.since[p] <= s.stamp[m])
+
+    @lemma
+    def fetched_under_its_epoch(s):
+        """A member knows an epoch in which it had what it has fetched; so it did when it polled."""
+        return forall(
+            Member, Partition,
+            lambda m, p: implies(
+                s.has[m, p] & (s.owner[p] == m),
+                s.had_it_in(m, p, s.knows[m]) & ((s.stage[m] == Stage.POLLING) | s.had_it_in(m, p, s.stamp[m])),
+            ),
+        )  # fmt: skip
+
+    @witness(of="only_owners")
+    def dropped_meanwhile(s):
+        """Offsets are under way of a partition that the member has dropped, though it owns it, and would be taken."""
+        return exists(
+            Member, Partition,
+            lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & ~s.has[m, p] & s.takes_of(m, p, s.stamp[m]),
+        )  # fmt: skip
+
+    @witness(of="nothing_twice")
+    def another_instance_goes_on(s):
+        """Offsets are under way of a static member, while another instance has taken its place, and has fetched."""
+        return exists(
+            Member, Member, Partition,
+            lambda m, n, p: (m != n) & (s.stage[m] == Stage.SENT) & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n)
+            & (s.since[p] == 0),
+        )  # fmt: skip
+
+    def had_it_in(s, m, p, e):
+        """The epoch is one of the member, and not older than its assignment."""
+        return (0 < e) & (s.since[p] <= e)
+
+
+class ModernLemmas(ReadAtThePoll, of=Modern):
+    """Of commits that need the exact epoch."""
+
+
+class RelaxedLemmas(ReadAtThePoll, of=Relaxed):
+    """Of KIP-1251."""
+
+
+class PatternChangedPromises(Promises, of=PatternChanged):
+    """Asked where an application changes its pattern in the middle of a transaction."""
+
+
+class EpochAgainPromises(Promises, of=EpochAgain):
+    """Asked where a member that was removed may have the epoch that it had."""
+
+
+class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
+    """Of metadata that are read at the send, by an application with a rebalance listener."""
+
+    @lemma
+    def in_is_had(s):
+        """Nothing is lost in a transaction."""
+        return forall(Member, Partition, lambda m, p: implies(s.is_in(m, p), s.has[m, p]))
+
+
+class AtSendPromises(Promises, of=AtSend):
+    """Asked where metadata are read at the send."""
+
+
+class RelaxedAtSendPromises(Promises, of=RelaxedAtSend):
+    """The same, of KIP-1251."""
+
+
+class OwnedAtSendPromises(Promises, of=OwnedAtSend):
+    """The same, where the coordinator asks who owns the partitions."""

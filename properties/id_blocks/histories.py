@@ -1,0 +1,470 @@
+"""What the properties of id blocks look at: the ids, blocks and answers of many histories, ordered once and shared.
+
+Keys put the history first, so that one sorted array holds all histories one after another and neighbours, running
+maxima and binary searches never reach over from one into the next.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from fencepost.properties.history.checking import HistoryProperty, Rows
+from fencepost.properties.history.packing import BITS, bits_for, gathered, narrowed, packed, sorted_stably
+from fencepost.properties.history.pieces import Columns, starts_of
+from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.spreading import Spread, by
+from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.planting.beds import Bed
+from fencepost.properties.planting.bends import Plant, change, swap
+
+MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
+NEVER = np.iinfo(np.int64).max
+COLUMNS = ("history", "step", "kind", "broker", "grant", "first", "length", "producer_id", "error")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks in order of (history, first id, row): their rows, and packed (history, id) keys of both ends."""
+
+    rows: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+class IdBlockView:
+    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
+
+    def __init__(self, columns: Columns, _: Mapping[str, Any] = MappingProxyType({})) -> None:
+        self.columns = columns
+        starts = starts_of(columns["history"])
+        lengths = np.diff(starts, append=len(columns["history"]))
+        self.place = np.repeat(np.arange(len(starts)), lengths)  # 0, 1, 2 … for the histories of the piece
+
+    def rows_of(self, *kinds: Kind) -> np.ndarray:
+        """Rows of these kinds, ascending."""
+        kind = self.columns["kind"]
+        chosen = kind == kinds[0]
+        for other in kinds[1:]:
+            chosen |= kind == other
+        return np.flatnonzero(chosen)
+
+    @cached_property
+    def grants(self) -> np.ndarray:
+        """Rows by which a block came into being: a committed record, or a conditional write that won."""
+        return self.rows_of(Kind.block_committed, Kind.zk_written)
+
+    @cached_property
+    def answers(self) -> np.ndarray:
+        """Rows by which a controller answered with a block."""
+        sent = self.rows_of(Kind.answer_sent)
+        answers: np.ndarray = sent[self.columns["error"][sent] == 0]
+        return answers
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """Rows by which a client got an id."""
+        return self.rows_of(Kind.id_handed_out)
+
+    def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
+        """Whether each row's block holds at least one id and none below 0 or above the last id there is."""
+        first, length = self.columns["first"][rows], self.columns["length"][rows].astype(np.int64)
+        well_formed: np.ndarray = (first >= 0) & (length >= 1) & (first <= MAX_ID - np.maximum(length, 0))
+        return well_formed
+
+    @cached_property
+    def _scale(self) -> tuple[dict[str, np.ndarray], int]:
+        """Ids and ends of granted and answered blocks on one narrow scale."""
+        granted = self.grants[self.is_well_formed(self.grants)]
+        answered = self.answers[self.is_well_formed(self.answers)]
+        first, length = self.columns["first"], self.columns["length"]
+        raw = [self.columns["producer_id"][self.ids]]
+        for rows in (granted, answered):
+            raw += [first[rows], first[rows] + (length[rows] - 1)]
+        room = BITS - bits_for(len(self.place)) * 2  # for the history, and for the place that is sorted along
+        (ids, *ends), bits = narrowed(raw, room)
+        names = ("granted_first", "granted_last", "answered_first", "answered_last")
+        return {"ids": ids, "granted": granted, "answered": answered, **dict(zip(names, ends, strict=True))}, bits
+
+    def _blocks(self, which: str) -> Blocks:
+        scale, bits = self._scale
+        rows = scale[which]
+        order, first = sorted_stably(packed(self.place[rows], scale[f"{which}_first"], bits))
+        last = packed(self.place[rows], scale[f"{which}_last"], bits)
+        return Blocks(rows[order], first, last[order])
+
+    @cached_property
+    def granted(self) -> Blocks:
+        """The well-formed blocks that came into being."""
+        return self._blocks("granted")
+
+    @cached_property
+    def answered(self) -> Blocks:
+        """The well-formed blocks in successful answers."""
+        return self._blocks("answered")
+
+    @cached_property
+    def ids_in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, packed keys) of the ids handed out, in order of (history, id, row)."""
+        scale, bits = self._scale
+        order, key = sorted_stably(packed(self.place[self.ids], scale["ids"], bits))
+        return self.ids[order], key
+
+    @cached_property
+    def granted_since(self) -> np.ndarray:
+        """For each of `ids_in_order`, the row at which the first block that holds it was granted, or NEVER.
+
+        Blocks cut the line of ids into intervals. A block covers a run of them; the run is written as two overlapping
+        windows of a power of two, and the windows are then halved level by level, keeping the least row. So blocks that
+        overlap (a violation elsewhere) still give the exact answer, in O(n log n), and disjoint ones need one level.
+        """
+        blocks = self.granted
+        _, key = self.ids_in_order
+        edges = np.unique(np.concatenate([blocks.first, blocks.last + 1]))
+        begin, end = np.searchsorted(edges, blocks.first), np.searchsorted(edges, blocks.last + 1)
+        level = np.frexp((end - begin).astype(float))[1] - 1
+        since = np.full(len(edges) + 1, NEVER)
+        for height in range(int(level.max(initial=0)), -1, -1):
+            here = level == height
+            np.minimum.at(since, begin[here], blocks.rows[here])
+            np.minimum.at(since, end[here] - (1 << height), blocks.rows[here])
+            if height:
+                half = 1 << (height - 1)
+                halved = since.copy()
+                halved[half:] = np.minimum(halved[half:], since[:-half])
+                since = halved
+        cuts = np.searchsorted(key, edges)
+        interval = np.repeat(np.arange(-1, len(edges)), np.diff(cuts, prepend=0, append=len(key)))
+        return since[interval]  # before the first edge: -1, the extra last element, NEVER
+
+
+# How a violated id block property is told: one line that names the events concerned and the steps they stand at.
+
+
+def again(view: IdBlockView, at: int, other: int) -> str:
+    """An id handed out twice."""
+    return f"{_handed_out(view, at)}; broker {_at(view, 'broker', other)} did so at step {_at(view, 'step', other)}"
+
+
+def overlap(view: IdBlockView, at: int, other: int) -> str:
+    """Two blocks that share ids."""
+    return f"{_block(view, at)} overlaps {_block(view, other)}"
+
+
+def uncommitted_answer(view: IdBlockView, at: int, other: int) -> str:
+    """An answer sent before its record was committed, or though it never was."""
+    when = "is never committed" if other < 0 else f"is committed only at step {_at(view, 'step', other)}"
+    return f"{_block(view, at)}, but its record {_at(view, 'grant', at)} {when}"
+
+
+def too_early(view: IdBlockView, at: int, other: int) -> str:
+    """An id handed out before the first block that holds it was granted."""
+    return f"{_handed_out(view, at)}, before {_block(view, other)}"
+
+
+def outside(view: IdBlockView, at: int, _: int) -> str:
+    """An id of no block."""
+    return f"{_handed_out(view, at)}, which no block of this history holds"
+
+
+def back(view: IdBlockView, at: int, other: int) -> str:
+    """A broker whose ids do not increase."""
+    return f"{_handed_out(view, at)}, after {_handed_out(view, other)} in the same lifetime"
+
+
+def apart(view: IdBlockView, at: int, other: int) -> str:
+    """A block that does not start where the one before it ends."""
+    if view.columns["kind"][other] == Kind.migrated:
+        due = f"KRaft took over at step {_at(view, 'step', other)} with next free id {_at(view, 'first', other)}"
+    else:
+        due = f"after {_block(view, other)}"
+    return f"{_block(view, at)}, {due}"
+
+
+def malformed(view: IdBlockView, at: int, _: int) -> str:
+    """A block that cannot be."""
+    return f"{_block(view, at)}: not a range of ids between 0 and 2^63 - 2"
+
+
+def _at(view: IdBlockView, column: str, row: int) -> int:
+    return int(view.columns[column][row])
+
+
+def _handed_out(view: IdBlockView, row: int) -> str:
+    broker, producer_id, step = (_at(view, name, row) for name in ("broker", "producer_id", "step"))
+    return f"broker {broker} hands out id {producer_id} at step {step}"
+
+
+def _block(view: IdBlockView, row: int) -> str:
+    """`broker 1's block 1000..1999 (block_committed at step 7)`; with a broken length, its first id and length."""
+    broker, first, length = (_at(view, name, row) for name in ("broker", "first", "length"))
+    owner = "the controller's" if broker < 0 else f"broker {broker}'s"
+    ids = f"{first}..{first + length - 1}" if length > 0 else f"from {first} of length {length}"
+    return f"{owner} block {ids} ({Kind(_at(view, 'kind', row)).name} at step {_at(view, 'step', row)})"
+
+
+# The kernels of the id block properties: which rows of a piece violate what, in a few NumPy passes each.
+#
+# A block comes into being by a committed record (KRaft) or a conditional write that won (ZooKeeper); the wording of the
+# rules is in the table of `id_blocks`.
+
+
+def ids_unique(view: IdBlockView) -> Rows:
+    """A second hand-out of an id is the next row of equal key."""
+    rows, key = view.ids_in_order
+    again = np.flatnonzero(key[1:] == key[:-1]) + 1
+    return Rows(len(rows), rows[again], rows[again - 1])
+
+
+def blocks_disjoint(view: IdBlockView) -> Rows:
+    """Blocks that came into being."""
+    return _overlaps(view.granted)
+
+
+def answers_disjoint(view: IdBlockView) -> Rows:
+    """Blocks as the brokers were told of them: all that a recording from outside can show."""
+    return _overlaps(view.answered)
+
+
+def _overlaps(blocks: Blocks) -> Rows:
+    """A block that starts at or below the greatest last id of those before it; the key keeps histories apart."""
+    reach = np.maximum.accumulate(blocks.last)
+    late = np.flatnonzero(blocks.first[1:] <= reach[:-1]) + 1
+    other = blocks.rows[np.searchsorted(reach, reach[late - 1])]  # where the running maximum was first reached
+    return Rows(len(blocks.rows), blocks.rows[late], other)
+
+
+def answered_after_commit(view: IdBlockView) -> Rows:
+    """Answers that carry a record's ordinal, against the commit of that record."""
+    grant = view.columns["grant"]
+    answers = view.answers[grant[view.answers] >= 0]
+    commits = view.rows_of(Kind.block_committed)
+    (asked, done), bits = narrowed([grant[answers], grant[commits]], BITS - 2 * bits_for(len(grant)))
+    order, key = sorted_stably(packed(view.place[commits], done, bits))
+    wanted = packed(view.place[answers], asked, bits)
+    found = np.searchsorted(key, wanted)
+    at = np.append(commits[order], NEVER)[np.where(np.append(key, -1)[found] == wanted, found, len(key))]
+    early = at > answers
+    return Rows(len(answers), answers[early], np.where(at == NEVER, -1, at)[early])
+
+
+def handed_out_after_grant(view: IdBlockView) -> Rows:
+    """Ids that some block holds, but only from later on."""
+    rows, _ = view.ids_in_order
+    early = (view.granted_since > rows) & (view.granted_since != NEVER)
+    return Rows(len(rows), rows[early], view.granted_since[early])
+
+
+def ids_within_blocks(view: IdBlockView) -> Rows:
+    """Ids that no block ever holds."""
+    rows, _ = view.ids_in_order
+    outside = view.granted_since == NEVER
+    return Rows(len(rows), rows[outside], np.full(int(outside.sum()), -1))
+
+
+def ids_increase(view: IdBlockView) -> Rows:
+    """Ids of one broker in order of rows, compared with the one before it in the same lifetime."""
+    rows = view.rows_of(Kind.id_handed_out, Kind.broker_started)
+    (broker,), _ = narrowed([view.columns["broker"][rows]], BITS)
+    rows = rows[gathered(broker)]
+    starts = view.columns["kind"][rows] == Kind.broker_started
+    life = np.cumsum(starts)[~starts]
+    rows = rows[~starts]
+    ids, broker = view.columns["producer_id"][rows], view.columns["broker"][rows]
+    back = np.flatnonzero(ids[1:] <= ids[:-1]) + 1  # few, so that only these need a closer look
+    one, other = rows[back], rows[back - 1]
+    same = (broker[back] == broker[back - 1]) & (life[back] == life[back - 1]) & (view.place[one] == view.place[other])
+    return Rows(len(rows), one[same], other[same])
+
+
+def blocks_contiguous(view: IdBlockView) -> Rows:
+    """Each block starts where the one granted before it ends, or where KRaft said it takes over."""
+    rows = view.rows_of(Kind.block_committed, Kind.zk_written, Kind.migrated)
+    taken_over = view.columns["kind"][rows] == Kind.migrated
+    usable = taken_over | view.is_well_formed(rows)
+    rows, taken_over = rows[usable], taken_over[usable]
+    first = view.columns["first"][rows]
+    end = first + np.where(taken_over, 0, view.columns["length"][rows])
+    same = view.place[rows[1:]] == view.place[rows[:-1]]
+    apart = np.flatnonzero((first[1:] != end[:-1]) & same & ~taken_over[1:]) + 1
+    return Rows(int((~taken_over).sum()), rows[apart], rows[apart - 1])
+
+
+def blocks_well_formed(view: IdBlockView) -> Rows:
+    """Blocks that are empty, negative, or reach beyond the last id."""
+    bad = view.grants[~view.is_well_formed(view.grants)]
+    return Rows(len(view.grants), bad, np.full(len(bad), -1))
+
+
+# The promises of producer id blocks (KIP-730), held against histories.
+#
+# `HISTORY` is the table: name, rule, meaning, what a recording must show for it to be decided. `figures` counts what
+# became of the ids.
+
+_OF_HISTORY = ("history",)
+_GRANTS = frozenset({Kind.block_committed, Kind.zk_written})
+_BESIDE_GRANTS = Spread(_GRANTS | {Kind.id_handed_out}, by("producer_id", blank=True), everywhere=_GRANTS)
+"""Ids are as many as events, and blocks are few: every piece has all of these."""
+
+GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
+    "kraft": frozenset({Kind.block_committed}),
+    "zookeeper": frozenset({Kind.zk_written}),
+    "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
+}
+
+PROPERTIES = in_a_table(
+    HistoryProperty(
+        "ids_unique",
+        "730.P1",
+        "no producer id is handed out twice",
+        key=("history", "producer_id"),
+        kernel=ids_unique,
+        tell=again,
+        needs=frozenset({Kind.id_handed_out}),
+    ),
+    HistoryProperty(
+        "blocks_disjoint",
+        "730.P2",
+        "no two blocks share an id",
+        key=_OF_HISTORY,
+        kernel=blocks_disjoint,
+        tell=overlap,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+        spread=Spread(_GRANTS, whole=True),
+    ),
+    HistoryProperty(
+        "answers_disjoint",
+        "730.P2",
+        "no two successful answers carry blocks that share an id",
+        key=_OF_HISTORY,
+        kernel=answers_disjoint,
+        tell=overlap,
+        needs=frozenset({Kind.answer_sent}),
+    ),
+    HistoryProperty(
+        "answered_after_commit",
+        "730.7",
+        "a block's record is committed before the answer with the block is sent",
+        key=("history", "grant"),
+        kernel=answered_after_commit,
+        tell=uncommitted_answer,
+        needs=frozenset({Kind.answer_sent, Kind.block_committed}),
+        needs_order=True,
+        modes=("kraft", "bridge"),
+    ),
+    HistoryProperty(
+        "handed_out_after_grant",
+        "730.7",
+        "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
+        key=_OF_HISTORY,
+        kernel=handed_out_after_grant,
+        tell=too_early,
+        needs=frozenset({Kind.id_handed_out}),
+        needs_in=GRANT_KINDS,
+        needs_order=True,
+        spread=_BESIDE_GRANTS,
+    ),
+    HistoryProperty(
+        "ids_within_blocks",
+        "730.4",
+        "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
+        key=_OF_HISTORY,
+        kernel=ids_within_blocks,
+        tell=outside,
+        needs=frozenset({Kind.id_handed_out}),
+        needs_in=GRANT_KINDS,
+        spread=_BESIDE_GRANTS,
+    ),
+    HistoryProperty(
+        "ids_increase",
+        "730.20",
+        "the ids of one broker increase between its starts",
+        key=("history", "broker"),
+        kernel=ids_increase,
+        tell=back,
+        needs_order=True,
+        needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
+    ),
+    HistoryProperty(
+        "blocks_contiguous",
+        "730.8",
+        "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
+        key=_OF_HISTORY,
+        kernel=blocks_contiguous,
+        tell=apart,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+    ),
+    HistoryProperty(
+        "blocks_well_formed",
+        "730.16",
+        "a block holds at least one id, none negative, and ends at or below the last id there is",
+        key=_OF_HISTORY,
+        kernel=blocks_well_formed,
+        tell=malformed,
+        needs=frozenset(),
+        needs_in=GRANT_KINDS,
+        spread=Spread(_GRANTS),
+    ),
+)
+
+
+def figures(view: IdBlockView) -> dict[str, int]:
+    """What became of the ids of one piece; the figures of several pieces add up.
+
+    blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out: exact where
+    blocks are disjoint), blocks_leaked (not one id of theirs was handed out).
+    """
+    rows, key = view.ids_in_order
+    fresh = np.append(True, key[1:] != key[:-1])[: len(rows)]
+    granted = int(view.columns["length"][view.granted.rows].sum(dtype=np.int64))
+    within = int((fresh & (view.granted_since != NEVER)).sum())
+    begin, end = np.searchsorted(key, view.granted.first), np.searchsorted(key, view.granted.last, side="right")
+    return {
+        "blocks": len(view.granted.rows),
+        "ids_granted": granted,
+        "ids_handed_out": int(fresh.sum()),
+        "ids_lost": granted - within,
+        "blocks_leaked": int((begin == end).sum()),
+    }
+
+
+HISTORY = HistoryProperties(
+    ID_BLOCKS, PROPERTIES, view=IdBlockView, columns=COLUMNS, mode="kraft", figures=figures,
+    spread_of_figures=Spread(_GRANTS | {Kind.id_handed_out}, whole=True),
+)  # fmt: skip
+
+
+# Histories of id blocks with planted violations, and what each property must then report.
+
+SIZE, BLOCKS = 40, 6
+LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last broker gets, and hands out as each third id
+
+_COMMIT, _ANSWER, _FIRST_ID = (Kind.block_committed, -1), (Kind.answer_sent, -1), (Kind.id_handed_out, -3 * SIZE + 2)
+
+PLANTS: Mapping[str, Plant] = {
+    "id twice": Plant(
+        (change(Kind.id_handed_out, _FIRST_ID[1] + 3, producer_id=LAST),), {"ids_unique": 1, "ids_increase": 1},
+    ),
+    "answer first": Plant((swap(_COMMIT, _ANSWER),), {"answered_after_commit": 1}),
+    "commit last": Plant(
+        (swap(_COMMIT, _FIRST_ID),), {"answered_after_commit": 1, "handed_out_after_grant": 1},
+    ),
+    "off by one": Plant(
+        (change(Kind.id_handed_out, -1, producer_id=LAST + SIZE),), {"ids_within_blocks": 1},
+    ),
+    "overlap": Plant(
+        (change(*_COMMIT, first=LAST - 1, length=SIZE + 1),), {"blocks_disjoint": 1, "blocks_contiguous": 1},
+    ),
+    "answer overlaps": Plant(
+        (change(*_ANSWER, first=LAST - 1, length=SIZE + 1),), {"answers_disjoint": 1},
+    ),
+    "empty block": Plant((change(*_COMMIT, length=0),), {"blocks_well_formed": 1, "ids_within_blocks": SIZE}),
+}  # fmt: skip
+
+EXAMPLE = "fencepost.reference_impl.id_blocks.everything:rows"
+BED = Bed(ID_BLOCKS, EXAMPLE, PLANTS, shifted=("first", "producer_id"))
+simulate_many = BED.simulate_many

@@ -1,0 +1,251 @@
+"""The plug: what fencepost needs of an implementation of producer id blocks to drive it and to watch it.
+
+Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster; the driver decides every
+delivery, loss, restart, fail-over, commit and passing of time, and reads back events.  Config keys: ``seed``,
+``brokers``, ``controllers``, ``block_size``, ``max_id`` (ids run from 0 to max_id - 1), ``mode`` ("kraft", "zookeeper",
+"bridge"), ``prefetch`` (share of a block after which the next one is asked for; 0: not before it is used up).
+
+Of the events only ``request_sent``, ``answer_sent``, ``id_handed_out`` and ``id_refused`` are needed; every further
+kind of the history vocabulary that an implementation emits is held against the model as well, and makes the first
+difference show earlier.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+
+from fencepost.properties import calls
+from fencepost.properties.driving import Event
+from fencepost.properties.id_blocks.events import ID_BLOCKS
+from fencepost.properties.roles import Amount, FromConfig, Index, InFlight, Named, OneOf, Simplest
+
+Message = tuple[int, str, int, int]
+"""(number, "request" or "response", broker, correlation number of the request)."""
+
+CONTROLLER = -1
+"""In place of a broker: the ZooKeeper-mode controller."""
+
+SIZES = (1, 2, 3, 5)
+"""Lengths of blocks that a driver asks for."""
+
+Broker = Annotated[int, Index("brokers")]
+
+
+def _remark(message: Message) -> str:
+    return f"{message[1]} {'to' if message[1] == 'response' else 'of'} broker {message[2]}"
+
+
+_WAITING = InFlight((None, Index("brokers")), _remark, among=6)
+Number = Annotated[int, _WAITING]
+Waiting = Annotated[Message, _WAITING]
+Lost = Annotated[int, InFlight((None, Index("brokers")), _remark, happens=False, among=6)]
+Size = Annotated[int, OneOf(*SIZES)]
+Ms = Annotated[int, OneOf(20, 50, 200, 1_200, 150_000)]
+
+BLACK_BOX = ID_BLOCKS.black_box
+"""What every implementation can show."""
+
+COLUMNS = ID_BLOCKS.names
+"""What an event may say, by name."""
+
+
+class System(Protocol):
+    """A cluster that does nothing by itself: all brokers are up and registered, and nothing happens between two
+    calls."""
+
+    def messages(self) -> Sequence[Message]:
+        """What is in flight, oldest first."""
+
+    def deliver(self, number: Number, keep: bool = False) -> None:
+        """Deliver one message now; with ``keep`` a copy stays in flight."""
+
+    def drop(self, number: Lost) -> None:
+        """Lose one message."""
+
+    def init_producer_id(self, broker: Broker) -> tuple[int, int]:
+        """A client asks: (0, id), or (14, -1) if there is none at hand.  Never blocks."""
+
+    def restart_broker(self, broker: Broker) -> None:
+        """Crash and come back with a new epoch and an empty memory; old messages stay in flight."""
+
+    def fail_over(self) -> None:
+        """The active controller dies, and another takes over from the committed log."""
+
+    def commit(self) -> None:
+        """Everything appended becomes majority-committed, and the answers that wait for it are sent."""
+
+    def snapshot(self) -> None:
+        """The active controller writes a snapshot and truncates its log."""
+
+    def advance(self, ms: Ms) -> None:
+        """Virtual milliseconds pass: a back-off is over after 50, a request is given up some time within two
+        minutes."""
+
+    def drain_events(self) -> Sequence[Event]:
+        """The events since the last call, in order."""
+
+
+class BridgeSystem(System, Protocol):
+    """In modes "zookeeper" and "bridge" also:"""
+
+    def zk_step(self, broker: Broker) -> bool:
+        """The next ZooKeeper operation of a broker (-1: of the controller); False if there is none to do."""
+
+    def upgrade_broker(self, broker: Broker) -> bool:
+        """Restart a broker with a version that uses the RPC; False if it does already."""
+
+    def migrate(self) -> bool:
+        """Move to KRaft; False if the cluster is not ready for it."""
+
+
+class Permissions(Protocol):
+    """Optional: a cluster that has it shows what it does about CLUSTER_AUTHORIZATION_FAILED."""
+
+    def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
+        """Give a broker the permission that AllocateProducerIds needs, or take it away."""
+
+
+class Lengths(Protocol):
+    """Optional: a cluster that has it shows that brokers take the length of a block from the answer (730.8)."""
+
+    def set_block_size(self, size: Size) -> None:
+        """The active KRaft controller makes blocks of this many ids from now on, as one of another version does;
+        a controller that takes over makes blocks of ``block_size``."""
+
+
+def missing(system: Any, variant: str) -> list[str]:
+    """Methods of the plug that an implementation lacks in the mode of a variant."""
+    return calls.missing(system, (System,) if variant == "kraft" else (System, BridgeSystem))
+
+
+# Settling: no faults any more, everything arrives, and a client of every broker asks for ids again and again.
+#
+# Used by the machines at the end of every example, and by the programs that they write, which is why it needs nothing
+# but the plug.
+
+PATIENCE_MS = 150_000
+"""Back-offs are over then, and requests that are not answered are given up."""
+ROUNDS, FEW_IDS, USED_UP = 5, 200, 60
+"""In so many rounds a broker must get an id; with so few ids there are more, until no id is given any more, or so many
+rounds were."""
+ASKS = 24
+"""Of the clients of a broker in one round, at most."""
+OPERATIONS = 40
+"""Deliveries in one round, or steps of one broker in ZooKeeper, at most: more, and it counts as going on for ever."""
+
+
+class Settled(NamedTuple):
+    """What became of it.  ``quiet``: False if something went on and on; ``starving``: brokers whose clients got no id
+    after the first round, however often they asked; ``asked_for``: how many blocks may have been asked for."""
+
+    quiet: bool
+    starving: tuple[int, ...]
+    asked_for: int
+
+
+def settle(
+    system: System,
+    brokers: Annotated[int, FromConfig("brokers")],
+    ids: Annotated[int, FromConfig("max_id")],
+    zookeeper: Annotated[bool, FromConfig(lambda config: config.get("mode", "kraft") != "kraft")] = False,
+) -> Settled:
+    """Every broker may ask the controller; everything arrives, is committed and written, and time passes; and clients
+    ask until there is nothing left, in each of some rounds."""
+    permit = getattr(system, "set_cluster_action", None)
+    if callable(permit):
+        for broker in range(brokers):
+            permit(broker, True)
+    quiet, asked_for, given = True, 0, Counter[int]()
+    for number in range(USED_UP):
+        got = [next((n for n in range(ASKS) if system.init_producer_id(b)[0]), ASKS) for b in range(brokers)]
+        if number >= ROUNDS and (ids > FEW_IDS or not any(got)):
+            break
+        given.update(dict(enumerate(got)) if 0 < number < ROUNDS else {})
+        for _ in range(2):  # an answer may have to wait for the commit
+            rests, requests = _deliver(system, brokers, zookeeper)
+            quiet, asked_for = quiet and rests, asked_for + requests
+            system.commit()
+        system.advance(PATIENCE_MS)
+    return Settled(quiet, tuple(broker for broker in range(brokers) if not given[broker]), asked_for)
+
+
+def _deliver(system: System, brokers: int, zookeeper: bool) -> tuple[bool, int]:
+    """Everything arrives, and is written to ZooKeeper; does that end, and how many blocks may have been asked for?"""
+    asked_for = 0
+    for _ in range(OPERATIONS):
+        waiting = system.messages()
+        if waiting:
+            asked_for += waiting[0][1] == "request"
+            system.deliver(waiting[0][0])
+        elif not zookeeper or not sum(_step(system, one) for one in (CONTROLLER, *range(brokers))):
+            return True, asked_for
+        else:
+            asked_for += brokers
+    return False, asked_for
+
+
+def _step(system: System, broker: int) -> bool:
+    """One operation of this broker in ZooKeeper, if it has one to do."""
+    assert hasattr(system, "zk_step"), BridgeSystem.__doc__
+    return bool(system.zk_step(broker))
+
+
+# Programs on producer id blocks: the calls of the interface, what makes a program simpler, and the calls for a run of
+# the model.
+
+
+class Call(calls.Call):
+    """One call."""
+
+    interface = (System, BridgeSystem, Permissions, Lengths)
+    helpers = (settle,)
+    columns = COLUMNS
+    filled = ID_BLOCKS.used_by
+    keys: ClassVar = {
+        "brokers": Amount(),
+        "controllers": Amount(),
+        "prefetch": Simplest(0.0),
+        "block_size": Amount(lambda config: 2 if config["mode"] == "bridge" else 1),
+        "max_id": Simplest(1_000_001),  # odd and large: the end of the ids plays no part
+    }
+    moving = ("brokers",)
+    dangerous: ClassVar = {
+        "deliver keep": ("duplicate",), "drop": ("loss",), "drop response": ("lost-answer",),
+        "restart_broker": ("broker-restart",), "fail_over": ("coordinator-fail-over",), "snapshot": ("truncation",),
+        "upgrade_broker": ("mixed-clients",),
+    }  # fmt: skip
+
+
+_BROKER_CALLS = {
+    "ask": "init_producer_id", "hand_out": "init_producer_id", "install": "init_producer_id",
+    "restart": "restart_broker",
+    "read": "zk_step", "write": "zk_step", "conflict": "zk_step", "upgrade": "upgrade_broker",
+}  # fmt: skip
+_CONTROLLER_CALLS = {
+    "commit": "commit", "fail_over": "fail_over", "take_snapshot": "snapshot", "move": "migrate",
+    "controller_read": "zk_step", "controller_write": "zk_step", "controller_conflict": "zk_step",
+}  # fmt: skip
+_WAITS = {"end_back_off": 200, "time_out": 150_000, "time_out_early": 150_000}
+_REQUEST_DELIVERED = frozenset({"allocate", "refuse", "turn_away", "answer_again"})
+_ANSWER_DELIVERED = frozenset({"take", "fail", "reject"})
+
+
+def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
+    """The call for a step of the model.
+
+    A step that no driver causes (registering, answering, forgetting) has none, and an action of an unknown variant has
+    none.
+    """
+    broker = parameters.get("b", -1)
+    if action in _BROKER_CALLS:
+        return Call(_BROKER_CALLS[action], broker)
+    if action in _CONTROLLER_CALLS:
+        name = _CONTROLLER_CALLS[action]
+        return Call(name, CONTROLLER) if name == "zk_step" else Call(name)
+    if action in _WAITS:
+        return Call("advance", _WAITS[action])
+    if action in _REQUEST_DELIVERED and broker >= 0:
+        return Call("deliver", Named(("request", broker)))
+    if action in _ANSWER_DELIVERED:
+        return Call("deliver", Named(("response", broker)))
+    return None

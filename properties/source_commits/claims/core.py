@@ -1,0 +1,495 @@
+"""What a source task may rely on when it is told of committed offsets, and whoever reads what it produces."""
+
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    lemma,
+    promise,
+    service,
+    step,
+    witness,
+)
+from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offset, Partition, Place, Stage, Thread
+from fencepost.model.source_commits.connectors import (
+    AheadOfTheFlush,
+    AtThePreviousCommit,
+    FirstOfSeveral,
+    LastPolled,
+    Mended,
+    NewestAcknowledged,
+    Shipped,
+)
+from fencepost.model.source_commits.left_behind import Altered, ClosedProducer, LateCopy, LateWrite, Zombie
+from fencepost.model.source_commits.two_threads import SnapshotOnly, TakenAndPutApart, ToldByTwoThreads
+
+
+class Promises(Properties):
+    """The promises of a task of the at-least-once runtime."""
+
+    @promise(rule="src.P1")
+    def told_is_stored(s):
+        """What a task was told is in the offsets topic, so that no restart resumes from before it."""
+        return forall(Partition, lambda p: s.told[p] <= s.stored[p])
+
+    @promise(rule="src.P1")
+    def told_only_grows(s):
+        """What tasks are told of a source partition never goes back, over restarts too."""
+        return forall(Partition, lambda p: s.told[p] == s.told_most[p])
+
+    @step(rule="src.P1")
+    def stored_only_grows(old, new):
+        """What a restart resumes from never goes back."""
+        return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
+
+    @promise(rule="src.5")
+    def told_is_the_latest(s):
+        """Where no commit is under way and nothing waits for one, the task was told of all that its instance has
+        committed."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                (s.life == Life.RUNNING) & s.is_quiet(p), (s.told[p] == s.stored[p]) | (s.stored[p] == s.resumed[p])
+            ),
+        )  # fmt: skip
+
+    def is_quiet(s, p):
+        """No offset of this partition is with the writer, in a flush, or on its way, and no thread is about to tell the
+        task something."""
+        nothing = (s.data[p] == 0) & (s.flushing[p] == 0) & forall(Offset, lambda v: ~s.sent[p, v])
+        return nothing & forall(Thread, lambda t: s.stage[t] != Stage.WRITTEN)
+
+    @promise(rule="src.P2")
+    def nothing_skipped(s):
+        """Each record that a restart leaves out, as its offset is committed, was delivered, filtered, or failed where
+        that is tolerated."""
+        return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
+
+    @promise(rule="src.P2")
+    def nothing_lost_upstream(s):
+        """And so was each record that the upstream system has discarded."""
+        return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
+
+    @promise(rule="src.8")
+    def kept_for_a_restart(s):
+        """The upstream system has what a restart would resume with."""
+        return forall(Partition, lambda p: s.released[p] <= s.stored[p])
+
+    @promise(rule="src.P3")
+    def clean_end_covers_all(s):
+        """Of an instance that has ended well nothing is left over: what it has submitted is committed."""
+        return forall(Partition, Offset, lambda p, i: implies(s.clean & s.own[p, i], i <= s.stored[p]))
+
+    @service(rule="src.P3")
+    def leaves_the_queue(s, p: Partition, i: Offset):
+        """Each record leaves the queue in the end, while the instance runs."""
+        here = (s.place[p, i] != Place.AWAY) & (s.life == Life.RUNNING)
+        return leads_to(here, (s.place[p, i] == Place.AWAY) | (s.life != Life.RUNNING))
+
+    @service(rule="src.P3")
+    def is_told_in_the_end(s, p: Partition, i: Offset):
+        """An acknowledged record that nothing is before is covered by what the task is told in the end, while the
+        instance runs."""
+        ready = (s.life == Life.RUNNING) & (s.place[p, i] == Place.ACKED) & s.is_prefix(p, i)
+        return leads_to(ready, (i <= s.told[p]) | (s.life != Life.RUNNING))
+
+    @service(rule="src.P3")
+    def comes_to_an_end(s):
+        """An instance that is asked to stop is over in the end."""
+        return leads_to(s.life == Life.STOPPING, (s.life == Life.OVER) | (s.life == Life.GONE))
+
+    @service(rule="src.P4")
+    def is_stored_in_the_end(s, p: Partition, i: Offset):
+        """A record that was submitted, and not refused, is covered by what a restart would resume from in the end,
+        while the instance runs and none has failed."""
+        its_own = (s.life == Life.RUNNING) & s.own[p, i]
+        return leads_to(its_own, (i <= s.stored[p]) | ~its_own | s.fails)
+
+    @witness(of="told_is_stored")
+    def told_after_another(s):
+        """An instance is told, after a restart, while a newer flush is under way."""
+        return exists(
+            Partition, lambda p: (0 < s.resumed[p]) & (s.resumed[p] < s.told[p])
+        )  # fmt: skip
+
+    @witness(of="told_only_grows")
+    def told_again(s):
+        """A task was told before of a partition, and a newer flush of it has succeeded."""
+        return exists(
+            Partition, Thread,
+            lambda p, t: (s.stage[t] == Stage.WRITTEN) & (0 < s.told[p]) & (s.told[p] < s.flushing[p]),
+        )  # fmt: skip
+
+    @witness(of="stored_only_grows")
+    def old_write_on_its_way(s):
+        """A write of a cancelled flush is on its way, and so is a newer one."""
+        return exists(Partition, Offset, Offset, lambda p, v, w: (v < w) & s.sent[p, v] & s.sent[p, w])
+
+    @witness(of="told_is_the_latest")
+    def told_by_the_second(s):
+        """The first flush of a partition was cancelled, and its write is in the topic all the same."""
+        return exists(Partition, lambda p: (s.resumed[p] < s.stored[p]) & (0 < s.data[p]) & (s.told[p] == 0))
+
+    @witness(of="nothing_skipped")
+    def restarts_with_a_gap(s):
+        """A later record of an instance was acknowledged before an earlier one; an instance before it had committed."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED)
+            & (0 < s.stored[p]),
+        )  # fmt: skip
+
+    @witness(of="nothing_lost_upstream")
+    def discarded(s):
+        """The upstream system has discarded a record, and the next one is in flight."""
+        return exists(Partition, Offset, lambda p, i: (0 < s.released[p]) & (s.place[p, i] == Place.WAITING))
+
+    @witness(of="kept_for_a_restart")
+    def discards_late(s):
+        """The instance is over whose task was told, and the upstream system has not heard of it yet."""
+        return exists(Partition, lambda p: (s.released[p] < s.told[p]) & (s.life == Life.GONE))
+
+    @witness(of="clean_end_covers_all")
+    def ends_well(s):
+        """An instance has ended well that submitted something."""
+        return s.clean & exists(Partition, Offset, lambda p, i: s.own[p, i])
+
+    @witness(of="leaves_the_queue")
+    def waits_behind(s):
+        """A record is acknowledged behind one that is not."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED),
+        )  # fmt: skip
+
+    @witness(of="is_told_in_the_end")
+    def merged_back(s):
+        """A flush was cancelled, and something newer is collected."""
+        return exists(Partition, lambda p: (0 < s.data[p]) & (s.data[p] < s.merged[p]))
+
+    @witness(of="is_stored_in_the_end")
+    def behind_another(s):
+        """A record waits behind one that is not acknowledged, after a restart."""
+        return exists(
+            Partition, Offset, Offset,
+            lambda p, i, j: (0 < s.resumed[p]) & (i < j) & (s.place[p, i] == Place.WAITING) & s.own[p, j],
+        )  # fmt: skip
+
+    @witness(of="comes_to_an_end")
+    def stops_in_a_flush(s):
+        """An instance is asked to stop while a flush is under way."""
+        return (s.life == Life.STOPPING) & exists(Thread, lambda t: s.stage[t] == Stage.FLUSHING)
+
+
+# Why the promises hold of a task of the at-least-once runtime: offsets only ever move on towards the topic, and newer
+# ones are behind older ones.
+
+
+class Lemmas(Promises, of=AtLeastOnce):
+    """Where an offset is, and what is before it."""
+
+    @lemma
+    def answered_is_done(s):
+        """Each record that was polled is in its queue without an answer, or was delivered, filtered or tolerated; and
+        so was each that is acknowledged."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies((0 < i) & (i <= s.polled[p]), s.is_unanswered(p, i) | s.done[p, i])
+            & implies(s.place[p, i] == Place.ACKED, s.done[p, i]),
+        )  # fmt: skip
+
+    @lemma
+    def counts_the_unanswered(s):
+        """The wait at the end is for each record that has no answer, and for no other."""
+        return forall(Partition, Offset, lambda p, i: s.counted[p, i] == s.is_unanswered(p, i))
+
+    @lemma
+    def queue_is_ahead(s):
+        """What is in the queue was polled, and is past every offset that was collected from it."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies(
+                s.place[p, i] != Place.AWAY,
+                (0 < i) & (i <= s.polled[p]) & (s.merged[p] < i) & (s.data[p] < i) & (s.flushing[p] < i)
+                & (s.stored[p] < i),
+            ),
+        ) & forall(
+            Partition, Offset, Offset,
+            lambda p, i, v: implies((s.place[p, i] != Place.AWAY) & s.sent[p, v], v < i),
+        )  # fmt: skip
+
+    @lemma
+    def polled_is_ahead(s):
+        """No offset is past what was polled, while an instance runs."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                s.life != Life.GONE,
+                (s.merged[p] <= s.polled[p]) & (s.data[p] <= s.polled[p]) & (s.flushing[p] <= s.polled[p])
+                & (s.stored[p] <= s.polled[p]) & forall(Offset, lambda v: implies(s.sent[p, v], v <= s.polled[p])),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def in_order(s):
+        """An offset that is nearer to the topic is older."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                0 < s.merged[p],
+                (s.data[p] < s.merged[p]) & (s.flushing[p] < s.merged[p]) & (s.stored[p] < s.merged[p])
+                & forall(Offset, lambda v: implies(s.sent[p, v], v < s.merged[p])),
+            )
+            & implies(
+                0 < s.data[p],
+                (s.flushing[p] < s.data[p]) & (s.stored[p] <= s.data[p])
+                & forall(Offset, lambda v: implies(s.sent[p, v], v <= s.data[p])),
+            )
+            & implies(
+                0 < s.flushing[p],
+                (s.stored[p] <= s.flushing[p]) & forall(Offset, lambda v: implies(s.sent[p, v], v <= s.flushing[p])),
+            )
+            & forall(Offset, lambda v: implies(s.sent[p, v], (0 < v) & (s.stored[p] <= v))),
+        )  # fmt: skip
+
+    @lemma
+    def all_before_is_done(s):
+        """Of an offset, wherever it is, each record was delivered, filtered or tolerated."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies(
+                (0 < i) & ((i <= s.merged[p]) | (i <= s.data[p]) | (i <= s.flushing[p])), s.done[p, i]
+            ),
+        ) & forall(
+            Partition, Offset, Offset, lambda p, i, v: implies((0 < i) & (i <= v) & s.sent[p, v], s.done[p, i])
+        )  # fmt: skip
+
+    @lemma
+    def one_flush(s):
+        """A thread that flushes, or is to tell the task of it, has the permit; without one nothing is flushed."""
+        return forall(Thread, lambda t: s.has_permit(t) == (s.permit == t)) & forall(
+            Partition,
+            lambda p: implies(0 < s.flushing[p], s.permit != None),  # noqa: E711
+        )
+
+    def has_permit(s, t):
+        return s.has_begun(t)
+
+    def has_begun(s, t):
+        return (s.stage[t] == Stage.FLUSHING) | (s.stage[t] == Stage.WRITTEN)
+
+    @lemma
+    def what_is_flushed(s):
+        """What a flush writes is on its way; or it is in the topic, and nothing of that partition is on its way, as it
+        is once the flush has succeeded."""
+        return forall(
+            Thread, Partition,
+            lambda t, p: implies(
+                s.has_permit(t) & (0 < s.flushing[p]),
+                ((s.stage[t] == Stage.FLUSHING) & s.sent[p, s.flushing[p]])
+                | ((s.flushing[p] <= s.stored[p]) & forall(Offset, lambda v: ~s.sent[p, v])),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def stored_is_told(s):
+        """What is in the topic the task knows, or its instance began there, or it is written once more."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                s.life != Life.GONE,
+                (s.stored[p] == s.told[p]) | (s.stored[p] == s.resumed[p]) | s.is_written_again(p, s.stored[p])
+            )
+            & implies(
+                s.life != Life.GONE,
+                forall(Offset, lambda v: implies(s.sent[p, v], s.is_written_again(p, v))),
+            ),
+        )  # fmt: skip
+
+    def is_written_again(s, p, v):
+        """The next flush, or the present one, writes this offset or a newer one."""
+        return (v <= s.data[p]) | (v <= s.flushing[p])
+
+    @lemma
+    def at_the_end(s):
+        """The last commit begins when the wait is over; an instance ends well after a wait that was no time-out."""
+        return (
+            implies((s.ends != None) | s.drained, (s.life == Life.LAST) | (s.life == Life.OVER))  # noqa: E711
+            & implies(s.clean, (s.life == Life.OVER) & s.drained)
+            & forall(Thread, lambda t: implies((s.ends == t) & (s.stage[t] != Stage.IDLE), s.life == Life.LAST))
+        )
+
+    @lemma
+    def nothing_left_over(s):
+        """After a wait that was no time-out all is acknowledged; the last commit takes all there is."""
+        return (
+            forall(Partition, Offset, lambda p, i: implies(s.drained, ~s.is_unanswered(p, i)))
+            & forall(
+                Partition, Offset,
+                lambda p, i: implies((s.ends != None) & s.drained, s.place[p, i] == Place.AWAY),  # noqa: E711
+            )
+            & forall(Partition, lambda p: implies((s.ends != None) & s.drained, s.merged[p] == 0))  # noqa: E711
+            & forall(
+                Thread, Partition,
+                lambda t, p: implies((s.ends == t) & s.drained & s.has_begun(t), s.data[p] == 0),
+            )
+        )  # fmt: skip
+
+    @lemma
+    def own_is_somewhere(s):
+        """What the instance has submitted is in its queue, or covered by an offset that is on its way, or stored."""
+        return forall(
+            Partition, Offset,
+            lambda p, i: implies(
+                s.own[p, i] & ((s.life != Life.GONE) | s.clean),
+                (s.place[p, i] != Place.AWAY) | (i <= s.merged[p]) | s.is_taken(p, i) | (i <= s.data[p])
+                | (i <= s.stored[p]) | (i <= s.flushing[p]),
+            ),
+        )  # fmt: skip
+
+    def is_taken(s, p, i):
+        """A thread holds an offset that covers the record; here it has handed it over in the step in which it took."""
+        return i != i  # noqa: PLR0124
+
+
+# Why the promises hold of a task that reads the stored offsets when commit() is called, and what others rely on.
+
+
+class ShippedPromises(Promises, of=Shipped):
+    """Of what ships."""
+
+
+class MendedLemmas(Lemmas, of=Mended):
+    """There the task knows nothing of a flush, and whatever is in the topic after it."""
+
+    def has_permit(s, t):
+        return s.stage[t] == Stage.FLUSHING
+
+    @lemma
+    def stored_is_told(s):
+        """What is in the topic the task knows, or is about to read, or its instance began there, or it is written once
+        more."""
+        return forall(
+            Partition,
+            lambda p: implies(
+                s.life != Life.GONE,
+                (s.stored[p] == s.told[p]) | (s.stored[p] == s.resumed[p]) | s.is_written_again(p, s.stored[p])
+                | exists(Thread, lambda t: s.stage[t] == Stage.WRITTEN),
+            )
+            & implies(
+                s.life != Life.GONE,
+                forall(Offset, lambda v: implies(s.sent[p, v], s.is_written_again(p, v))),
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def nothing_after_the_last(s):
+        """Once the last commit has succeeded, after a wait that was no time-out, there is nothing to flush."""
+        return forall(
+            Thread,
+            lambda t: implies((s.ends == t) & s.drained & (s.stage[t] == Stage.WRITTEN), s.permit == None),  # noqa: E711
+        )
+
+    # What a thread has taken, and the writer has not
+
+    def is_taken(s, p, i):
+        return exists(Thread, lambda t: i <= s.holds[t, p])
+
+    @lemma
+    def one_has_taken(s):
+        """One thread at most, which has not begun its flush; what another one holds is nothing."""
+        return forall(
+            Thread, Partition,
+            lambda t, p: implies(~s.taken[t], s.holds[t, p] == 0)
+            & implies(s.taken[t], s.stage[t] == Stage.IDLE)
+            & implies(s.taken[t] & (s.ends == t), s.life == Life.LAST),
+        ) & forall(Thread, Thread, lambda t, u: implies(s.taken[t] & s.taken[u], t == u))  # fmt: skip
+
+    @lemma
+    def taken_is_newer(s):
+        """What a thread holds is newer than all that is nearer to the topic, and older than all that is not."""
+        return forall(
+            Thread, Partition,
+            lambda t, p: implies(
+                0 < s.holds[t, p],
+                (s.data[p] < s.holds[t, p]) & (s.flushing[p] < s.holds[t, p]) & (s.stored[p] < s.holds[t, p])
+                & (s.holds[t, p] <= s.polled[p]),
+            )
+            & implies(0 < s.merged[p], s.holds[t, p] < s.merged[p]),
+        ) & forall(
+            Thread, Partition, Offset,
+            lambda t, p, v: implies((0 < s.holds[t, p]) & s.sent[p, v], v < s.holds[t, p])
+            & implies(s.place[p, v] != Place.AWAY, s.holds[t, p] < v),
+        )  # fmt: skip
+
+    @lemma
+    def taken_is_done(s):
+        """Of what a thread holds each record was delivered, filtered or tolerated."""
+        return forall(
+            Thread, Partition, Offset, lambda t, p, i: implies((0 < i) & (i <= s.holds[t, p]), s.done[p, i])
+        )  # fmt: skip
+
+    @lemma
+    def others_hold_nothing_at_the_end(s):
+        """After a wait that was no time-out the last commit has all there is, and when it flushes so has the writer."""
+        return forall(
+            Thread, Thread, Partition,
+            lambda t, u, p: implies((s.ends == t) & s.drained & ((t != u) | s.has_begun(t)), s.holds[u, p] == 0),
+        )  # fmt: skip
+
+
+class LastPolledPromises(Promises, of=LastPolled):
+    """Of a task that takes all that was polled to be committed."""
+
+
+class NewestAcknowledgedPromises(Promises, of=NewestAcknowledged):
+    """Of a task that takes the newest delivered record to be committed."""
+
+
+class AheadOfTheFlushPromises(Promises, of=AheadOfTheFlush):
+    """Of a task that takes to be committed what has no gap before it."""
+
+
+class AtThePreviousCommitPromises(Promises, of=AtThePreviousCommit):
+    """Of a task that takes to be committed what had no gap before it at the commit before."""
+
+
+class FirstOfSeveralPromises(Promises, of=FirstOfSeveral):
+    """Of a task whose records share an offset."""
+
+
+# The promises, asked of runtimes whose threads are not ordered, and of what comes late or from elsewhere.
+
+
+class ToldByTwoThreadsPromises(Promises, of=ToldByTwoThreads):
+    """Where a thread tells the task when another one flushes already."""
+
+
+class TakenAndPutApartPromises(Promises, of=TakenAndPutApart):
+    """Where an older offset may be put over a newer one."""
+
+
+class SnapshotOnlyPromises(Promises, of=SnapshotOnly):
+    """Where the task is told of what its thread took."""
+
+
+class ZombiePromises(Promises, of=Zombie):
+    """Where an instance is left behind."""
+
+
+class LateWritePromises(Promises, of=LateWrite):
+    """Where a write outlives its instance."""
+
+
+class LateCopyPromises(Promises, of=LateCopy):
+    """Where a write arrives again."""
+
+
+class AlteredPromises(Promises, of=Altered):
+    """Where an operator takes offsets back."""
+
+
+class ClosedProducerPromises(Promises, of=ClosedProducer):
+    """Where a worker fails its own records."""

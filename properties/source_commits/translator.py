@@ -1,0 +1,133 @@
+"""When the steps of a source task are told, where events say less than a step of the model.
+
+Offsets that never arrive are not shown: that a write is lost is known when a later one of the same source partition has
+arrived, as they are in order, or when its instance has ended, as nothing of that arrives any more.  Of a task with
+transactions a record that the producer refuses at once was never in one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.model.source_commits.exactly_once import ExactlyOnce
+from fencepost.model.source_commits.seen import SeenMended, SeenProposed
+from fencepost.properties.retelling import Retelling, Row
+from fencepost.properties.shown import Shown
+from fencepost.properties.source_commits.events import MENDED, MODEL_COLUMNS, ONCE, PROPOSED, SOURCE_COMMITS
+
+TOLD = ("vanished",)
+"""Kinds of rows that are no events."""
+
+ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
+OWN_THREAD = 0
+"""The task's own, which commits at its end."""
+
+Placed = tuple[int, Row]
+
+
+class Retold:
+    """What both kinds of task have in common.  ``kinds``: of the rows that stand for something."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+
+    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+        """The rows of these events."""
+        for place, event in enumerate(events):
+            following = events[place + 1] if place + 1 < len(events) else None
+            for row in self.rows(event, following):
+                if row["kind"] in self.kinds:
+                    yield place, row
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        raise NotImplementedError(f"{type(self).__name__} must say which rows an event is: override rows()")
+
+
+def _row(event: Any, **columns: Any) -> Row:
+    return {
+        "kind": event.kind, "partition": event.partition, "record": event.record, "offset": event.offset,
+        "thread": event.thread, "outcome": event.outcome == 1, "empty": event.entries <= 0,
+        "last": event.thread == OWN_THREAD, **columns,
+    }  # fmt: skip
+
+
+class Flushes(Retold):
+    """Of a task of the at-least-once runtime."""
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        super().__init__(kinds)
+        self.under_way: dict[int, list[tuple[int, int]]] = {}  # by source partition: flush and offset, as sent
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        if event.kind == "flush_entry":
+            self.under_way.setdefault(event.partition, []).append((event.flush, event.offset))
+        elif event.kind == "offset_written":
+            yield from self.overtaken(event)
+        if event.kind in self.kinds:
+            yield _row(event)
+        if event.kind in ENDS:
+            yield from self.lost(event)
+
+    def overtaken(self, event: Any) -> Iterator[Row]:
+        """Writes that were sent before this one, and were lost."""
+        sent = self.under_way.get(event.partition, [])
+        flushes = [flush for flush, _ in sent]
+        if event.flush not in flushes:
+            return
+        before, after = sent[: flushes.index(event.flush)], sent[flushes.index(event.flush) :]
+        self.under_way[event.partition] = after[1:]
+        for offset in dict.fromkeys(offset for _, offset in before):
+            if offset not in {o for _, o in after}:
+                yield _row(event, kind="vanished", offset=offset)
+
+    def lost(self, event: Any) -> Iterator[Row]:
+        """All that an instance has sent, and that has not arrived when it has ended."""
+        under_way, self.under_way = self.under_way, {}
+        for partition, sent in under_way.items():
+            for offset in dict.fromkeys(offset for _, offset in sent):
+                yield _row(event, kind="vanished", partition=partition, offset=offset)
+
+
+class Transactions(Retold):
+    """Of a task of the exactly-once runtime."""
+
+    def rows(self, event: Any, following: Any) -> Iterator[Row]:
+        refused = following is not None and following.kind == "dropped"
+        if event.kind == "submitted" and refused and following.record == event.record:
+            return
+        if event.kind != "dropped" and event.kind in self.kinds:
+            yield _row(event)
+
+
+# What the events of a source task say to the models of committing offsets.
+#
+# Read `retelling` (what is on its way, and what is lost), `table` (which steps of the model, and which checks, each row
+# stands for).
+
+MODELS = {
+    "proposed": (SeenProposed, PROPOSED),
+    "shipped-mended": (SeenMended, MENDED),
+    "proposed-exactly-once": (ExactlyOnce, ONCE),
+}
+THREADS = 2
+"""The task's own, and the committer."""
+
+
+def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How many source partitions, records and threads there are; records without end are counted in the history."""
+    return {**{name: config[name] for name in ("partitions", "records") if config.get(name)}, "threads": THREADS}
+
+
+def _retelling(variant: str, given: Mapping[str, int]) -> Retelling:
+    kinds = frozenset(observation.kind for observation in MODELS[variant][1])
+    return Transactions(kinds) if variant == "proposed-exactly-once" else Flushes(kinds)
+
+
+SHOWN = Shown(
+    SOURCE_COMMITS,
+    models={name: model for name, (model, _) in MODELS.items()},
+    columns=MODEL_COLUMNS,
+    observations={name: table for name, (_, table) in MODELS.items()},
+    given=_given,
+    retelling=_retelling,
+    told=TOLD,
+)

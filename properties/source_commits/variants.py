@@ -1,0 +1,237 @@
+"""Which variants the reference implementation has, and how histories of each are simulated."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.model.releases import DISABLED, MISTAKE, TEXT, Kafka
+from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
+from fencepost.properties.source_commits.claims.core import (
+    AheadOfTheFlushPromises,
+    AlteredPromises,
+    AtThePreviousCommitPromises,
+    ClosedProducerPromises,
+    FirstOfSeveralPromises,
+    LastPolledPromises,
+    LateCopyPromises,
+    LateWritePromises,
+    Lemmas,
+    MendedLemmas,
+    NewestAcknowledgedPromises,
+    ShippedPromises,
+    SnapshotOnlyPromises,
+    TakenAndPutApartPromises,
+    ToldByTwoThreadsPromises,
+    ZombiePromises,
+)
+from fencepost.properties.source_commits.claims.exactly_once import NullPromises, OnceLemmas
+
+REFERENCE = "fencepost.reference_impl.source_commits"
+
+RIGHT = ("proposed", "proposed-exactly-once", "shipped-mended")
+MISTAKES = frozenset({
+    "shipped",
+    "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "first-of-several",
+    "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
+})  # fmt: skip
+"""Which are driven and simulated to see what they break; `shipped` is what Kafka does."""
+
+CONFIG = {
+    "events": 300, "partitions": 2, "records": 40, "outputs": 2, "batch": 3, "filtered": 5, "tolerance": "all",
+    "quiet_end": True,
+}  # fmt: skip
+"""Of simulated histories: faults for so many events, and then all there is gets committed, if it can be."""
+OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
+"""Where the final commit is to come upon the committer: threads stand still often, and wait for long."""
+
+PACE = {"told-by-two-threads": OVERLAPPING, "shipped": {**OVERLAPPING, "stop": 0.5}}
+
+DRIVEN = (*RIGHT, *sorted(MISTAKES))
+IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
+SIMULATORS = tuple(
+    (
+        mode,
+        f"{REFERENCE}.generator:simulate_with_stats",
+        {"mode": mode, **CONFIG, **PACE.get(mode, {})},
+    )
+    for mode in DRIVEN
+)
+
+
+# SourceTask.commit in the catalogue: the proposed one, what ships, and what tasks and runtimes get wrong.
+#
+# What a rule misread leads to, and what a connector or an environment does otherwise, is a variant of its own.
+
+BASE = dict(
+    partitions=1, records=2, threads=2, crashes=1, drops=0, failures=0, cancellations=1, repeats=0,
+)  # fmt: skip
+CALM = dict(BASE, crashes=0, cancellations=0)
+FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a record is refused at once": dict(drops=1),
+    "a record fails": dict(failures=1),
+    "a record is acknowledged twice": dict(repeats=1),
+    "three records": dict(records=3, cancellations=0),
+    "two source partitions": dict(partitions=2, records=1),
+}
+SMALL = dict(BASE, threads=1)
+ONCE = dict(partitions=1, records=3, crashes=1, failures=0, replacements=1, aborts=1)
+ONCE_FEATURES: Mapping[str, Mapping[str, int]] = {
+    "a transaction fails": dict(failures=1),
+    "two source partitions": dict(partitions=2, records=2, crashes=0),
+}
+NULL = dict(partitions=1, records=3, crashes=1)
+REASONS = {
+    "replacements": "an instance that is fenced, and may be told later",
+    "aborts": "a transaction that the connector has aborted",
+    "partitions": "one; a second one has a queue of its own, and shares flushes",
+    "records": "one that is behind another in its queue; a third one is collected after a restart",
+    "threads": "the committer, and the task's own at its end",
+    "crashes": "an instance that is gone, and the one after it",
+    "drops": "a record that is submitted once more",
+    "failures": "a record that fails, with and without tolerance",
+    "cancellations": "a flush that fails, and the one after it",
+    "repeats": "a record that is acknowledged once more",
+    "copies": "a write that is there twice",
+    "alterations": "an operator who takes offsets back once",
+}
+DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
+
+
+def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
+    settings: dict[str, Any] = dict(progress_bounds=(dict(bounds, failures=1),), depth=DEPTH)
+    return Variant(name, properties, says, bounds={"smoke": bounds}, **(settings | more))
+
+
+def _wrong(
+    name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
+) -> Variant:
+    """What is asked for no more than what it breaks."""
+    others = Names(lambda: (n for n in properties.properties if n not in breaks))
+    return Variant(
+        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
+        leaves_out=others, depth=DEPTH, **more,
+    )  # fmt: skip
+
+
+RELEASES = Kafka(settings=DISABLED)
+AHEAD = ("told_is_stored", "kept_for_a_restart")
+LOST = (*AHEAD, "nothing_lost_upstream")
+BACK = ("told_is_stored", "stored_only_grows", "kept_for_a_restart")
+
+VARIANTS = (
+    _main(
+        "proposed", Lemmas,
+        "commit(offsets) as CONTRACT.md has it: what the flush before the call wrote, in the order of flushes",
+        BASE, features=FEATURES, of=TEXT,
+    ),
+    _main(
+        "shipped", ShippedPromises,
+        "Kafka, of a task that reads the offsets topic when commit() is called: the committer takes what may be "
+        "committed, and hands it to the writer when the last commit has stored something newer", BASE,
+        expected=dict.fromkeys((*BACK, "told_only_grows", "clean_end_covers_all"), "violated"),
+        features={"three records": FEATURES["three records"]}, judged=(), proof=False,
+        progress_bounds=(CALM,), of=RELEASES,
+    ),
+    _main(
+        "shipped-mended", MendedLemmas,
+        "the same, where what one thread takes goes to the writer before another one takes more", BASE,
+        features={"three records": FEATURES["three records"]}, judged=("src.13",),
+        progress_bounds=(CALM,), of=TEXT,
+    ),
+    _main(
+        "proposed-exactly-once", OnceLemmas,
+        "commit(offsets) of a task with transactions: the offsets of the transaction that was committed before the call",
+        ONCE, features=ONCE_FEATURES, of=TEXT,
+    ),
+    _main(
+        "null-offsets-left-out", NullPromises, "a record without a source offset changes no stored one, and is in no map",
+        NULL, progress_bounds=(NULL,), of=TEXT,
+    ),
+    _wrong("null-offsets", NullPromises,
+           "a record without a source offset, at the end of what may be committed, erases the stored one", "src.5", NULL,
+           "told_is_stored", "stored_only_grows", reading=("src.5", "erased"), of=TEXT),
+    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST,
+           of=MISTAKE),
+    _wrong("newest-acknowledged", NewestAcknowledgedPromises,
+           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST,
+           of=MISTAKE),
+    _wrong("ahead-of-the-flush", AheadOfTheFlushPromises,
+           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD, of=MISTAKE),
+    _wrong("previous-snapshot", AtThePreviousCommitPromises,
+           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD,
+           of=MISTAKE),
+    _wrong("first-of-several", FirstOfSeveralPromises,
+           "records of one event bear its offset, and it is committed after the first of them", "src.3", SMALL,
+           "nothing_skipped", "nothing_lost_upstream", of=MISTAKE),
+    _wrong("failure-not-acknowledged", Lemmas,
+           "a failure that is tolerated leaves its record in the queue without an answer", "src.11",
+           dict(SMALL, failures=1), "leaves_the_queue", reading=("src.11", "not_acknowledged"),
+           progress_bounds=(dict(SMALL, failures=1),), of=MISTAKE),
+    _wrong("empty-means-all", Lemmas, "a map without entries is taken for: all that was polled is committed", "src.5",
+           SMALL, *LOST, reading=("src.5", "all_polled_if_empty"), of=MISTAKE),
+    _wrong("snapshot-only", SnapshotOnlyPromises,
+           "the map has what the thread took, and not what a failed flush left with the writer", "src.10", SMALL,
+           "told_is_the_latest", of=TEXT),
+    _wrong("told-by-two-threads", ToldByTwoThreadsPromises,
+           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
+           of=TEXT),
+    _wrong("taken-and-put-apart", TakenAndPutApartPromises,
+           "commit(offsets) on the runtime of today: what the committer took goes to the writer after what the last commit "
+           "took later", "src.13", BASE, *BACK, of=MISTAKE),
+    _wrong("zombie", ZombiePromises, "an instance that was left behind writes its offsets when another one runs", "src.9",
+           SMALL, *BACK, of=Kafka(settings=DISABLED)),
+    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK,
+           of=Kafka(settings=DISABLED)),
+    _wrong("late-copy", LateCopyPromises, "a write arrives a second time, after a newer one", "src.4",
+           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK, of=Kafka(settings=DISABLED)),
+    _wrong("altered-offsets", AlteredPromises, "an operator takes stored offsets back", "src.9",
+           dict(SMALL, alterations=1), *BACK, of=MISTAKE),
+    _wrong("failed-by-its-own-end", ClosedProducerPromises,
+           "a task that is cancelled fails its own records, which counts as tolerated", "src.11",
+           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream",
+           of=Kafka(settings=DISABLED | {"errors.tolerance": "all"})),
+)  # fmt: skip
+
+ENTRIES = (
+    ProtocolEntry(
+        "source-commits",
+        "SourceTask.commit: what a source task is told of committed offsets, today and as proposed.",
+        VARIANTS,
+        REASONS,
+        IMPLEMENTATIONS,
+        SIMULATORS,
+        on_request=MISTAKES,
+        examples={"smoke": 10},
+        histories={"smoke": 30, "ci": 1_000, "nightly": 50_000},
+        undecided={"proposed-exactly-once": frozenset({"orderly_end_covers_all"})},  # its offsets are in transactions
+        claims=(
+            Claim("src.8", "proposed", ("kept_for_a_restart", "nothing_lost_upstream"), ("discards_late", "discarded"),
+                  "a watermark that follows commit(offsets) never discards what a restart needs, nor what was not delivered"),
+        ),
+        scenarios=(
+            Scenario("KAFKA-15091", "commit() is taken for: all that was polled is safe (B42)", "last-polled", "proposed"),
+            Scenario("KAFKA-14079", "a failure that is tolerated is never acknowledged, and blocks its queue (B43)",
+                     "failure-not-acknowledged", "proposed"),
+            Scenario("newest-delivered", "the last call of commitRecord counts, with an earlier record under way (B45a)",
+                     "newest-acknowledged", "proposed"),
+            Scenario("newest-position", "what was delivered since the flush counts as committed (B45b)",
+                     "ahead-of-the-flush", "shipped-mended"),
+            Scenario("two-snapshots", "what was delivered by the commit before counts as committed (a repair of B45b)",
+                     "previous-snapshot", "shipped-mended"),
+            Scenario("first-of-several", "an offset is committed after the first of its records (B45c)",
+                     "first-of-several", "proposed"),
+            Scenario("failed-flush", "the map leaves out what an earlier flush failed to write (H7a)", "snapshot-only",
+                     "proposed"),
+            Scenario("two-threads", "commit is called with an older map after a newer one (H7b)", "told-by-two-threads",
+                     "proposed"),
+            Scenario("put-late", "the committer hands over what it took when the last commit is over, and the stored "
+                     "offset goes back; no release has this mended", "shipped", "shipped-mended"),
+            Scenario("empty-flush", "commit is called where nothing was flushed (H7c)", "empty-means-all", "proposed"),
+            Scenario("null-offset", "the stored offset is erased, and the task was told of it (H7d)", "null-offsets",
+                     "null-offsets-left-out"),
+            Scenario("left-behind", "an instance that was left behind writes an older offset (KAFKA-9184)", "zombie",
+                     "proposed"),
+            Scenario("closed-producer", "records that fail as their task is cancelled count as tolerated",
+                     "failed-by-its-own-end", "proposed"),
+        ),
+    ),
+)  # fmt: skip

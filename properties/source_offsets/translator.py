@@ -1,0 +1,199 @@
+"""What the events of source tasks say to the model, where they say it in other pieces.
+
+An instance has the source partitions whose number, divided by the number of tasks, leaves that of its task.  Those of
+a new set are its own from when the first of its instances starts; when several of one task do, they are those of the
+one that opens its producer last.  An instance of an older set that opens its producer when a newer one is there fences
+the one that had the transactional id, and is not followed: it is to find the newer set.  Offsets are found where the
+last topic is read to the end, and what was sent of a transaction is told with its end, for each source partition.  One
+that has been fenced may find an end behind which the next one has written since: it found what was there when it asked,
+which the model, where that is one step, would say of now, and it is not followed any further.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fencepost.model.source_offsets.seen import SeenMergedView, SeenOwnTopic
+from fencepost.properties.history import HistoryError
+from fencepost.properties.retelling import Retelling, Row, Tellers
+from fencepost.properties.shown import Shown
+from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFFSETS, TABLE
+
+TOLD = ("given", "flushed")
+"""Kinds of rows that are no events: a source partition is an instance's; its offset is in the transaction, or not."""
+
+ENDS = ("instance_stopped", "instance_failed", "instance_killed")
+_NONE = -1
+_FIRST = 0
+"""The set of tasks that is there before anything is shown."""
+
+Placed = tuple[int, Row]
+
+
+class Tasks:
+    """Of one connector.  ``kinds``: of the rows that stand for something."""
+
+    def __init__(self, kinds: frozenset[str], partitions: int, tasks: int, separate: bool) -> None:
+        self.kinds, self.partitions = kinds, partitions
+        self.begun = not separate  # the model knows to which topic the first set's offsets go
+        self.newest = _FIRST
+        self.count, self.topics = tasks, 1 + separate
+        self.first = set(range(tasks))  # tasks of the newest set of which an instance has started
+        self.generation: dict[int, int] = {}  # of instances that have started since
+        self.task: dict[int, int] = {}  # of those that are not over
+        self.followed: set[int] = set()  # that have opened their producers
+        self.topics_of: dict[int, int] = {}  # how many it has yet to read to the end
+        self.sent: dict[int, set[int]] = {}  # source partitions whose offset is in the transaction
+        self.ends: dict[int, int] = {}  # by producer id: whose transaction is to be committed
+        self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
+
+    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+        """The rows of these events."""
+        tellers = Tellers(self, "_")
+        for place, event in enumerate(events):
+            if not self.begun:
+                self.begun = True
+                yield place, _row(event, kind="configured", separate=True)
+            kind = event.kind
+            teller = tellers[kind]
+            if teller is not None:
+                for row in teller(event):
+                    if row["kind"] in self.kinds:
+                        yield place, row
+            elif kind in self.kinds and (event.instance == _NONE or event.instance in self.followed):
+                yield place, _row(event)
+
+    def _configured(self, event: Any) -> Iterator[Row]:
+        self.newest, self.count, self.topics = event.generation, event.count, event.topic + 1
+        self.first = set()
+        yield _row(event, separate=event.topic == 1)
+
+    def _instance_started(self, event: Any) -> Iterator[Row]:
+        self.generation[event.instance], self.task[event.instance] = event.generation, event.task
+        if event.generation == self.newest and event.task not in self.first:
+            self.first.add(event.task)
+            yield from self.given(event)
+
+    def own(self, task: int) -> range:
+        """The partitions of a task; where no task is configured none has any, whatever a history says that starts."""
+        return range(task, self.partitions, self.count) if self.count > 0 else range(0)
+
+    def given(self, event: Any) -> Iterator[Row]:
+        for partition in self.own(event.task):
+            yield _row(event, kind="given", partition=partition)
+
+    def _fenced(self, event: Any) -> Iterator[Row]:
+        for instance in sorted(self.followed):
+            if self.task[instance] == event.task:
+                yield _row(event, instance=instance)
+
+    def _producer_opened(self, event: Any) -> Iterator[Row]:
+        if event.error != 0 or self.generation.get(event.instance, _FIRST) != self.newest:
+            return
+        self.task[event.instance] = event.task
+        yield from self.given(event)
+        if event.task < self.partitions:
+            self.followed.add(event.instance)
+            self.topics_of[event.instance] = self.topics
+            yield _row(event)
+
+    def _instance_checked(self, event: Any) -> Iterator[Row]:
+        """One that is not followed does not go on, if there is something for it to do."""
+        if event.instance in self.followed or (event.outcome == 1 and event.task < self.partitions):
+            yield _row(event)
+
+    def _entry_appended(self, event: Any) -> Iterator[Row]:
+        self.last[event.topic, event.partition] = event.position
+        if event.instance == _NONE or event.instance in self.followed:
+            yield _row(event)
+
+    def _end_reached(self, event: Any) -> Iterator[Row]:
+        if event.instance not in self.topics_of:
+            return
+        self.topics_of[event.instance] -= 1
+        if self.topics_of[event.instance] > 0:
+            return
+        own = self.own(self.task[event.instance])
+        if any(event.position <= self.last.get((event.topic, partition), _NONE) for partition in own):
+            self.followed.discard(event.instance)
+        else:
+            yield _row(event)
+
+    def _offset_sent(self, event: Any) -> Iterator[Row]:
+        if event.instance not in self.followed:
+            return
+        self.sent.setdefault(event.instance, set()).add(event.partition)
+        yield _row(event)
+
+    def _end_sent(self, event: Any) -> Iterator[Row]:
+        sent = self.sent.pop(event.instance, set())
+        if event.outcome != 1 or event.instance not in self.followed:
+            return
+        for partition in range(self.partitions):
+            yield _row(event, kind="flushed", partition=partition, sent=partition in sent)
+        self.ends[event.producer_id] = event.instance
+        yield _row(event)
+
+    def _topic_marked(self, event: Any) -> Iterator[Row]:
+        instance = self.ends.pop(event.producer_id, _NONE)
+        if event.outcome == 1 and instance in self.followed:
+            yield _row(event, instance=instance)
+
+    def _over(self, event: Any) -> Iterator[Row]:
+        if self.task.pop(event.instance, None) is None:
+            return
+        self.followed.discard(event.instance)
+        for known in (self.generation, self.topics_of, self.sent):
+            known.pop(event.instance, None)
+        yield _row(event)
+
+    _instance_stopped = _instance_failed = _instance_killed = _over
+
+
+def _row(event: Any, **columns: Any) -> Mapping[str, Any]:
+    return {
+        "kind": event.kind, "instance": event.instance, "partition": event.partition, "record": event.offset,
+        "offset": event.offset, "outcome": event.outcome == 1, "failed": event.error != 0, "separate": False,
+        "sent": False, **columns,
+    }  # fmt: skip
+
+
+# What the events of source tasks say to the model of their offsets.
+#
+# Read `retelling` (whose source partitions are an instance's, and which instances are followed), `table` (which steps
+# of the model, and which checks, each row stands for).
+
+MODELS = {
+    "text-merged-view": SeenMergedView,
+    "shipped": SeenMergedView,  # with one topic there is nothing to merge
+    "shipped-own-topic-from-the-start": SeenOwnTopic,
+}
+
+
+def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How many source partitions and records there are, and what is of the first set of tasks, which is there before
+    anything is shown."""
+    if not isinstance(config.get("partitions"), int):
+        raise HistoryError("the config does not say how many partitions the source has, which instances share")
+    if int(config.get("rounds", 1)) > 1:
+        raise HistoryError("partitions that begin anew are followed by no model")
+    separate = config.get("separate", False) if variant == "text-merged-view" else variant != "shipped"
+    first = {"tasks": int(config.get("tasks", 1)), "separate": int(separate)}
+    return first | {name: config[name] for name in ("partitions", "records") if config.get(name)}
+
+
+def _retelling(variant: str, given: Mapping[str, int]) -> Retelling:
+    kinds = frozenset(observation.kind for observation in TABLE)
+    return Tasks(kinds, given["partitions"], given["tasks"], bool(given["separate"]))
+
+
+SHOWN = Shown(
+    SOURCE_OFFSETS,
+    models=MODELS,
+    columns=MODEL_COLUMNS,
+    observations=dict.fromkeys(MODELS, TABLE),
+    names={"instance": ENDS},
+    given=_given,
+    retelling=_retelling,
+    told=TOLD,
+    beside=("tasks", "separate"),
+)

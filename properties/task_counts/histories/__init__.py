@@ -1,0 +1,1 @@
+"""What must hold of the events of task counts: `view`, then the properties."""

@@ -1,0 +1,217 @@
+"""What Hypothesis does with Connect clusters: how large they are, and how often it plays which scenario."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from fencepost.properties.agreement import Agreeing
+from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.machine import CHANCES, variants
+from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.task_counts.events import TASK_COUNTS as VOCABULARY
+from fencepost.properties.task_counts.events import TOPIC
+from fencepost.properties.task_counts.histories.properties import MECHANISMS
+from fencepost.properties.task_counts.interface import (
+    AT_WORK,
+    BLACK_BOX,
+    Alone,
+    Call,
+    Finished,
+    call_of,
+    missing,
+    turned,
+    valid,
+)
+from fencepost.properties.task_counts.scenarios.runs import SMALL, WAYS, Scenarios, tour
+from fencepost.properties.task_counts.scenarios.steps import Seen, Undisturbed
+from fencepost.properties.task_counts.translator.driven import follow
+
+WEIGHTS = {
+    "late_start": 4, "late_leader": 3, "late_round_and_a_zombie": 2, "led_again_and_a_zombie": 1, "late_set": 1,
+    "round_stays": 1, "zombie": 3, "failure": 3, "half_a_set": 1, "refused": 1, "recreated": 1, "little": 3,
+    "one_operation": 1, "late_member": 3, "leader_returns": 1,
+}  # fmt: skip
+
+
+def size(chance: int) -> dict[str, Any]:
+    """A small cluster."""
+    r = Random(chance)
+    return {
+        "seed": 0, "workers": r.choice((2, 3, 3)), "connectors": r.choice((1, 1, 1, 2)), "max_tasks": r.choice((3, 2)),
+        "protocol": r.choice(("eager", "cooperative")), "preemptive_stop": r.choice((True, False)),
+        "group_id": "connect", "support": "enabled", "heartbeat_ms": r.choice((3_000, 3_000, 0)),
+    }  # fmt: skip
+
+
+class Machine(Scenarios, weights=WEIGHTS):
+    """What every text has."""
+
+    def begin(self, drawn: int) -> None:
+        """Every connector has a set, and in some clusters another one, before anything goes wrong."""
+        self.drawn = drawn
+        self.start(size(drawn))
+        self.go()  # nobody takes a request before there is a leader
+        for connector in range(self.run.config["connectors"]):
+            self.configure(connector, 1 + drawn % 3)
+            self.go()
+        if drawn // 3 % 5 == 0:
+            self.slow_to_stop(0, 1 + drawn // 15 % 3)
+
+
+class Shipped(Machine, steps={}):
+    """Kafka 3.3 and later, where a user stops a connector now and then."""
+
+    def by_chance(self, chance: int) -> None:
+        if chance % 16 == 0:
+            self.call("stop_connector", self.worker(0), self.connector(chance // 16))
+        else:
+            super().by_chance(chance)
+
+
+MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
+
+
+# What a driven run of a Connect cluster shows beside its history, and where the documents draw the line.
+#
+# A history has what was committed; here it is seen earlier that a zombie could commit.  With a worker that lacks
+# support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused, and
+# *predicted* where it is ``expecting`` to.
+
+BY_LEADERS = frozenset(VOCABULARY.shown_by(TOPIC))
+CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
+"""After these a task may be one too many."""
+LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
+TWICE = 2
+"""So often a user starts the same task again when all faults are over: for what a fault has broken, and since a leader
+learns only when it writes that another worker has claimed the topic meanwhile, which fails the round of that write
+(DistributedHerder.writeToConfigTopicAsLeader), and then claims it back."""
+
+
+class CountsBeside(Beside):
+    """``outside``: the call, counted from 1, since which nothing is promised; None until then.
+
+    How workers keep the promises is left to the model, but for what can be seen in the topic and of tasks that run.
+    """
+
+    excusable = frozenset({
+        "618.P1", "618.P3", "618.P4", "618.2", "618.3", "618.5", "618.7", "618.19", "618.24", "618.26", "618.42",
+    })  # fmt: skip
+
+    left_to_the_model = frozenset(one.name for one in MECHANISMS) - {
+        "sets_whole", "fenced_before_count", "writes_by_latest_claimant",
+    }  # fmt: skip
+
+    def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
+        super().__init__(config, expecting)
+        self.seen, self.calls = Seen(config), 0
+        self.undisturbed = Undisturbed(self.seen)
+        self.awaited: set[int] = set()  # workers that are down, and whose session the group still keeps
+        self.outside = 0 if self.seen.outside else None
+
+    def watch(
+        self, made: Made, events: Sequence[Event], messages: Sequence[Message]
+    ) -> Iterator[tuple[Broken, Concerned]]:
+        self.calls += 1
+        for event in events:
+            self.seen.note(event)
+            if read(event, "kind") in LOOKED_AT:
+                for broken in self._look(event):
+                    yield broken, frozenset()
+        if self.seen.outside and self.outside is None:
+            self.outside = self.calls
+        self.undisturbed.note(made)
+        for connector, task in self.undisturbed.starved(made, messages):
+            yield _starved(connector, task, events), frozenset()
+        self._await(made)
+        if isinstance(made.result, Alone) and self._is_up() and not self.awaited:
+            yield from ((broken, frozenset()) for broken in self._left(made.result))
+        if isinstance(made.result, Finished) and self._is_up():
+            if not made.result.quiet:
+                yield Broken("618.P4", "the cluster does not come to rest", check="result.quiet"), frozenset()
+            elif made.result.restarts > TWICE:
+                words = f"what failed is started again {made.result.restarts} times, and nothing goes wrong meanwhile"
+                yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
+
+    def _await(self, made: Made) -> None:
+        """The group waits for who is gone, until the session has ended."""
+        match made.call.name:
+            case "crash" | "crash_in_write":
+                self.awaited.add(made.call.get("worker", -1))
+            case "expire" | "restart_worker" | "set_support":
+                self.awaited.discard(made.call.get("worker"))
+
+    def _left(self, alone: Alone) -> Iterator[Broken]:
+        """Nothing is to come, and nobody has started anything again: every task of a newest set polls, or is one that
+        has failed (618.11), by itself or with its Connector."""
+        if not alone.quiet:
+            yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet")
+            return
+        for connector, task in self.seen.lacking():
+            if self.seen.has_failed(connector, task) or (connector, -1) in alone.failed:
+                continue
+            words = f"task {task} of connector {connector} has not failed, and does not poll when faults are over"
+            polls = (connector, task) in alone.at_work  # from an older set
+            yield Broken("618.P4", words, check="" if polls else f"({connector}, {task}) in result.at_work")
+
+    def is_quiet(self, made: Made) -> bool:
+        return isinstance(made.result, Finished) and made.result.quiet and self._is_up()
+
+    def excuses(self, call: int, concerned: Concerned) -> bool:
+        return self.outside is not None and self.outside <= call
+
+    def _is_up(self) -> bool:
+        return len(self.seen.down) < int(self.config["workers"])
+
+    def _look(self, event: Event) -> Iterator[Broken]:
+        """What an event says, already noted, that no history shows, or only with kinds of event that may be hidden."""
+        kind, topic = read(event, "kind"), self.seen.topics[read(event, "connector", -1)]
+        if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
+            words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
+            yield Broken("618.24", words, event)
+        if kind == "task_starting" and self.seen.is_foreign(event):
+            words = f"worker {read(event, 'node')} starts task {read(event, 'task')}, which is not assigned to it"
+            yield Broken("618.41", words, event)
+        if kind == "task_running" and topic.newest > read(event, "set"):
+            yield Broken("618.19", f"{self.seen.instance_of(event)} polls, and a newer set is at {topic.newest}", event)
+        for one in self.seen.running(read(event, "connector")) if kind in CHANGES else ():
+            if one.set < topic.polled:
+                yield Broken("618.P1", f"{one} can commit, and a task from the set at {topic.polled} polls", event)
+            if one.task >= topic.count and (one.set != topic.newest or topic.deleted):
+                covers = f"covers {topic.count} ids" if topic.count >= 0 else "is not there"
+                yield Broken("618.P3", f"{one} can commit, and the latest count {covers}", event)
+
+
+def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
+    """What is wrong where that task does not poll: it has failed just now, or never came to it."""
+    failed = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
+    if failed:
+        return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])
+    polling = f"{{thread[3:] for thread in system.threads() if thread[1] in {tuple(sorted(AT_WORK))}}}"
+    words = f"task {task} of connector {connector} does not poll, and nothing went wrong"
+    return Broken("618.P4", words, check=f"({connector}, {task}) in {polling}")
+
+
+def _of(event: Event) -> tuple[int, int]:
+    return read(event, "connector", -1), read(event, "task", -1)
+
+
+# What task counts bring to agreement: the plug, the machines, and the core of each text.
+
+TASK_COUNTS = Agreeing(
+    protocol="task-counts",
+    says="exactly-once source connectors: who may run",
+    machines=MACHINES,
+    missing=missing,
+    black_box=BLACK_BOX,
+    small=SMALL,
+    tour=tour,
+    beside=CountsBeside,
+    call=Call,
+    ways=WAYS,
+    follow=follow,
+    call_of=call_of,
+    turn=turned,
+    composite=frozenset({"run", "work", "get_on", "finish", "do"}),
+    valid=valid,
+    steps=9,
+)

@@ -1,0 +1,397 @@
+"""What sequence numbers promise to a producer, and why it is so.
+
+The idea of the proof: in one epoch each number stands for one batch, so a number that is known again is that batch;
+and only the epoch that the partition knows is written to, or the start of a newer one.
+"""
+
+from fencepost.model.language import (
+    Properties,
+    exists,
+    forall,
+    implies,
+    leads_to,
+    lemma,
+    promise,
+    service,
+    when,
+    witness,
+)
+from fencepost.model.transactions.parts.forgetting import (
+    AnsweredEarly,
+    Forgetful,
+    ForgetfulV2,
+    ForgottenTooSoon,
+    GivingUp,
+    OneUnderWay,
+    Renumbering,
+    RenumberingAnyway,
+)
+from fencepost.model.transactions.parts.sequences import (
+    BeyondTheWindow,
+    ClearedByAbort,
+    Epoch,
+    KeptOverAbort,
+    Send,
+    Sequences,
+    SequencesV1,
+    SequencesV2,
+    Wrapping,
+)
+
+
+class Promises(Properties):
+    """What every variant promises, the rejected ones included."""
+
+    @promise(rule="txn.P6")
+    def written_once(s):
+        """One logical send is written once, however often it is sent and arrives, while no more are under way than
+        the partition remembers."""
+        return ~s.written_twice
+
+    @promise(rule="txn.P4")
+    def told_is_written(s):
+        """A batch that the application was told of is in the log."""
+        return forall(Send, lambda a: implies(s.told[a], s.written[a]))
+
+    @promise(rule="txn.P2")
+    def in_its_transaction(s):
+        """No batch is written in a later transaction than its own, whose fate it would then share."""
+        return ~s.strayed
+
+    @service(rule="txn.P11")
+    def settled_in_the_end(s, a: Send):
+        """A batch under way is answered in the end, or given up by its producer."""
+        return leads_to(s.is_under_way(a), ~s.is_under_way(a))
+
+    @witness(of="written_once")
+    def late_copy(s):
+        """A batch was written, another one after it, and a copy of the first one can still arrive."""
+        return exists(
+            Send, Send, Epoch,
+            lambda a, b, e: s.written[a] & s.written[b] & s.sent[a, e] & s.sent[b, e]
+            & (s.number[a, e] < s.number[b, e]),
+        )  # fmt: skip
+
+    @witness(of="told_is_written")
+    def two_under_way(s):
+        """Two batches are under way, both are written, and the producer was told of neither."""
+        return exists(
+            Send, Send,
+            lambda a, b: (a != b) & s.is_under_way(a) & s.is_under_way(b) & s.written[a] & s.written[b],
+        )  # fmt: skip
+
+    @witness(of="in_its_transaction")
+    def both_transactions(s):
+        """Batches of two transactions were written."""
+        return exists(Send, Send, lambda a, b: s.written[a] & s.written[b] & (s.turn_of[a] < s.turn_of[b]))
+
+
+class SequencesProperties(Promises, of=Sequences):
+    """Lemmas about epochs, numbers and the partition's memory."""
+
+    @lemma
+    def known_is_past(s):
+        """The partition knows no epoch that is still to come, and nothing was sent in one."""
+        return (s.known <= s.epoch) & forall(Send, Epoch, lambda a, e: implies(s.sent[a, e], e <= s.epoch))
+
+    @lemma
+    def settled_was_expected(s):
+        """In the present epoch the partition is between the producer's oldest batch under way and its next one."""
+        return (
+            (s.settled <= s.next)
+            & (s.next <= s.settled + s.most)
+            & implies(s.known == s.epoch, (s.settled <= s.expected) & (s.expected <= s.next))
+            & implies(s.known < s.epoch, s.settled == 0)
+        )
+
+    @lemma
+    def numbers_are_used(s):
+        """Numbers of the present epoch are below the next one."""
+        return forall(Send, Epoch, lambda a, e: implies(s.sent[a, e] & (e == s.epoch), s.number[a, e] < s.next))
+
+    @lemma
+    def one_batch_a_number(s):
+        """No two batches have the same number in one epoch."""
+        return forall(
+            Send, Send, Epoch,
+            lambda a, b, e: implies(s.sent[a, e] & s.sent[b, e] & (s.number[a, e] == s.number[b, e]), a == b),
+        )  # fmt: skip
+
+    @lemma
+    def sent_in_one_epoch(s):
+        """A batch is sent in one epoch."""
+        return forall(Send, Epoch, Epoch, lambda a, e, f: implies(s.sent[a, e] & s.sent[a, f], e == f))
+
+    @lemma
+    def written_is_expected_no_more(s):
+        """What was written was sent, in an epoch that is over, or under a number that is past; and all those are."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(s.sent[a, e] & s.written[a], s.is_past(a, e))
+            & implies(s.sent[a, e] & (e == s.known) & (s.number[a, e] < s.expected), s.written[a]),
+        )  # fmt: skip
+
+    def is_past(s, a, e):
+        return (e < s.known) | ((e == s.known) & (s.number[a, e] < s.expected))
+
+    @lemma
+    def written_was_sent(s):
+        """Nothing is written, or known to the application, that was not sent."""
+        return forall(Send, lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])))
+
+    @lemma
+    def answered_was_written(s):
+        """There are no answers but to what was written."""
+        return forall(Send, Epoch, lambda a, e: implies(s.answered[a, e], s.sent[a, e] & s.written[a]))
+
+    @lemma
+    def to_come_is_of_this_transaction(s):
+        """What can still be written is of the producer's present epoch and transaction."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(s.sent[a, e] & ~s.is_past(a, e), (e == s.epoch) & (s.turn_of[a] == s.turn)),
+        )  # fmt: skip
+
+
+class SequencesV1Properties(SequencesProperties, of=SequencesV1):
+    """The promises about sequence numbers with transactions that leave the epoch as it is."""
+
+
+class SequencesV2Properties(SequencesProperties, of=SequencesV2):
+    """The promises about sequence numbers with a new epoch at the end of every transaction."""
+
+
+class KeptOverAbortProperties(Promises, of=KeptOverAbort):
+    """The promises, of numbers used again and remembered."""
+
+
+class ClearedByAbortProperties(Promises, of=ClearedByAbort):
+    """The promises, of numbers used again and forgotten."""
+
+
+class BeyondTheWindowProperties(Promises, of=BeyondTheWindow):
+    """The promises, of a producer with too many batches under way."""
+
+
+class WrappingProperties(Promises, of=Wrapping):
+    """The promises, of numbers that begin again."""
+
+
+# What sequence numbers promise where leaders forget: under which conditions a batch is still written once.
+#
+# The idea of the proof: what a leader forgets is never its last batch, so that an only batch under way is known again
+# or comes next; and a producer that gives up sends nothing under two numbers, so that nothing has to be known again.
+
+
+class ForgetfulLemmas(Promises, of=Forgetful):
+    """Lemmas about epochs, numbers, and what the leader and its replicas know."""
+
+    @witness(of="written_once")
+    def forgotten_and_written(s):
+        """A batch is in the log, under way, and forgotten: it would be refused."""
+        return exists(
+            Send, lambda a: s.written[a] & s.is_under_way(a) & s.is_refused(s.number[a, s.epoch]) & (s.known == s.epoch)
+        )
+
+    @witness(of="written_once")
+    def forgotten_whole(s):
+        """The partition has forgotten the producer, and the next batch is under way."""
+        return s.blank & exists(Send, Send, lambda a, b: s.told[a] & s.can_arrive(b, s.epoch))
+
+    @lemma
+    def known_is_past(s):
+        """The partition and its replicas know no epoch that is still to come, and nothing was sent in one."""
+        return (
+            (s.known <= s.epoch) & (s.safe_known <= s.epoch)
+            & forall(Send, Epoch, lambda a, e: implies(s.sent[a, e], e <= s.epoch))
+        )  # fmt: skip
+
+    @lemma
+    def settled_was_expected(s):
+        """In the present epoch the partition, and its replicas, are between the producer's oldest batch under way and
+        its next one."""
+        return (
+            (s.settled <= s.next)
+            & (s.next <= s.settled + s.most)
+            & s.is_between(s.known, s.expected)
+            & s.is_between(s.safe_known, s.safe_expected)
+        )
+
+    def is_between(s, known, expected):
+        return implies(known == s.epoch, (s.settled <= expected) & (expected <= s.next)) & implies(
+            known < s.epoch, s.settled == 0
+        )
+
+    @lemma
+    def the_last_is_kept(s):
+        """The leader remembers the last batch at least."""
+        return s.blank | (s.kept_from < s.expected) | (s.kept_from == 0)
+
+    @lemma
+    def died_is_settled(s):
+        """What has no copies left was answered, or given up."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(s.died[a, e], s.sent[a, e] & ((e < s.epoch) | (s.number[a, e] < s.settled))),
+        )  # fmt: skip
+
+    @lemma
+    def numbers_are_used(s):
+        """Numbers of the present epoch are below the next one."""
+        return forall(Send, Epoch, lambda a, e: implies(s.sent[a, e] & (e == s.epoch), s.number[a, e] < s.next))
+
+    @lemma
+    def one_batch_a_number(s):
+        """No two batches have the same number in one epoch."""
+        return forall(
+            Send, Send, Epoch,
+            lambda a, b, e: implies(s.sent[a, e] & s.sent[b, e] & (s.number[a, e] == s.number[b, e]), a == b),
+        )  # fmt: skip
+
+    @lemma
+    def sent_in_one_epoch(s):
+        """A batch is sent in one epoch."""
+        return forall(Send, Epoch, Epoch, lambda a, e, f: implies(s.sent[a, e] & s.sent[a, f], e == f))
+
+    @lemma
+    def written_was_sent(s):
+        """Nothing is in the log that was not sent, and nothing is replicated that is not there."""
+        return forall(
+            Send,
+            lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])) & implies(s.copied[a], s.written[a]),
+        )
+
+    @lemma
+    def answered_was_written(s):
+        """There are no answers but to what was written."""
+        return forall(Send, Epoch, lambda a, e: implies(s.answered[a, e], s.sent[a, e] & s.written[a]))
+
+    @lemma
+    def told_is_copied(s):
+        """What the application knows to be written is replicated."""
+        return forall(Send, lambda a: implies(s.told[a], s.copied[a]))
+
+    def is_past(s, a, e, known, expected):
+        return (e < known) | ((e == known) & (s.number[a, e] < expected))
+
+    @lemma
+    def written_is_expected_no_more(s):
+        """What is in the log and can arrive again is of an epoch that is over, or has a number that is past."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(s.can_arrive(a, e) & s.written[a], ~s.blank & s.is_past(a, e, s.known, s.expected))
+            & implies(
+                s.can_arrive(a, e) & s.copied[a], ~s.safe_blank & s.is_past(a, e, s.safe_known, s.safe_expected)
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def remembered_was_written(s):
+        """What the leader remembers is in the log; so is the last batch, of which every replica knows."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(
+                s.can_arrive(a, e) & (e == s.known) & (s.kept_from <= s.number[a, e]) & (s.number[a, e] < s.expected)
+                & ~s.blank,
+                s.written[a],
+            )
+            & implies(
+                s.can_arrive(a, e) & (e == s.safe_known) & (s.number[a, e] + 1 == s.safe_expected) & ~s.safe_blank,
+                s.copied[a],
+            ),
+        )  # fmt: skip
+
+    @lemma
+    def blank_is_fresh(s):
+        """Where the producer was forgotten, what can arrive is under way, or was given up with all before it."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(
+                s.can_arrive(a, e) & (s.blank | s.safe_blank),
+                when(e == s.epoch, s.settled <= s.number[a, e], s.settled == 0),
+            ),
+        )  # fmt: skip
+
+
+class InOrder(ForgetfulLemmas, of=Forgetful):
+    """Where nothing is given up without a marker."""
+
+    @lemma
+    def to_come_is_of_this_transaction(s):
+        """What can still be written is of the producer's present epoch and transaction."""
+        return forall(
+            Send, Epoch,
+            lambda a, e: implies(
+                s.can_arrive(a, e)
+                & (
+                    s.blank | s.safe_blank
+                    | ~s.is_past(a, e, s.known, s.expected) | ~s.is_past(a, e, s.safe_known, s.safe_expected)
+                ),
+                (e == s.epoch) & (s.turn_of[a] == s.turn),
+            ),
+        )  # fmt: skip
+
+
+class GivingUpProperties(ForgetfulLemmas, of=GivingUp):
+    """The properties of a producer that fails a batch refused as out of order, and goes on under a new epoch."""
+
+
+class ForgetfulV2Properties(InOrder, of=ForgetfulV2):
+    """The properties of transactions that each end with a new epoch."""
+
+
+class OneUnderWayProperties(InOrder, of=OneUnderWay):
+    """The properties of a producer that has at most one batch under way."""
+
+
+class RenumberingProperties(Promises, of=Renumbering):
+    """The promises, of a producer that numbers anew."""
+
+
+class RenumberingAnywayProperties(Promises, of=RenumberingAnyway):
+    """The promises, of a producer that numbers anew what was not refused."""
+
+
+class ForgottenTooSoonProperties(Promises, of=ForgottenTooSoon):
+    """The promises, where a producer is forgotten at any time."""
+
+
+class AnsweredEarlyProperties(Promises, of=AnsweredEarly):
+    """The promises, where what was answered may be lost."""
+
+
+# Whether a partition refuses a producer that is alone and sends again what it was not told of (txn.P8).
+#
+# It does not, as long as it forgets nothing of the producer.  A leader that has forgotten a batch takes its copy for
+# one that is out of order: the producer then fails what it has under way, or aborts, though all it did was to wait for
+# an answer.
+
+
+class Refusals(Promises):
+    """The promises of one producer in one partition."""
+
+    @promise(rule="txn.P8")
+    def never_out_of_order(s):
+        """The oldest batch under way, sent again or for the first time, is never refused as out of order."""
+        return forall(Send, lambda a: ~s.is_oldest_and_refused(a))
+
+    @witness(of="never_out_of_order")
+    def written_and_not_answered(s):
+        """The oldest batch under way is in the log, its answer is lost, and the batch after it is there as well."""
+        return exists(
+            Send, Send,
+            lambda a, b: s.sent[a, s.epoch] & s.written[a] & (s.number[a, s.epoch] == s.settled)
+            & ~s.answered[a, s.epoch] & s.sent[b, s.epoch] & s.written[b] & (s.number[b, s.epoch] == s.settled + 1),
+        )  # fmt: skip
+
+
+class SequencesRefusals(SequencesProperties, Refusals, of=Sequences):
+    """Without transactions."""
+
+
+class SequencesV2Refusals(SequencesV2Properties, Refusals, of=SequencesV2):
+    """Where every end of a transaction raises the epoch."""
+
+
+class ForgetfulRefusals(GivingUpProperties, Refusals, of=GivingUp):
+    """The promises of a partition leader that starts again, loses a tail of its log, or forgets a producer."""

@@ -1,0 +1,519 @@
+"""What the events of partitions and readers say about the model of transactions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.model.language import Bool, Int, exists, implies, when
+from fencepost.model.language.observations import Do, Observation
+from fencepost.model.transactions.abstract.core import (
+    Client,
+    Epoch,
+    Fate,
+    Outcome,
+    Partition,
+    Phase,
+    Term,
+    Txn,
+)
+from fencepost.model.transactions.detailed.coordinator import Pending
+from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.transactions.events import kinds
+from fencepost.properties.transactions.events.kinds import NONE
+
+RECORD = {"t": "txn", "p": "partition"}
+MARKER = {"p": "partition", "e": "number", "commit": "commit", "k": "term"}
+
+
+def good(s, e):
+    return e.error == NONE
+
+
+def same_pair(s, e):
+    return implies(s.begun[e.txn], s.number[e.txn] == e.number)
+
+
+APPENDED = Observation(
+    "batch_appended",
+    (Do("append", RECORD, when=lambda s, e: s.fate[e.txn, e.partition] == Fate.ABSENT),),
+    before=lambda s, e: same_pair(s, e) & s.sent[e.txn, e.partition],
+    after=lambda s, e: s.fate[e.txn, e.partition] == Fate.OPEN,
+    rule="txn.12",
+)
+
+
+def _something_open(s, e):
+    return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
+
+
+def _is_current(s, e):
+    """The marker is one that the coordinator waits for."""
+    return s.is_current(e.partition, e.number, e.commit) & (e.term == s.term)
+
+
+PARTITIONS = (
+    APPENDED,
+    Observation("batch_duplicate", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.14"),
+    Observation(
+        "marker_appended",
+        (
+            Do("mark", MARKER, when=_is_current),
+            Do("mark_late", MARKER, when=lambda s, e: ~_is_current(s, e) & (s.known[e.partition] < e.next_base)),
+        ),
+        rule="txn.12",
+    ),
+    Observation("leader_changed"),
+    Observation("stable_moved"),
+    Observation("fetched"),
+    Observation("record_read", before=lambda s, e: s.fate[e.txn, e.partition] == Fate.COMMITTED, rule="txn.17"),
+    Observation("record_seen", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.P6"),
+    Observation(
+        "offset_fetched",
+        before=lambda s, e: (
+            ((e.error == NONE) | (e.error == kinds.UNSTABLE))
+            & implies(_something_open(s, e), e.error == kinds.UNSTABLE)
+            & implies(e.error == kinds.UNSTABLE, _something_open(s, e) | e.others)
+            & implies((e.error == NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
+        ),
+        rule="txn.21",
+    ),
+)  # fmt: skip
+
+ASKED = Observation(
+    "check_asked",
+    (
+        Do("ask", RECORD, when=lambda s, e: (
+            (s.fate[e.txn, e.partition] == Fate.ABSENT) & (e.fresh | ~s.asked[e.txn, e.partition]))),
+    ),
+    before=lambda s, e: same_pair(s, e) & s.sent[e.txn, e.partition],
+    rule="txn.15",
+)  # fmt: skip
+
+
+def refusals(produce_code, marker_code):
+    return (
+        Observation("batch_refused", before=produce_code, rule="txn.12"),
+        Observation("marker_refused", before=marker_code, rule="txn.11"),
+    )
+
+
+def checked(code):
+    """A leader's question is answered."""
+    return Observation("partition_checked", (Do("verify", RECORD, when=good),), before=code, rule="txn.15")
+
+
+# What the events of a history of transactions say about the model's state and steps, for one transactional id.
+#
+# The model numbers the epochs of all producer ids in one row (`numbering.py`).  An event's pair is so one ``number``, 0
+# for none; ``next_base`` is the first number of the producer id after it.  What else is not a stored column:
+#
+# - of the request that is answered: ``client`` or ``txn``, and ``named``, the pair that InitProducerId expects;
+# - ``counts``: the client still waits for the answer to this request; ``late``: nobody takes the answer to this copy;
+# - of a record of the transaction log: ``to``, the epoch after it, and where its cause was not seen to begin (in a
+#   history), ``by_owner``: an EndTxn of ``txn``, or else a fence, ``of_init``: begun by an InitProducerId of
+#   ``client``;
+# - ``fresh``: the leader has not asked before, or has forgotten; ``reads``: a record is named; ``durable``: what was
+#   under way to the log made it there;
+# - ``busy``, ``away``: what explains codes to be tried again (`codes.py`);
+# - ``others``: producers of another transactional id may have an offset pending in the partition.
+#
+# A transaction with several records in a partition has one in the model: the first one opens it, and the others must
+# find it open.  A transaction begins when its first request leaves: of one without any nobody hears.
+
+COLUMNS = {
+    "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "next_base": Epoch, "named": Epoch,
+    "to": Epoch, "commit": Bool, "logged": Int, "term": Term, "error": Int, "counts": Bool, "late": Bool,
+    "by_owner": Bool, "of_init": Bool, "fresh": Bool, "reads": Bool, "durable": Bool, "busy": Bool, "away": Bool,
+    "others": Bool,
+}  # fmt: skip
+
+EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
+
+_client = {"c": "client"}
+_txn = {"t": "txn"}
+
+
+def _outcome(e):
+    return when(e.commit, Outcome.COMMIT, Outcome.ABORT)
+
+
+# What clients do and are told
+
+
+def _named(s, e):
+    """A request names the pair that its producer was told last, and a retry names it again."""
+    return implies(e.number != 0, s.holds[e.client] == e.number) & implies(
+        s.asking[e.client], s.again[e.client] == (e.number != 0)
+    )
+
+
+def _fenced_init(s, e):
+    return (e.error == kinds.FENCED) & kinds.quiet(s) & s.is_sent(e.client) & (s.expected(e.client) != 0) & (
+        s.phase == Phase.IDLE
+    ) & (s.expected(e.client) != s.live()) & (s.expected(e.client) != s.remembers) & (
+        ~s.fails_at_the_end(e.client)
+    )  # fmt: skip
+
+
+def _failed_init(s, e):
+    return (e.error == kinds.FAILED) & kinds.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE) & (
+        s.fails_at_the_end(e.client)
+    )  # fmt: skip
+
+
+def _refused_end(s, e):
+    repeats = s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome == s.choice[e.txn])
+    waits = (e.error != NONE) & s.begun[e.txn] & ~s.success[e.txn] & s.ready[s.owner[e.txn]] & kinds.quiet(s)
+    ends = (s.number[e.txn] == s.live()) & s.may_end(e.txn)
+    return waits & ~ends & ~((s.phase == Phase.IDLE) & repeats)
+
+
+BEGIN = Do("begin", {"c": "client", "t": "txn", "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
+
+CLIENTS = (
+    Observation("client_started"),
+    Observation("client_stopped"),
+    Observation("client_failed"),
+    Observation("record_failed"),
+    Observation(
+        "init_sent",
+        (
+            Do("lose_answer", _client, when=lambda s, e: s.asking[e.client] & (s.answered[e.client] != 0)),
+            Do("start", _client, when=lambda s, e: ~s.asking[e.client] & (e.number == 0)),
+            Do("start_again", _client, when=lambda s, e: ~s.asking[e.client]),
+        ),
+        before=_named,
+        rule="txn.2",
+    ),
+    Observation(
+        "init_taken",
+        (
+            Do("take", _client, when=good),
+            Do("refuse_init", _client, when=_fenced_init),
+            Do("fail_init", _client, when=_failed_init),
+        ),
+        before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
+        rule="txn.2",
+    ),
+    Observation(
+        "fence_told",
+        (Do("take", _client, when=good),),
+        before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
+        rule="txn.22",
+    ),
+    Observation(
+        "txn_begun",
+        before=lambda s, e: s.ready[e.client] & (s.holds[e.client] == e.number) & ~s.begun[e.txn],
+        rule="txn.1",
+    ),
+    Observation(
+        "record_sent", (BEGIN, Do("send", RECORD, when=lambda s, e: ~s.sent[e.txn, e.partition])), before=same_pair
+    ),
+    Observation("record_acked", before=lambda s, e: s.fate[e.txn, e.partition] != Fate.ABSENT, rule="txn.P4"),
+    Observation(
+        "end_sent",
+        (
+            Do("commit", _txn, when=lambda s, e: (s.choice[e.txn] == Outcome.NONE) & e.commit),
+            Do("abort", _txn, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
+        ),
+        before=lambda s, e: (
+            same_pair(s, e)
+            & implies(s.choice[e.txn] != Outcome.NONE, s.choice[e.txn] == _outcome(e))
+        ),
+    ),
+    Observation(
+        "end_told",
+        (
+            Do("learn", _txn, when=lambda s, e: (e.error == NONE) & s.begun[e.txn]),
+            Do("refuse_end", _txn, when=_refused_end),
+        ),
+        before=lambda s, e: implies((e.error == NONE) & s.begun[e.txn], s.follows[e.txn] == e.number),
+        rule="txn.9",
+    ),
+)  # fmt: skip
+
+
+def _may_refuse_add(s, e):
+    return (
+        (e.error == kinds.FENCED)
+        & (s.choice[e.txn] == Outcome.NONE)
+        & s.ready[s.owner[e.txn]]
+        & kinds.quiet(s)
+        & (s.number[e.txn] != s.live())
+    )
+
+
+ADDING = (
+    Observation("add_sent", (BEGIN,), before=same_pair),
+    Observation(
+        "add_taken",
+        (Do("refuse_add", RECORD, when=_may_refuse_add),),
+        before=lambda s, e: implies(e.error == NONE, s.added[e.txn, e.partition]),
+        rule="txn.6",
+    ),
+    Observation("add_handled", (Do("add_partition", RECORD, when=good),), before=kinds.add_code, rule="txn.6"),
+)
+
+# What the coordinator does
+
+
+def _unseen(s, e):
+    """Nobody saw the beginning of what is now in the log."""
+    return s.pending == Pending.NOTHING
+
+
+def _prepared(e):
+    return (e.logged == PREPARE_COMMIT) | (e.logged == PREPARE_ABORT)
+
+
+def _completed(e):
+    return (e.logged == COMPLETE_COMMIT) | (e.logged == COMPLETE_ABORT)
+
+
+def _new_epoch(s, e):
+    """A retry that names the epoch before is written to the log as well, and nothing changes."""
+    return (e.logged == EMPTY) & (s.epoch < e.number)
+
+
+def ask_for_epoch(starts):
+    """A request for the next epoch arrives, or another copy of it."""
+    return (
+        Do("lose_answer", _client, when=lambda s, e: (
+            starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
+        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
+        Do("ask_for_epoch", _client, when=starts),
+    )  # fmt: skip
+
+
+def fence_first(starts):
+    """The same, and a transaction is open."""
+    return (
+        Do("lose_answer", _client, when=lambda s, e: (
+            starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
+        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
+        Do("fence_first", _client, when=starts),
+    )  # fmt: skip
+
+
+def _fence_unseen(s, e):
+    return _prepared(e) & _unseen(s, e) & ~e.by_owner
+
+
+CLOCK = (
+    *fence_first(lambda s, e: _fence_unseen(s, e) & e.of_init),
+    Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
+)
+
+
+def _logged(s, e):
+    """What was pending, and what is now in the log."""
+    cause = when(
+        s.pending == Pending.NOTHING, True,
+        ((e.logged == EMPTY) & (s.pending == Pending.INIT)) | ((e.logged == ONGOING) & (s.pending == Pending.ADD))
+        | (_prepared(e) & ((s.pending == Pending.END) | (s.pending == Pending.FENCE))),
+    )  # fmt: skip
+    same = implies((e.logged == EMPTY) & ~(s.epoch < e.number), (s.epoch == e.number) & (s.remembers != 0))
+    return (
+        (s.term == e.term) & cause & same
+        & implies(e.logged == COMPLETE_COMMIT, s.outcome == Outcome.COMMIT)
+        & implies(e.logged == COMPLETE_ABORT, s.outcome == Outcome.ABORT)
+    )  # fmt: skip
+
+
+def _in_log(s, e):
+    return (
+        implies(~_prepared(e), s.epoch == e.number)
+        & implies(_prepared(e), s.marker_epoch == e.number)
+        & implies(e.logged == PREPARE_COMMIT, s.outcome == Outcome.COMMIT)
+        & implies(e.logged == PREPARE_ABORT, s.outcome == Outcome.ABORT)
+    )
+
+
+def _answers_again(s, e):
+    """A retry gets the answer that the first request got."""
+    return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
+
+
+def logged(ask, add):
+    """A record of the transaction log."""
+    return Observation(
+        "txn_logged",
+        (
+            *ask_for_epoch(lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
+            Do("answer_init_again", _client, when=lambda s, e: (
+                (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
+            Do("initialize", {"c": "client", "to": "number"}, when=_new_epoch),
+            Do(ask, RECORD, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
+            Do(add, RECORD, when=lambda s, e: e.logged == ONGOING),
+            Do("ask_to_end", _txn, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
+            *CLOCK,
+            Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: (
+                _prepared(e) & (s.pending == Pending.END))),
+            Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: (
+                _prepared(e) & (s.pending == Pending.FENCE))),
+            Do("complete", {}, when=lambda s, e: _completed(e)),
+        ),
+        before=_logged,
+        after=_in_log,
+        rule="txn.8",
+    )  # fmt: skip
+
+
+def coordinator(end_code):
+    return (
+        Observation(
+            "init_handled",
+            (
+                Do("answer_init_again", _client, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
+                Do("lose_answer", _client, when=lambda s, e: (
+                    (e.error == NONE) & ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch)
+                    & ~s.again[e.client])),
+            ),
+            before=kinds.init_code,
+            rule="txn.2",
+        ),
+        Observation(
+            "end_handled",
+            (Do("answer_again", _txn, when=lambda s, e: (e.error == NONE) & (s.phase == Phase.IDLE)),),
+            before=end_code,
+            after=lambda s, e: implies(e.error == NONE, s.success[e.txn]),
+            rule="txn.7",
+        ),
+        Observation(
+            "append_failed",
+            (*CLOCK, Do("append_fails", {}, when=lambda s, e: s.pending != Pending.NOTHING)),
+        ),
+        Observation("timed_out", (Do("time_out", {}),), before=lambda s, e: s.live() == e.number, rule="txn.18"),
+        Observation(
+            "coordinator_loaded",
+            (Do("fail_over", {}),),
+            before=lambda s, e: ~e.durable | (s.pending == Pending.NOTHING),
+            after=lambda s, e: s.term == e.term,
+            rule="txn.19",
+        ),
+        Observation("id_expired", (Do("expire", {}, when=lambda s, e: s.is_recorded()),), rule="txn.20"),
+        Observation(
+            "marker_acked",
+            before=lambda s, e: (s.phase == Phase.PREPARED) & s.marked[e.partition] & (s.marker_epoch == e.number),
+            rule="txn.10",
+        ),
+    )  # fmt: skip
+
+
+EVERYBODY = (*CLIENTS, *PARTITIONS)
+
+V1 = (
+    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"),
+    *refusals(kinds.produce_code_v1, kinds.marker_code_v1),
+)  # fmt: skip
+
+VERIFIED = (
+    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"), ASKED,
+    checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
+)  # fmt: skip
+
+V2 = (
+    *EVERYBODY, *coordinator(kinds.end_code_v2), logged("ask_to_verify", "verify"), ASKED, checked(kinds.add_code),
+    *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
+)  # fmt: skip
+
+BY_VARIANT = {"v1": V1, "v1-verified": VERIFIED, "v2": V2}
+
+
+# What the events of histories say about the model, where that differs from what they say to who drives a cluster.
+#
+# Everything is seen in a history but when a record sets out for the transaction log.  So ``busy`` and ``away`` are what
+# the events explain: a record that is logged later was asked for before, or a coordinator goes away.
+
+HISTORY_COLUMNS: Mapping[str, Any] = COLUMNS
+"""``others``: producers of another transactional id *have* an offset pending in the partition."""
+
+
+def _pending_here(s, e):
+    return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
+
+
+OFFSET_FETCHED = Observation(
+    "offset_fetched",
+    before=lambda s, e: (
+        ((e.error == kinds.NONE) | (e.error == kinds.UNSTABLE))
+        & ((_pending_here(s, e) | e.others) == (e.error == kinds.UNSTABLE))
+        & implies((e.error == kinds.NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
+    ),
+    rule="txn.21",
+)
+
+
+def _verify_code(s, e):
+    """A fence is in memory before it is in the log, and leaders are told."""
+    return ((e.error == kinds.FENCED) & e.busy) | kinds.verify_code(s, e)
+
+
+def _may_come_late(begins):
+    """A copy of a client's first InitProducerId may also come while the client asks again and names its pair."""
+    return lambda s, e: (
+        begins(s, e)
+        & (~s.is_sent(e.client) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client]))
+    )  # fmt: skip
+
+
+def _coming_late(steps):
+    """`come_late` stands before the step that it makes possible, and happens where that does."""
+    following = (*steps[1:], None)
+    return tuple(
+        replace(do, when=_may_come_late(after.when)) if do.action == "come_late" and isinstance(after, Do) else do
+        for do, after in zip(steps, following, strict=True)
+    )
+
+
+def _held(variant, o):
+    if o.kind == "offset_fetched":
+        return OFFSET_FETCHED
+    if o.kind == "partition_checked" and variant == "v1-verified":
+        return replace(o, before=_verify_code)
+    if o.kind in ("txn_logged", "append_failed"):
+        return replace(o, steps=_coming_late(o.steps))
+    return o
+
+
+def _further(is_taken):
+    """One more record of a transaction that is over in the partition.  The model has another one in its place there,
+    and nothing changes; only what lets it in is held against the model."""
+    return Observation(
+        "further_record",
+        before=lambda s, e: (
+            same_pair(s, e) & s.sent[e.txn, e.partition] & (s.known[e.partition] <= e.number)
+            & ((s.fate[e.txn, e.partition] == Fate.COMMITTED) | (s.fate[e.txn, e.partition] == Fate.ABORTED))
+            & is_taken(s, e)
+        ),
+        rule="txn.12",
+    )  # fmt: skip
+
+
+def _joins(s, e):
+    """Something of that epoch is open there, so that the leader asks nobody."""
+    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
+
+
+_FURTHER = {
+    "v1": (_further(lambda s, e: s.known[e.partition] <= e.number),),
+    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | _joins(s, e)),),
+}
+
+_BY_MODE: Mapping[str, tuple[Observation, ...]] = {
+    variant: (*(_held(variant, o) for o in observations), *_FURTHER.get(variant, ()))
+    for variant, observations in BY_VARIANT.items()
+}
+RELEASES = {"4.0": "v2", "4.3": "v2-4.3"}
+"""Of v2: since KAFKA-19367 a fence has one bump.  What shows is the same."""
+HISTORY_BY_VARIANT = {**_BY_MODE, RELEASES["4.3"]: _BY_MODE["v2"]}
+
+
+def variant_of(manifest: Manifest) -> str:
+    """The mode that the config names, and of v2 the release, 4.0 if it does not say.  Raises `HistoryError`."""
+    mode, release = str(manifest.config.get("mode", "v2")), str(manifest.config.get("release", "4.0"))
+    if mode not in BY_VARIANT:
+        raise HistoryError(f"no model for mode {mode!r}")
+    if mode == "v2" and release not in RELEASES:
+        raise HistoryError(f"no model for v2 of release {release!r}; known: {', '.join(RELEASES)}")
+    return RELEASES[release] if mode == "v2" else mode

@@ -1,0 +1,461 @@
+"""What a broker that acts by itself may have done: the steps of the model behind one request that was delivered to it,
+and those that nothing calls for.
+
+A request is served from its arrival to its answer before the call that delivers it returns, so that what takes several
+steps in the model (asked for, written to the log, answered) is one kind here.  No kind is ever shown: each is a guess,
+kept until an answer or a reader says otherwise.  ``…_refused`` changes nothing; ``record_added`` is a record that is
+refused by its partition when the coordinator has already made that part of the transaction (v2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.model.language import Bool, exists, implies
+from fencepost.model.language.observations import Do, Observation
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.detailed.coordinator import Pending
+from fencepost.properties.agreement import Allowed
+from fencepost.properties.transactions.events import kinds
+from fencepost.properties.transactions.events.driven import (
+    ADDING,
+    CLIENTS,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    MARKER,
+    ONGOING,
+    PARTITIONS,
+    RECORD,
+    ask_for_epoch,
+    fence_first,
+)
+from fencepost.properties.transactions.events.driven import BY_VARIANT as SHOWN
+from fencepost.properties.transactions.events.driven import COLUMNS as SHARED
+from fencepost.properties.transactions.events.kinds import NONE
+
+OLD_OR_LATER = 1_000
+"""No code of Kafka's: stands for `codes.OLD_EPOCH` or one that is tried again."""
+
+_client = {"c": "client"}
+_txn = {"t": "txn"}
+
+# InitProducerId
+
+
+def _is_new(s, e):
+    return s.epoch < e.number
+
+
+def _gives(s, e):
+    return (s.phase == Phase.IDLE) & (s.pending == Pending.NOTHING) & _is_new(s, e)
+
+
+def _fences(s, e):
+    return (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)
+
+
+def _may_give(s, e):
+    """A new epoch to whoever names none, or the present one; the same once more to whoever names the one before."""
+    new = _is_new(s, e) & ((e.named == 0) | (e.named == s.live()))
+    again = ~_is_new(s, e) & (e.named != 0) & (e.named == s.remembers)
+    return (s.phase == Phase.IDLE) & (new | again)
+
+
+def _answers_again(s, e):
+    return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & ~_is_new(s, e)
+
+
+def _nobody_takes(s, e):
+    return ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch) & ~s.again[e.client]
+
+
+INIT = (
+    Observation(
+        "init_given",
+        (
+            Do("answer_init_again", _client, when=_answers_again),
+            *ask_for_epoch(_gives),
+            Do("initialize", {"c": "client", "to": "number"}, when=lambda s, e: s.pending == Pending.INIT),
+            Do("lose_answer", _client, when=_nobody_takes),
+        ),
+        before=_may_give,
+        after=lambda s, e: s.epoch == e.number,
+        rule="txn.2",
+    ),
+    *(
+        Observation(
+            kind,
+            (
+                *fence_first(_fences),
+                Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.FENCE),
+            ),
+            before=lambda s, e: s.phase == Phase.ONGOING,
+            rule="txn.3",
+        )
+        for kind in ("init_fenced", "fenced_before")
+    ),
+    Observation("init_refused", before=kinds.init_code, rule="txn.2"),
+)  # fmt: skip
+
+# AddPartitionsToTxn and AddOffsetsToTxn (v1)
+
+
+def _is_new_part(s, e):
+    return ~(s.parts[e.partition] & (s.phase == Phase.ONGOING))
+
+
+ADD = (
+    *(o for o in ADDING if o.kind != "add_handled"),
+    Observation(
+        "add_done", (Do("ask_to_add_partition", RECORD, when=_is_new_part), Do("add_partition", RECORD)), rule="txn.6"
+    ),
+    Observation("add_refused", before=kinds.add_code, rule="txn.6"),
+)
+
+# EndTxn
+
+
+def _ends(s, e):
+    return (s.pending == Pending.NOTHING) & (s.number[e.txn] == s.live()) & s.may_end(e.txn)
+
+
+def _end(code):
+    return (
+        Observation(
+            "end_done",
+            (
+                Do("ask_to_end", _txn, when=_ends),
+                Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.END),
+                Do("answer_again", _txn, when=lambda s, e: s.phase == Phase.IDLE),
+            ),
+            before=lambda s, e: s.phase != Phase.PREPARED,
+            after=lambda s, e: s.success[e.txn] & (s.outcome == s.choice[e.txn]),
+            rule="txn.7",
+        ),
+        Observation("end_refused", before=code, rule="txn.7"),
+    )
+
+
+# Produce and TxnOffsetCommit
+
+
+def _is_absent(s, e):
+    return s.fate[e.txn, e.partition] == Fate.ABSENT
+
+
+def _nothing_open(s, e):
+    return ~exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
+
+
+def _first(s, e):
+    """The leader has to ask."""
+    return _is_absent(s, e) & _nothing_open(s, e)
+
+
+ASKED = (Do("ask", RECORD, when=_first),)
+ADDED = (
+    *ASKED,
+    Do("ask_to_verify", RECORD, when=lambda s, e: _first(s, e) & _is_new_part(s, e)),
+    Do("verify", RECORD, when=_first),
+)
+VERIFIED = (*ASKED, Do("verify", RECORD, when=_first))
+
+
+def _is_behind(s, e):
+    return e.number < s.known[e.partition]
+
+
+def _would_be_added(s, e):
+    """The coordinator makes it part of the transaction, whatever the partition says afterwards."""
+    return _first(s, e) & _is_new_part(s, e) & (e.number == s.live()) & (s.phase != Phase.PREPARED)
+
+
+def _refused_v1(s, e):
+    return ((e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.OLD_EPOCH)) & implies(
+        e.error == kinds.OLD_EPOCH, _is_behind(s, e)
+    )
+
+
+def _refused_asking(s, e):
+    """Whoever is not in a transaction here is asked for first, and only then the sequence number counts.
+
+    ``CONCURRENT`` stands for every code with which a coordinator tells the leader to let its producer wait.
+    """
+    gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
+    told = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
+    old = _is_behind(s, e) | (~_joins(s, e) & (e.number != s.live()))
+    return (
+        (gap_or_later | told | (e.error == kinds.OLD_EPOCH))
+        & implies(e.error == kinds.OLD_EPOCH, old)
+        & implies(e.error == kinds.CONCURRENT, ~_joins(s, e) & (s.phase == Phase.PREPARED))
+        & implies(e.error == kinds.INVALID_MAPPING, ~_joins(s, e) & kinds.foreign(s, e.number))
+        & implies(e.error == kinds.INVALID_STATE, ~_joins(s, e) & (e.number != s.live()))
+        & implies(e.error == kinds.OUT_OF_ORDER, _joins(s, e) | _is_part(s, e))
+    )
+
+
+def _joins(s, e):
+    """Something of this very epoch is open here: nobody is asked."""
+    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
+
+
+def _is_part(s, e):
+    """The coordinator says yes, and nothing new."""
+    return (e.number == s.live()) & (s.phase == Phase.ONGOING) & s.parts[e.partition]
+
+
+def _may_write_verified(s, e):
+    return _joins(s, e) | _is_part(s, e)
+
+
+def _refused_verified(s, e):
+    missing = (e.number == s.live()) & ~s.parts[e.partition] & (s.phase != Phase.PREPARED) & ~_joins(s, e)
+    return (
+        _refused_asking(s, e)
+        & implies(e.error == kinds.ABORTABLE, missing)
+        & implies(e.error == kinds.CONCURRENT, e.number == s.live())
+    )
+
+
+def _refused_v2(s, e):
+    """The coordinator looks at what is pending before it looks at the epoch; since KAFKA-19690 the partition does not
+    ask it then."""
+    either = _is_behind(s, e) & (s.phase == Phase.PREPARED)
+    return (
+        (_refused_asking(s, e) | (e.error == OLD_OR_LATER))
+        & (e.error != kinds.ABORTABLE)
+        & implies(e.error == kinds.OLD_EPOCH, s.phase != Phase.PREPARED)
+        & implies(e.error == kinds.CONCURRENT, ~either)
+        & implies(e.error == OLD_OR_LATER, either)
+    )
+
+
+def _anybody(s, e):
+    return True
+
+
+def _record(steps, refused, may_write):
+    return (
+        Observation(
+            "record_written",
+            (*steps, Do("append", RECORD, when=_is_absent)),
+            before=lambda s, e: ~_is_behind(s, e) & may_write(s, e),
+            after=lambda s, e: ~_is_absent(s, e),
+            rule="txn.12",
+        ),
+        Observation("record_refused", before=refused, rule="txn.12"),
+    )
+
+
+# What nothing calls for
+
+UNCALLED = (
+    Observation("marked", (Do("mark", MARKER),), rule="txn.12"),
+    Observation("completed", (Do("complete", {}),), rule="txn.10"),
+    Observation("unanswered"),
+    Observation("nothing_seen", before=_is_absent, rule="txn.12"),
+    Observation(
+        "timed_out",
+        (Do("time_out", {}), Do("take_over", {"marker": "number", "to": "to"})),
+        before=_fences,
+        rule="txn.18",
+    ),
+)
+
+_SHOWN = ("record_read", "record_seen", "offset_fetched", "fetched")
+EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _SHOWN), *INIT, *UNCALLED)
+
+BY_VARIANT = {
+    "v1": (*EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire), *_record((), _refused_v1, _anybody)),
+    "v1-verified": (
+        *EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire),
+        *_record(VERIFIED, _refused_verified, _may_write_verified),
+    ),
+    "v2": (
+        *EVERYBODY, *_end(kinds.end_code_v2), *_record(ADDED, _refused_v2, _anybody),
+        Observation("record_added", ADDED, before=_would_be_added, rule="txn.15"),
+    ),
+}  # fmt: skip
+"""Shown and unshown kinds, per variant."""
+
+
+# What the rows of a recording of real brokers say about the model of one transactional id.
+#
+# A recording has what clients saw and what lies in the logs.  The rest is hidden: that a request arrived and was
+# judged, that a leader asked the coordinator and was answered, that another coordinator took over, that a producer's
+# time was up. Such a step is taken together with the row that shows its effect, or, where a client was told an error,
+# as a row of its own between the request and the answer.
+#
+# Columns that events of histories have mean what they mean there (`events.py`).  ``further`` is a second partition that
+# the same record of the transaction log adds, where there is one (``more``).
+
+COLUMNS: Mapping[str, Any] = {**SHARED, "further": Partition, "more": Bool}
+
+HIDDEN = {"init_taken": "init_handled", "fence_told": "init_handled", "add_taken": "add_handled",
+          "end_told": "end_handled"}  # fmt: skip
+"""By answer that a client took: what the coordinator did, as a row of its own where it was an error."""
+
+NOT_THE_COORDINATORS = frozenset({
+    kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.TIMED_OUT, kinds.NOT_ENOUGH_REPLICAS,
+})  # fmt: skip
+"""Codes that a client tells of itself, or of a partition: they say nothing of the coordinator."""
+
+_further = {"t": "txn", "p": "further"}
+
+
+def _next_term(s, e):
+    return s.term < e.term
+
+
+LOADED = Do("fail_over", {}, when=_next_term)
+"""Another coordinator took over before this: it wrote it, or sent the marker."""
+
+# Answers, and what the coordinator did for one without an error where no record of its log says so
+
+
+def _init_again(s, e):
+    return (e.error == NONE) & s.asking[e.client] & (s.answered[e.client] == 0)
+
+
+def _holds(s, e):
+    return implies(e.error == NONE, s.holds[e.client] == e.number)
+
+
+def _end_again(s, e):
+    return (e.error == NONE) & s.begun[e.txn] & ~s.success[e.txn]
+
+
+def _follows(s, e):
+    """The transaction ended as its owner asked, and this is the epoch that follows."""
+    told = (e.error == NONE) & s.begun[e.txn]
+    return implies(told, e.commit == (s.choice[e.txn] == Outcome.COMMIT)) & implies(
+        told & (e.number != 0), s.follows[e.txn] == e.number
+    )
+
+
+def _added_before(s, e):
+    return (e.error == NONE) & ~s.added[e.txn, e.partition]
+
+
+def _is_added(s, e):
+    return implies(e.error == NONE, s.added[e.txn, e.partition])
+
+
+INIT_AGAIN = Do("answer_init_again", _client, when=_init_again)
+TOLD = {
+    "init_taken": (INIT_AGAIN, _holds),
+    "fence_told": (INIT_AGAIN, _holds),
+    "end_told": (Do("answer_again", _txn, when=_end_again), _follows),
+    "add_taken": (Do("add_partition", RECORD, when=_added_before), _is_added),
+}
+
+# Records
+
+
+def _recorded_joins(s, e):
+    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == s.number[e.txn]))
+
+
+def _asks(s, e):
+    """The leader does not know yet that this record may be written."""
+    knows = s.cleared[e.txn, e.partition] & s.asked[e.txn, e.partition]
+    return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~_recorded_joins(s, e) & ~knows
+
+
+RECORDED_ASKED = (Do("ask", RECORD, when=_asks), Do("verify", RECORD, when=_asks))
+
+# The log of transactions
+
+
+def _adds(s, e):
+    return e.logged == ONGOING
+
+
+def _adds_more(s, e):
+    return (e.logged == ONGOING) & e.more
+
+
+def _adding(variant):
+    """One record of the log adds a partition, or two; in v2 on behalf of a leader that asks."""
+    ask, add = ("ask_to_verify", "verify") if variant == "v2" else ("ask_to_add_partition", "add_partition")
+    steps = []
+    for when, columns in ((_adds_more, _further), (_adds, RECORD)):
+        asked = (Do("ask", columns, when=when),) if variant == "v2" else ()
+        steps += [*asked, Do(ask, columns, when=when), Do(add, columns, when=when)]
+    return tuple(steps)
+
+
+def _may_follow(s, e):
+    """No coordinator that was deposed writes; a retry of InitProducerId is written once more with its epoch."""
+    again = (e.logged == EMPTY) & ~(s.epoch < e.number)
+    return (
+        (s.term <= e.term) & (e.term <= s.term + 1)
+        & implies(again, (s.epoch == e.number) & (s.remembers != 0))
+        & implies(e.logged == COMPLETE_COMMIT, s.outcome == Outcome.COMMIT)
+        & implies(e.logged == COMPLETE_ABORT, s.outcome == Outcome.ABORT)
+    )  # fmt: skip
+
+
+def _recorded(variant, o):
+    if o.kind in TOLD:
+        again, after = TOLD[o.kind]
+        return replace(o, steps=(again, *o.steps), before=None, after=after)
+    if o.kind == "batch_appended" and variant != "v1":
+        return replace(o, steps=(*RECORDED_ASKED, *o.steps))
+    if o.kind == "marker_appended":
+        return replace(o, steps=(LOADED, *o.steps), before=lambda s, e: e.term <= s.term + 1)
+    if o.kind == "txn_logged":
+        adding = _adding(variant)
+        others = tuple(do for do in o.steps if do.action not in {step.action for step in adding})
+        return replace(o, steps=(LOADED, *adding, *others), before=_may_follow)
+    if o.kind == "end_handled" and variant != "v2":
+        return replace(o, before=kinds.end_code_v1_over_the_wire)
+    return o
+
+
+RECORDED: Mapping[str, tuple[Observation, ...]] = {
+    variant: tuple(_recorded(variant, o) for o in observations) for variant, observations in SHOWN.items()
+}
+
+
+# What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
+# way.
+#
+# ``collapse``: whoever carries requests to the broker asks again where the answer only says so, so that one delivery
+# may be served more than once; ``timeouts``: transactions may time out at any moment.
+
+SERVED = {
+    "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
+    "add": ("add_done", "add_refused", "unanswered"),
+    "produce": ("record_written", "record_added", "record_refused", "unanswered"),
+    "end": ("end_done", "end_refused", "unanswered"),
+}
+"""By kind of request: how it may be served."""
+
+SERVICE = {kind: request for request, kinds in SERVED.items() for kind in kinds if kind != "unanswered"}
+"""The same, by what was done."""
+
+IN_PASSING = {"init": ("fenced_before",)}
+"""What changes something though the answer says that it be tried again, which it then is."""
+
+OTHER_CALLS = (
+    "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",
+    "expire", "forget", "in_pieces", "log_append", "fail_over", "change_leader", "leave", "come_back",
+    "elect_unclean",
+    "settle", "probe", "progress",
+)  # fmt: skip
+
+
+def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
+    """By name of the call."""
+    uncalled = ("marked", "completed", *(("timed_out",) if timeouts else ()))
+    again = IN_PASSING if collapse else {}
+    return {
+        **{
+            f"deliver {kind}": Allowed(kinds, (*uncalled, *again.get(kind, ())), must=True)
+            for kind, kinds in SERVED.items()
+        },
+        **{f"deliver {kind}_answer": Allowed(often=uncalled) for kind in SERVED},
+        **dict.fromkeys(OTHER_CALLS, Allowed(often=uncalled)),
+    }  # fmt: skip

@@ -1,0 +1,376 @@
+"""Kernels about the transaction coordinator: its log, what it answers, and the markers that follow from it."""
+
+import numpy as np
+from fencepost.properties.history.checking import HistoryProperty, Rows, found
+from fencepost.properties.history.grouping import NEVER, NONE, Groups, first_equal, first_rows, looked_up, numbered
+from fencepost.properties.history.timelines import Timeline, taken
+from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, Kind, State
+from fencepost.properties.transactions.histories.view import TransactionView, saying
+
+_IDLE = frozenset({State.Empty, State.CompleteCommit, State.CompleteAbort})
+PREDECESSORS: dict[State, frozenset[State]] = {
+    State.Empty: _IDLE,
+    State.Ongoing: _IDLE | {State.Ongoing},
+    State.PrepareCommit: frozenset({State.Ongoing}),
+    State.PrepareAbort: frozenset({State.Ongoing}),
+    State.CompleteCommit: frozenset({State.PrepareCommit}),
+    State.CompleteAbort: frozenset({State.PrepareAbort}),
+}
+PREDECESSORS_V2 = PREDECESSORS | {State.PrepareAbort: _IDLE | {State.Ongoing}}  # an empty transaction is aborted too
+
+
+def states_follow_on(view: TransactionView) -> Rows:
+    """Records of the transaction log, against the one before; after an expiry only Empty may come.
+
+    The first record of an id is not judged, since a log that was compacted starts anywhere.
+    """
+    rows = view.rows_of(Kind.txn_logged, Kind.id_expired)
+    groups = Groups(rows, numbered(view.place[rows], view.at("txn_id", rows))[0])
+    state, forgotten = view.at("state", groups.rows), len(State)
+    is_record = view.columns["kind"][groups.rows] == Kind.txn_logged
+    state = np.where(is_record, state, forgotten)
+    before = np.append(NONE, groups.rows[:-1])[: len(rows)]
+    came_from = np.append(forgotten, state[:-1])[: len(rows)]
+    table = np.zeros((forgotten + 1, forgotten + 1), bool)
+    for to, sources in (PREDECESSORS_V2 if view.is_v2 else PREDECESSORS).items():
+        table[[*sources], to] = True
+    table[forgotten, State.Empty] = True
+    known = (state >= 0) & (state <= forgotten) & (came_from >= 0) & (came_from <= forgotten)
+    allowed = table[np.where(known, came_from, forgotten), np.where(known, state, forgotten)]
+    judged = is_record & groups.same
+    return found(groups.rows[judged], ~allowed[judged], before[judged])
+
+
+def _is_prepare(view: TransactionView, rows: np.ndarray) -> np.ndarray:
+    state = view.columns["state"][rows]
+    is_prepare: np.ndarray = (state == State.PrepareCommit) | (state == State.PrepareAbort)
+    return is_prepare
+
+
+def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndarray:
+    """For rows with a pair and an outcome: the first Prepare of the same, its epoch `bump` higher; or NEVER."""
+    prepares = view.prepares
+    wanted = (view.at("producer_id", rows), view.at("epoch", rows) + bump, view.at("outcome", rows))
+    values = (view.at("producer_id", prepares), view.at("epoch", prepares), view.outcome_of(prepares))
+    return first_equal(view.place, rows, wanted, prepares, values)
+
+
+def _markers(view: TransactionView) -> np.ndarray:
+    """Markers of which the Prepare records are shown."""
+    markers = view.rows_of(Kind.marker_appended)
+    shown: np.ndarray = markers[view.has_prepares(markers)]
+    return shown
+
+
+def markers_as_prepared(view: TransactionView) -> Rows:
+    """Markers, against the Prepare records of their pair, at any time."""
+    markers = _markers(view)
+    return found(markers, _prepared(view, markers) == NEVER, np.full(len(markers), NEVER))
+
+
+def markers_after_prepare(view: TransactionView) -> Rows:
+    """Markers for which there is a Prepare record, against when it became durable."""
+    markers = _markers(view)
+    prepared = _prepared(view, markers)
+    return found(markers, (prepared != NEVER) & (prepared > markers), prepared)
+
+
+def ends_answered_as_logged(view: TransactionView) -> Rows:
+    """Successful answers to EndTxn, against the Prepare records of the pair that was asked about."""
+    handled, requests = view.fine(Kind.end_handled), view.numbers_of("request")
+    sent = requests.first(view.rows_of(Kind.end_sent))[requests.of[handled]]
+    handled, sent = handled[sent != NEVER], sent[sent != NEVER]
+    prepared = _prepared(view, sent, bump=int(view.is_v2))
+    return found(handled, prepared > handled, prepared)
+
+
+def prepared_as_asked(view: TransactionView) -> Rows:
+    """Prepare records, against what was asked of the coordinator before.
+
+    A commit needs an EndTxn that asks for it. An abort needs one too, or a fence's bump: the coordinator's own aborts
+    fence. Until KAFKA-19367 that is one more than an EndTxn's, but at the very last epoch, where there is no second
+    one. Since then it is the same in v2, where the log says nothing of why a transaction was aborted.
+    """
+    log, bump = view.logged, int(view.is_v2)
+    judged = _is_prepare(view, log.rows) & log.same
+    before = np.append(NONE, log.rows[:-1])[: len(log.rows)][judged]
+    prepares, sent = log.rows[judged], view.rows_of(Kind.end_sent)
+    wanted = (view.at("producer_id", prepares), view.at("epoch", prepares) - bump, view.outcome_of(prepares))
+    values = (view.at("producer_id", sent), view.at("epoch", sent), view.at("outcome", sent))
+    asked = first_equal(view.place, prepares, wanted, sent, values)
+    ids, epoch = view.columns["producer_id"], view.columns["epoch"]
+    own = (ids[prepares] != ids[before]) | (epoch[prepares] >= view.at("epoch", before) + view.fence_bump)
+    own |= epoch[prepares] >= view.max_epoch
+    return found(prepares, (asked > prepares) & ~(own & (view.outcome_of(prepares) == ABORT)), asked)
+
+
+def completed_after_markers(view: TransactionView) -> Rows:
+    """Complete records, against the batches that were appended before their Prepare."""
+    log, batches = view.logged, view.rows_of(Kind.batch_appended)
+    follows = log.same & (view.columns["state"][log.rows] >= State.CompleteCommit)
+    complete = np.full(view.size, NEVER)
+    complete[log.rows[:-1][follows[1:]]] = log.rows[1:][follows[1:]]
+    ids = view.numbers_of("producer_id")
+    batches = batches[ids.of[batches] < ids.size]
+    groups = Groups(view.prepares, ids.of[view.prepares])
+    key = groups.number * (view.size + 1) + groups.rows
+    at = looked_up(ids.of[batches] * (view.size + 1) + batches, key) + 1  # the first Prepare after the batch
+    there = at < len(key)
+    there[there] &= groups.number[at[there]] == ids.of[batches][there]
+    done = np.full(len(batches), NEVER)
+    done[there] = complete[groups.rows[at[there]]]
+    late = (done != NEVER) & (view.decided[batches] > done)
+    return Rows(len(batches), done[late], batches[late])
+
+
+def markers_as_told(view: TransactionView) -> Rows:
+    """Markers that close a transaction on a partition, against what its owner is told, at any time."""
+    markers, owner = _decisions(view)
+    commit = view.columns["outcome"][markers] == COMMIT
+    told = np.where(commit, view.abort_told[owner], view.commit_told[owner])
+    return found(markers, told != NEVER, told)
+
+
+def markers_as_decided(view: TransactionView) -> Rows:
+    """Commit markers that close a transaction on a partition, against whether its owner had asked for a commit."""
+    markers, owner = _decisions(view)
+    known = owner < view.numbers_of("txn").size
+    commit = view.columns["outcome"][markers] == COMMIT
+    asked = view.commit_asked[owner]
+    return found(markers, known & commit & (asked > markers), asked)
+
+
+def transactions_share_fate(view: TransactionView) -> Rows:
+    """Markers that decide a record, against the first that decided a record of the same transaction."""
+    markers, owner = _decisions(view)
+    known = owner < view.numbers_of("txn").size
+    markers, owner = markers[known], owner[known]
+    order = np.argsort(markers, kind="stable")
+    markers, owner = markers[order], owner[order]
+    decided = first_rows(owner, markers, view.numbers_of("txn").size)[owner]
+    return found(markers, view.columns["outcome"][markers] != view.columns["outcome"][decided], decided)
+
+
+def _decisions(view: TransactionView) -> tuple[np.ndarray, np.ndarray]:
+    """For each batch that is decided: the row of the marker, and the number of the transaction that owns the record."""
+    batches = view.rows_of(Kind.batch_appended)
+    markers = view.decided[batches]
+    closed = markers != NEVER
+    return markers[closed], view.owner(batches[closed])
+
+
+# Kernels about pairs of producer id and epoch: who is given which, and what an older instance may still do.
+
+FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
+
+
+def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """For rows that carry a pair and a transactional id: the fence told before row `at` that leaves them behind.
+
+    That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
+    another producer id that was asked for after theirs was first told. NEVER if there is none.
+    """
+    epoch = view.columns["epoch"]
+    higher = _greatest_before(view.fences_of_id, epoch, view.numbers_of("producer_id").of[writes], at)
+    behind = taken(epoch, higher, NONE) > epoch[writes]
+    behind &= higher != NEVER
+    return np.where(behind, higher, _replaced(view, writes, at))
+
+
+def _greatest_before(told: Timeline, column: np.ndarray, number: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """For numbers of groups: of the rows below `before`, the first that told the greatest value; or NEVER."""
+    _, reached = told.greatest(column)
+    return taken(reached, told.place_before(number, before), NEVER)
+
+
+def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Of the fences told before, that which was asked for last, if it gave another producer id, and late enough."""
+    ids, txn_ids, asked = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fence_asked
+    own = txn_ids.of[writes]
+    row = _greatest_before(view.fences_of_txn_id, asked, own, at)
+    there = np.flatnonzero((row != NEVER) & (own < txn_ids.size))
+    of, own_id = row[there], ids.of[writes[there]]
+    late = there[(ids.of[of] != own_id) & (asked[of] > view.first_given[own_id])]
+    replaced = np.full(len(writes), NEVER)
+    replaced[late] = row[late]
+    return replaced
+
+
+def fenced_somewhere(view: TransactionView) -> np.ndarray:
+    """The histories in which a pair that is told fenced sent anything, before or after."""
+    return np.unique(view.columns["history"][_sent_behind(view)])
+
+
+def _sent_behind(view: TransactionView) -> np.ndarray:
+    sends = view.rows_of(Kind.record_sent, Kind.end_sent)
+    behind: np.ndarray = sends[fence_before(view, sends, np.full(len(sends), view.size)) != NEVER]
+    return behind
+
+
+def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
+    """Which of these rows are of such a history: in the others nothing can be late, and nothing is judged.  Of a piece
+    of a history the config says which they are."""
+    key = fenced_somewhere.__name__
+    if key in view.config:
+        found: np.ndarray = np.isin(view.columns["history"][rows], view.config[key])
+        return found
+    if key not in view.related:
+        view.related[key] = np.zeros(view.histories, bool)
+        view.related[key][view.place[_sent_behind(view)]] = True
+    where: np.ndarray = view.related[key][view.place[rows]]
+    return where
+
+
+def fenced_unread(view: TransactionView) -> Rows:
+    """Records read where a pair was fenced, by when they were first sent."""
+    reads = view.rows_of(Kind.record_read)
+    sent = view.sent_at(reads)
+    known = (sent != NEVER) & _where_fenced(view, reads)
+    reads, sent = reads[known], sent[known]
+    fence = fence_before(view, sent, sent)
+    return found(reads, fence != NEVER, fence)
+
+
+def fenced_appends_unread(view: TransactionView) -> Rows:
+    """Records read where a pair was fenced, by when they were appended."""
+    reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
+    appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
+    known = (appended != NEVER) & (sent != NEVER) & _where_fenced(view, reads)
+    reads, appended, sent = reads[known], appended[known], sent[known]
+    fence = fence_before(view, sent, appended)
+    return found(reads, fence != NEVER, fence)
+
+
+def fenced_never_commit(view: TransactionView) -> Rows:
+    """Ends told as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
+    return _fenced_ends(view, COMMIT)
+
+
+def fenced_never_abort(view: TransactionView) -> Rows:
+    """Ends told as asked, an abort, by when the owner first asked for an abort."""
+    return _fenced_ends(view, ABORT)
+
+
+def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
+    told = view.fine(Kind.end_told)
+    told = told[view.columns["outcome"][told] == outcome]
+    asked = view.asked(outcome)[view.numbers_of("txn").of[told]]
+    known = (asked != NEVER) & _where_fenced(view, told)
+    told, asked = told[known], asked[known]
+    fence = fence_before(view, asked, asked)
+    return found(told, fence != NEVER, fence)
+
+
+def init_bumps_epoch(view: TransactionView) -> Rows:
+    """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
+    fences = view.fences
+    rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
+    epoch, ids = view.columns["epoch"], view.numbers_of("producer_id")
+    before = _greatest_before(view.timeline_of(("producer_id",), view.given), epoch, ids.of[rows], asked)
+    rows, before = rows[before != NEVER], before[before != NEVER]
+    return found(rows, epoch[rows] <= epoch[before], before)
+
+
+def lone_client_never_fenced(view: TransactionView) -> Rows:
+    """Instances told that they are fenced, in histories in which nobody can have fenced them.
+
+    Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
+    which without a pair looks like that of a successor, and with the pair before the present one aborts what is open
+    (TransactionCoordinator.scala, `prepareInitProducerIdTransit`); and so may a coordinator that takes over, since it
+    does not remember the epoch before the last bump (as shipped: lastProducerEpoch is in no record).
+    """
+    failed = view.rows_of(Kind.client_failed)
+    failed = failed[np.isin(view.columns["error"][failed], FENCED_ERRORS)]
+    if not len(failed):
+        return Rows(0, failed, failed)
+    client, txn_ids, asked = view.columns["client"], view.numbers_of("txn_id"), view.rows_of(Kind.init_sent)
+    own = first_equal(view.place, failed, (client[failed],), asked, (client[asked],))
+    known = (own != NEVER) & (client[failed] >= 0)
+    known &= txn_ids.of[np.where(known, own, 0)] < txn_ids.size
+    failed, own = failed[known], own[known]
+    first = np.minimum(txn_ids.first(asked)[txn_ids.of[asked]], asked)
+    rivals = [asked[client[asked] != client[first]], view.rows_of(Kind.fence_told, Kind.timed_out, Kind.id_expired)]
+    excused = np.zeros(txn_ids.size + 1, bool)
+    excused[txn_ids.of[np.concatenate([*rivals, _repeated_inits(view)])]] = True
+    moved = np.zeros(len(view.place) + 1, bool)  # by history
+    moved[view.place[view.rows_of(Kind.coordinator_loaded)]] = True
+    alone = ~excused[txn_ids.of[own]] & ~moved[view.place[failed]]
+    return found(failed, alone, np.full(len(failed), NEVER))
+
+
+def _repeated_inits(view: TransactionView) -> np.ndarray:
+    """Rows at which an InitProducerId was handled that is no attempt of its client's: without a pair, after one for the
+    same id had succeeded; with one, after the client had taken an answer to this very request, or the next pair, which
+    may be the answer to another attempt, made when this one's answer did not come in time."""
+    handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
+    request = requests.of[handled]
+    sent = requests.first(view.rows_of(Kind.init_sent))[request]
+    asked = np.where(sent == NEVER, handled, sent)
+    plain = (sent == NEVER) | (view.columns["producer_id"][asked] < 0)
+    again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]
+    answered = handled > requests.first(view.rows_of(Kind.init_taken))[request]
+    pairs = view.timeline_of(("client",), view.fine(Kind.init_taken))
+    given = pairs.after(view.numbers_of("client").of[asked], asked)
+    repeated: np.ndarray = handled[np.where(plain, again, answered | (handled > given))]
+    return repeated
+
+
+# What an instance that was fenced is answered, whatever it asks for: nothing that it could go on with (txn.P1).
+#
+# The readers' side of the promise, that nothing of it is ever read, shows only where there is something to be read;
+# these show at the answer. Fenced is whoever another was told a greater pair before the question was first sent: an
+# answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
+
+_GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
+
+
+def fenced_never_given(view: TransactionView) -> Rows:
+    """Pairs given by InitProducerId to who named a pair that was fenced."""
+    taken = view.fine(Kind.init_taken)
+    return _asked_while_fenced(view, taken, _asked(view, taken, Kind.init_sent))
+
+
+def fenced_never_added(view: TransactionView) -> Rows:
+    """AddPartitionsToTxn and AddOffsetsToTxn that succeeded."""
+    taken = view.fine(Kind.add_taken)
+    return _asked_while_fenced(view, taken, _asked(view, taken, Kind.add_sent))
+
+
+def fenced_never_acknowledged(view: TransactionView) -> Rows:
+    """Records and offsets acknowledged, by when they were first sent."""
+    acked = view.rows_of(Kind.record_acked)
+    return _asked_while_fenced(view, acked, view.sent_at(acked))
+
+
+def _asked(view: TransactionView, rows: np.ndarray, kind: Kind) -> np.ndarray:
+    """For answers: the row at which their request left."""
+    requests = view.numbers_of("request")
+    asked: np.ndarray = requests.first(view.rows_of(kind))[requests.of[rows]]
+    return asked
+
+
+def _asked_while_fenced(view: TransactionView, rows: np.ndarray, asked: np.ndarray) -> Rows:
+    named = asked != NEVER
+    named[named] &= view.columns["producer_id"][asked[named]] >= 0
+    rows, asked = rows[named], asked[named]
+    fence = fence_before(view, asked, asked)
+    return found(rows, fence != NEVER, fence)
+
+
+ANSWERS = (
+    HistoryProperty(
+        "fenced_never_given", "txn.P1", "InitProducerId gives nothing to who names a pair that was told fenced before",
+        ("history",), fenced_never_given, saying("asked for after its pair had been fenced by"), _GIVEN,
+        needs_order=True,
+    ),
+    HistoryProperty(
+        "fenced_never_added", "txn.P1", "no partition is added for who was told fenced before asking for it",
+        ("history",), fenced_never_added, saying("asked for after its pair had been fenced by"),
+        _GIVEN | {Kind.add_sent, Kind.add_taken}, needs_order=True,
+    ),
+    HistoryProperty(
+        "fenced_never_acknowledged", "txn.P1", "no record is acknowledged that was first sent by who was told fenced",
+        ("history",), fenced_never_acknowledged, saying("first sent after its pair had been fenced by"),
+        _GIVEN | {Kind.record_sent, Kind.record_acked}, needs_order=True, modes=("v1-verified", "v2"),
+    ),
+)  # fmt: skip

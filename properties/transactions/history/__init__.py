@@ -1,5 +1,0 @@
-"""Histories of transactions.
-
-`events` (kinds and columns), `properties` (what must hold of them, with the kernels beside), `signs` (how a danger
-shows), `words`; and violations that are planted for tests and killers.
-"""

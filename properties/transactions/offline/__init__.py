@@ -1,1 +1,0 @@
-"""Laying out whole histories of transactions in columns, for trace validation."""

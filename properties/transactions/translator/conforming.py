@@ -1,0 +1,564 @@
+"""Recordings of real brokers, made ready to be followed through the model: one for each transactional id.
+
+What is in one log has an order, and so has what the clients of one recorder saw; between them there is none that is
+evidence.  So the rows are dealt to sources, each in its order: the clients, the transaction log, and every partition's
+log.  A row waits for one of another source only where it names it: a record that is read lies in a log, and one that
+lies there was sent.  What a coordinator answered with an error is a source of its own with a single, hidden row,
+between the request and the answer.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from fencepost.model.language.derived.mutations import settle
+from fencepost.model.transactions.detailed.expiry import Expiring
+from fencepost.properties.agreement import Followed
+from fencepost.properties.conforming import (
+    Conforming,
+    Excuse,
+    Laid,
+    LaidOut,
+    Recorded,
+    Recording,
+    Settings,
+    Source,
+    Sources,
+)
+from fencepost.properties.cutting import Cut
+from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.history.grouping import NEVER
+from fencepost.properties.transactions.events.driven import HISTORY_BY_VARIANT, HISTORY_COLUMNS, RELEASES, variant_of
+from fencepost.properties.transactions.events.kinds import ABORT, BESIDE, COMMIT, LANES, TRANSACTIONS, Kind, State
+from fencepost.properties.transactions.events.wire import COLUMNS, HIDDEN, NOT_THE_COORDINATORS, RECORDED
+from fencepost.properties.transactions.histories.late import JOINED, MARKED, OPENED, STOLEN, UNVERIFIED
+from fencepost.properties.transactions.histories.view import TransactionView
+from fencepost.properties.transactions.translator.columns import NOWHERE, SPARE
+from fencepost.properties.transactions.translator.driven import MODELS
+from fencepost.properties.transactions.translator.guessing import Numbering
+from fencepost.properties.transactions.translator.laying_out import Layout
+from fencepost.properties.transactions.translator.wire import CAUSE_NOT_THERE, REMOTE_MODELS, Unseen
+
+Event = Mapping[str, int]
+
+CLIENTS = (
+    "init_sent", "init_taken", "fence_told", "txn_begun", "add_sent", "add_taken", "record_sent", "record_acked",
+    "end_sent", "end_told", "record_read", "record_seen", "offset_fetched",
+)  # fmt: skip
+WATCHED = "the clients"
+LOG = ("txn_logged", "id_expired")
+PARTITION = ("batch_appended", "marker_appended")
+NEEDED = ("init_sent", "init_taken", "txn_begun", "record_sent", "end_sent", "end_told", *LOG[:1], *PARTITION)
+NEEDED_BELOW_V2 = ("add_sent", "add_taken")
+SENT = {"init_handled": "init_sent", "add_handled": "add_sent", "end_handled": "end_sent"}
+OF_RECORD = ("record_acked", "record_read", "record_seen")
+READERS = 1000
+EPOCH_MAX = 32767
+
+
+def followable(manifest: Manifest) -> str:
+    """The variant of whose model these recordings may be runs.  Raises `HistoryError`: why that can't be told."""
+    mode = str(manifest.config.get("mode", "v2"))
+    if mode not in REMOTE_MODELS:
+        raise HistoryError(f"no model for mode {mode!r}")
+    manifest.require_whole()
+    if missing := sorted({*NEEDED, *(NEEDED_BELOW_V2 if mode != "v2" else ())} - set(manifest.observable)):
+        raise HistoryError(f"the histories do not show {', '.join(missing)}")
+    ordered = set(CLIENTS) if manifest.ordered else set(manifest.config.get("ordered_among", ()))
+    if unordered := sorted({*CLIENTS} & {*manifest.observable} - ordered):
+        raise HistoryError(f"the order among clients' events is not known: of {', '.join(unordered)}")
+    return mode
+
+
+def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Iterator[Sources]:
+    """The rows of one history, for each transactional id in it."""
+    kinds = {int(kind): kind.name for kind in Kind}
+    lists = {name: column.tolist() for name, column in columns.items()}
+    rows = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    events = [(i, kinds.get(row["kind"], ""), row) for i, row in enumerate(rows)]
+    owners = _owners(events)
+    ids = sorted({owner for owner in owners if owner >= 0})
+    for txn_id in ids:
+        everywhere = len(ids) == 1
+        mine = [e for e, owner in zip(events, owners, strict=True) if owner == txn_id or (owner < 0 and everywhere)]
+        mine += [e for e in events if e[1] == "offset_fetched" and e not in mine]
+        yield _Dealt(sorted(mine, key=lambda e: e[0]), variant, config, txn_id, len(ids)).sources()
+
+
+def _owners(events: Sequence[tuple[int, str, Event]]) -> list[int]:
+    """The transactional id of each row, by what the whole history says of its names; -1 where nothing does."""
+    names = ("txn", "record", "request", "producer_id", "client")
+    known: dict[tuple[str, int], int] = {}
+    for _, _, row in events:
+        if row["txn_id"] >= 0:
+            for name in names:
+                if row[name] >= 0:
+                    known.setdefault((name, row[name]), row["txn_id"])
+    found = []
+    for _, kind, row in events:
+        owner = row["txn_id"]
+        for name in names:
+            if owner < 0 and row[name] >= 0 and not (name == "client" and row[name] >= READERS):
+                owner = known.get((name, row[name]), -1)
+        found.append(-1 if kind == "offset_fetched" else owner)
+    return found
+
+
+class _Dealt:
+    """One transactional id's rows, dealt to their sources."""
+
+    def __init__(
+        self, events: Sequence[tuple[int, str, Event]], variant: str, config: Mapping[str, Any], txn_id: int, ids: int
+    ) -> None:
+        self.events, self.variant, self.txn_id, self.ids = events, variant, txn_id, ids
+        self.bumps = variant == "v2"
+        real = int(config.get("max_epoch", EPOCH_MAX)) - 1
+        self.last = min(real, max((e["epoch"] for _, _, e in events), default=0) + SPARE)
+        self.numbering = Numbering(self.last)
+        for _, _, e in sorted(events, key=lambda event: event[1] not in LOG):
+            self.numbering.number(e["producer_id"], e["epoch"])
+        self.clients = _dense(e["client"] for _, _, e in events if 0 <= e["client"] < READERS)
+        self.txns = _dense(e["txn"] for _, _, e in events if e["txn"] >= 0)
+        terms = {e["coordinator_epoch"] for _, kind, e in events if kind in (*LOG, *PARTITION)}
+        self.terms = _dense(sorted(terms - {-1}))
+        self.sent: dict[int, Event] = {}  # by request
+        self.sent_at: dict[int, int] = {}  # by request: its place among the clients' rows
+        self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
+
+    def sources(self) -> Sources:
+        """What is to be merged, and the model that it is to be a run of."""
+        by_source: dict[str, list[tuple[int, str, Event]]] = defaultdict(list)
+        for event in self.events:
+            _, kind, e = event
+            if kind in CLIENTS:
+                by_source[WATCHED].append(event)
+            elif kind in LOG:
+                by_source["the transaction log"].append(event)
+            elif kind in PARTITION:
+                by_source[f"partition {e['partition']}"].append(event)
+        names = sorted(by_source, key=lambda name: (name == WATCHED, name))
+        placed, first_sent = self._places(names, by_source)
+        found = []
+        for name in names:
+            rows = [self._recorded(*event) for event in by_source[name]]
+            for place, (_, kind, e) in enumerate(by_source[name]):
+                if kind in OF_RECORD and e["record"] in placed:
+                    rows[place] = rows[place].waiting(*placed[e["record"]])
+                elif kind == "batch_appended" and e["record"] in first_sent:
+                    rows[place] = rows[place].waiting(WATCHED, first_sent[e["record"]])
+            found.append(Source(name, tuple(rows)))
+        return Sources(self._followed(), tuple(self._with_answers(found)), self._told())
+
+    def _places(
+        self, names: Sequence[str], by_source: Mapping[str, Sequence[tuple[int, str, Event]]]
+    ) -> tuple[dict[int, tuple[str, int]], dict[int, int]]:
+        """By record: where it lies in a log, and where it was sent first."""
+        placed: dict[int, tuple[str, int]] = {}
+        sent: dict[int, int] = {}
+        for name in names:
+            for place, (_, kind, e) in enumerate(by_source[name]):
+                if kind == "batch_appended":
+                    placed.setdefault(e["record"], (name, place + 1))
+                elif kind == "record_sent":
+                    sent.setdefault(e["record"], place + 1)
+                    self.records[e["record"]] = (self.txns[e["txn"]], e["partition"])
+                if kind in SENT.values():
+                    self.sent[e["request"]] = e
+                    self.sent_at.setdefault(e["request"], place + 1)
+        return placed, sent
+
+    def _with_answers(self, sources: Sequence[Source]) -> Iterator[Source]:
+        """With what the coordinator did where a client was told an error."""
+        clients = next((source for source in sources if source.name == WATCHED), None)
+        yield from (source for source in sources if source is not clients)
+        if clients is None:
+            return
+        rows, hidden = list(clients.rows), []
+        for place, row in enumerate(rows):
+            kind, error, request = HIDDEN.get(row.kind, ""), row.columns["error"], row.columns["request"]
+            if kind and error and error not in NOT_THE_COORDINATORS and request in self.sent_at:
+                name = f"answer to request {request}"
+                answer = Recorded(row.row, kind, {**row.columns, **self._of_request(self.sent[request])}, True)
+                hidden.append(Source(name, (answer.waiting(WATCHED, self.sent_at[request]),)))
+                rows[place] = row.waiting(name, 1)
+        yield from hidden
+        yield Source(WATCHED, tuple(rows))
+
+    # Rows
+
+    def _recorded(self, row: int, kind: str, e: Event) -> Recorded:
+        return Recorded(row, kind, {**CAUSE_NOT_THERE, **self._columns(kind, e)})
+
+    def _columns(self, kind: str, e: Event) -> dict[str, Any]:
+        found: dict[str, Any] = {"request": e["request"], "error": max(e["error"], 0), "others": self.ids > 1}
+        if e["request"] in self.sent and kind not in PARTITION:
+            found |= self._of_request(self.sent[e["request"]])
+        if e["record"] in self.records:
+            found["txn"], found["partition"] = self.records[e["record"]]
+        if kind == "offset_fetched":
+            found["reads"] = e["record"] in self.records
+        if 0 <= e["client"] < READERS:
+            found["client"] = self.clients[e["client"]]
+        if e["txn"] >= 0:
+            found["txn"] = self.txns[e["txn"]]
+        if e["partition"] >= 0:
+            found["partition"] = e["partition"]
+        found["number"] = self.numbering.number(e["producer_id"], e["epoch"])
+        found["next_base"] = self.numbering.next_base(e["producer_id"])
+        found["to"] = self.numbering.after_prepare(found["number"], self.bumps)
+        if kind == "init_sent":
+            found["named"] = found["number"]
+        found |= {"commit": e["outcome"] == COMMIT, "logged": e["state"], "term": self._term(e)}
+        return found
+
+    def _of_request(self, e: Event) -> dict[str, Any]:
+        number = self.numbering.number(e["producer_id"], e["epoch"])
+        found = {"number": number, "named": number, "commit": e["outcome"] == COMMIT}
+        for name, known in (("client", self.clients), ("txn", self.txns)):
+            if e[name] in known:
+                found[name] = known[e[name]]
+        return found | ({"partition": e["partition"]} if e["partition"] >= 0 else {})
+
+    def _term(self, e: Event) -> int:
+        return self.terms.get(e["coordinator_epoch"], 0)
+
+    # The model
+
+    def _followed(self) -> Followed:
+        model = REMOTE_MODELS[self.variant]
+        largest = max((self.numbering.number(e["producer_id"], e["epoch"]) for _, _, e in self.events), default=0)
+        partitions = max((e["partition"] for _, _, e in self.events), default=0) + 1
+        bounds = {"clients": max(1, len(self.clients)), "transactions": max(1, len(self.txns)),
+                  "partitions": max(1, partitions), "epochs": largest + 3,
+                  "fail_overs": len(self.terms)}  # fmt: skip
+        pairs = {(self.txns[e["txn"]], e["partition"]) for _, kind, e in self.events if kind == "add_sent"}
+        return Followed(
+            self.variant, settle(model.spec), {"last": self.last}, bounds, COLUMNS, RECORDED[self.variant], {},
+            lambda: Unseen(bumps=self.bumps, added=frozenset(pairs)),
+        )  # fmt: skip
+
+    def _told(self) -> str:
+        """What the model's numbers stand for."""
+        found = [f"client {number} is {name}" for name, number in self.clients.items() if number != name]
+        found += [f"transaction {number} is {name}" for name, number in self.txns.items() if number != name]
+        for producer_id, rank in sorted(self.numbering.ranks.items(), key=lambda pair: pair[1]):
+            base = self.numbering.base(rank)
+            found.append(f"numbers {base} to {base + self.last + 1} are epochs of producer id {producer_id}")
+        return f"in the model of transactional id {self.txn_id}: {'; '.join(found)}"
+
+
+def _dense(values: Any) -> dict[int, int]:
+    """Numbers from 0, in order of appearance."""
+    return {value: number for number, value in enumerate(dict.fromkeys(values))}
+
+
+# What histories of v1, and of v1 with verification, break by design: the steps of the model that allow it, and exactly
+# which violations each of them excuses.
+#
+# Below v2 an epoch serves many transactions, and nothing tells a request that comes late from one of the next
+# transaction.  Four steps of the model take such a request:
+#
+# - `append`, of a record whose transaction is over at the coordinator: what becomes of this record is excused;
+# - `end`, by an EndTxn of another transaction than the one that is open: what becomes of the open one is excused;
+# - `add_partition`, of a transaction that is over: it opens one that no producer ends, and its owner may be fenced for
+#   what is open;
+# - `mark_late`, of a marker that the coordinator does not wait for: what becomes of the transactions that it closes on
+#   that partition is excused.
+#
+# They are read off the events of a lane as these are laid out for the model.  Whoever asks sees to it that the model
+# follows the lane, and so takes these steps (`proofs/traces/predicted.py`).  A violation is one of certain records or
+# transactions; it is excused where all of them are, by steps that come no later than the event that shows it.
+
+PREPARES = (State.PrepareCommit, State.PrepareAbort)
+COMPLETES = (State.CompleteCommit, State.CompleteAbort)
+READ = (Kind.batch_appended, Kind.marker_appended, Kind.txn_logged)
+
+
+class Steps:
+    """The steps in one lane that something is excused for.  ``found``: by what they excuse, the row of the first of
+    them, and which it is."""
+
+    def __init__(self, *, verifies: bool) -> None:
+        self.verifies = verifies
+        self.found: dict[tuple[str, int], tuple[int, Excuse]] = {}
+        self.over: set[int] = set()  # transactions that the coordinator has prepared the end of
+        self.open: dict[int, set[int]] = {}  # what it has open: partitions by transaction
+        self.due: tuple[int, ...] = ()  # producer id, epoch, outcome of the markers that it waits for
+        self.parts: set[int] = set()  # and where to
+        self.there: dict[tuple[int, int], set[int]] = {}  # by partition and producer id: transactions open there
+
+    def note(self, row: int, excuse: Excuse, subjects: Iterable[tuple[str, int]]) -> None:
+        for one in subjects:
+            self.found.setdefault(one, (row, excuse))
+
+    def add(self, row: int, txn: int, partition: int, client: int) -> None:
+        """A partition is added to the transaction that is open."""
+        if txn in self.over:
+            self.note(row, OPENED, [("client", client)])
+        self.open.setdefault(txn, set()).add(partition)
+
+    def prepare(self, row: int, due: tuple[int, ...], ended_by: int) -> None:
+        """The end of what is open is in the log.  ``ended_by``: the transaction of the EndTxn; -1 for a fence."""
+        if ended_by >= 0:
+            self.note(row, STOLEN, [("txn", txn) for txn in self.open if txn != ended_by])
+        self.over |= self.open.keys()
+        self.due, self.parts, self.open = due, set(chain(*self.open.values())), {}
+
+    def complete(self) -> None:
+        """No marker is waited for any more."""
+        self.due, self.parts = (), set()
+
+    def append(self, row: int, txn: int, record: int, partition: int, producer_id: int) -> None:
+        joins = partition in self.parts or any(partition in parts for parts in self.open.values())
+        if txn in self.over and (joins or not self.verifies):
+            self.note(row, JOINED if joins else UNVERIFIED, [("record", record)])
+        self.there.setdefault((partition, producer_id), set()).add(txn)
+
+    def mark(self, row: int, partition: int, marker: tuple[int, ...]) -> None:
+        closed = self.there.pop((partition, marker[0]), set())
+        if marker != self.due or partition not in self.parts:
+            self.note(row, MARKED, [("txn", txn) for txn in closed])
+
+
+def _steps(layout: Layout) -> list[Steps]:
+    """Of each lane, as far as it can be followed."""
+    found = [Steps(verifies=layout.verifies) for _ in layout.cut.keys]
+    e, behind = layout.cut.e, dict(zip(layout.asked[1].at.tolist(), layout.asked[1].sent.tolist(), strict=True))
+    events = np.flatnonzero(layout.kept & np.isin(layout.kind, READ))
+    for at in events.tolist():
+        lane, row, sent = found[layout.lane[at]], int(layout.row[at]), behind.get(at, -1)
+        kind, state, partition = (int(e[name][row]) for name in ("kind", "state", "partition"))
+        pair = int(e["producer_id"][row]), int(e["epoch"][row])
+        if kind == Kind.batch_appended:
+            if (sent := int(layout.recorded[at])) >= 0 and e["txn"][sent] >= 0:
+                lane.append(row, int(e["txn"][sent]), int(e["record"][row]), partition, pair[0])
+        elif kind == Kind.marker_appended:
+            lane.mark(row, partition, (*pair, int(e["outcome"][row])))
+        elif state in COMPLETES:
+            lane.complete()
+        elif state in PREPARES:
+            ended_by = int(e["txn"][sent]) if sent >= 0 and e["kind"][sent] == Kind.end_sent else -1
+            lane.prepare(row, (*pair, COMMIT if state == State.PrepareCommit else ABORT), ended_by)
+        elif state == State.Ongoing and sent >= 0:
+            lane.add(row, *(int(e[name][sent]) for name in ("txn", "partition", "client")))
+    return found
+
+
+class Violations:
+    """Which steps of a piece excuse which violations; `view` is made of the same columns as the layout."""
+
+    def __init__(self, view: TransactionView, layout: Layout) -> None:
+        self.view, self.c = view, view.columns
+        self.steps: dict[tuple[int, str, int], tuple[int, Excuse]] = {}
+        for history, lane in zip(layout.cut.of_history.tolist(), _steps(layout), strict=True):
+            for (what, number), found in lane.found.items():
+                self.steps.setdefault((history, what, number), found)
+
+    def excuse(self, name: str, at: int, other: int) -> Excuse | None:
+        """The step that excuses the violation of this property in this row, which the other row explains (-1: none).
+        Nothing excuses a property of which none is said below."""
+        said: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
+        return said(at, other) if said is not None else None
+
+    def _step(self, what: str, number: int, before: int) -> Excuse | None:
+        row, excuse = self.steps.get((int(self.view.place[before]), what, number), (before, None))
+        return excuse if row <= before else None
+
+    def _of_record(self, row: int, before: int) -> Excuse | None:
+        """It came late."""
+        return self._step("record", int(self.c["record"][row]), before)
+
+    def _of_fate(self, row: int, before: int) -> Excuse | None:
+        """It came late, or its transaction was decided by what came late."""
+        return self._of_record(row, before) or self._step("txn", self._txn(row), before)
+
+    def _txn(self, row: int) -> int:
+        """Of the record in this row."""
+        sent = int(self.view.sent_at(np.array([row]))[0])
+        return -1 if sent == NEVER else int(self.c["txn"][sent])
+
+    @cached_property
+    def _closed(self) -> dict[int, list[int]]:
+        """By marker, the batches that it closes."""
+        closed: dict[int, list[int]] = {}
+        batches = self.view.rows_of(Kind.batch_appended)
+        for batch, marker in zip(batches.tolist(), self.view.decided[batches].tolist(), strict=True):
+            if marker != NEVER:
+                closed.setdefault(marker, []).append(batch)
+        return closed
+
+    # What is read, or lies there
+
+    def _read(self, at: int, other: int) -> Excuse | None:
+        return self._of_fate(at, at)
+
+    _aborts_unread = _open_unread = _reads_as_decided = _group_offsets_stable = _read
+
+    def _fenced_appends_unread(self, at: int, other: int) -> Excuse | None:
+        return self._of_record(at, at)
+
+    _none_hanging = _fenced_appends_unread
+
+    def _commits_kept(self, at: int, other: int) -> Excuse | None:
+        return self._of_fate(other, at)
+
+    def _transactions_whole(self, at: int, other: int) -> Excuse | None:
+        """Each time that something of the transaction was read: either that is why, or why this one is missing."""
+        reads, txn = self.view.rows_of(Kind.record_read), self.view.owner(np.array([other]))
+        rows = reads[self.view.owner(reads) == txn].tolist()
+        found = [self._of_record(row, row) or self._of_fate(other, row) for row in rows]
+        return found[0] if found and all(found) else None
+
+    def _offsets(self, at: int, other: int) -> Excuse | None:
+        """Of the older one that is there, or of the younger one that is not."""
+        older = self._of_fate(at, at) if self.c["record"][at] >= 0 else None
+        return older or (self._of_fate(other, at) if other >= 0 else None)
+
+    _group_offsets_kept = _group_offsets_forward = _offsets
+
+    def _completed_after_markers(self, at: int, other: int) -> Excuse | None:
+        return self._of_record(other, at)
+
+    def _one_epoch_while_open(self, at: int, other: int) -> Excuse | None:
+        return self._of_record(other, at)
+
+    def _lone_client_never_fenced(self, at: int, other: int) -> Excuse | None:
+        return self._step("client", int(self.c["client"][at]), at)
+
+    # What markers decide: each transaction of which that is wrong
+
+    def _decided(self, at: int, is_wrong: Callable[[int, int], bool]) -> Excuse | None:
+        """``is_wrong``: of a batch that this marker closes, and the number of its transaction."""
+        batches = self._closed.get(at, [])
+        owners = self.view.owner(np.array(batches, np.int64)).tolist()
+        wrong = [batch for batch, owner in zip(batches, owners, strict=True) if is_wrong(batch, owner)]
+        found = [self._of_fate(batch, at) or self._of_others(batch, at) for batch in wrong]
+        return found[0] if found and all(found) else None
+
+    def _of_others(self, batch: int, at: int) -> Excuse | None:
+        """All records of the same transaction came late that were decided otherwise before."""
+        owner, outcome = self.view.owner(np.array([batch]))[0], self.c["outcome"]
+        others = [b for b, m in self._batches.get(int(owner), ()) if m < at and outcome[m] != outcome[at]]
+        found = [self._of_record(one, at) for one in others]
+        return found[0] if found and all(found) else None
+
+    @cached_property
+    def _batches(self) -> dict[int, list[tuple[int, int]]]:
+        """By the number of a transaction, its batches, each with the marker that closes it."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for marker, batches in self._closed.items():
+            for batch, owner in zip(batches, self.view.owner(np.array(batches, np.int64)).tolist(), strict=True):
+                found.setdefault(owner, []).append((batch, marker))
+        return found
+
+    def _markers_as_decided(self, at: int, other: int) -> Excuse | None:
+        asked = self.view.commit_asked
+        known = self.view.numbers_of("txn").size
+        return self._decided(at, lambda _, owner: bool(owner < known and asked[owner] > at))
+
+    def _markers_as_told(self, at: int, other: int) -> Excuse | None:
+        told = self.view.abort_told if self.c["outcome"][at] == COMMIT else self.view.commit_told
+        return self._decided(at, lambda _, owner: bool(told[owner] != NEVER))
+
+    def _transactions_share_fate(self, at: int, other: int) -> Excuse | None:
+        outcome = self.c["outcome"]
+        return self._decided(at, lambda _, owner: outcome[self._first[owner]] != outcome[at])
+
+    @cached_property
+    def _first(self) -> dict[int, int]:
+        """By the number of a transaction, the first marker that decided a record of it."""
+        found: dict[int, int] = {}
+        for marker, batches in sorted(self._closed.items()):
+            for owner in self.view.owner(np.array(batches, np.int64)).tolist():
+                found.setdefault(owner, marker)
+        return found
+
+
+# Histories of transactions, held against the full model: one lane for each transactional id.
+#
+# The model's numbers of producer ids lie as close to one another as the epochs in a lane allow, and lanes of about one
+# size are held against it together.  A lane that cannot be followed to its end (`unfollowed.py`) is followed until
+# then.
+
+READ_COLUMNS = (
+    "history", "kind", "client", "txn_id", "producer_id", "epoch", "txn", "record", "partition", "sequence", "request",
+    "outcome", "state", "coordinator_epoch", "error",
+)  # fmt: skip
+LASTS = (14, 30, 62, 126, 254, 510)
+"""The model's last epoch, where Kafka's is not come near: as small as the epochs in a lane allow."""
+TOGETHER = 62
+"""Lanes have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
+CLASSES = (12, 32, 128, 512)
+"""Lanes are held against the model together with those of the same class: transactions or clients, at most."""
+
+
+def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
+    """``last``: the largest epoch that an owner is given.  Config: `max_epoch`, one more than that."""
+    return (("last", int(config.get("max_epoch", EPOCH_MAX)) - 1),)
+
+
+def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
+    """The rows of a piece (whole histories, sorted), lane by lane."""
+    if not len(columns["kind"]):
+        return LaidOut((), {})
+    layout = layout_of(columns, variant, settings)
+    cut, last = layout.cut, layout.last
+    undecided: dict[int, str] = {}
+    history = columns["history"][np.searchsorted(cut.history, np.arange(cut.histories))]
+    for lane, reason in layout.stops.reasons().items():
+        undecided.setdefault(int(history[cut.of_history[lane]]), reason)
+    most = np.ones(len(last), np.int64)
+    for name in ("client", "txn"):
+        np.maximum.at(most, cut.lane[layout.kept], layout.values[name][layout.kept] + 1)
+    group = last * len(CLASSES) + np.searchsorted(CLASSES, most)
+    there = np.unique(group[np.unique(cut.lane[layout.kept])])
+    return LaidOut(tuple(_part(layout, group == one) for one in there.tolist()), undecided)
+
+
+def layout_of(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> Layout:
+    """The lanes of a piece, which has events."""
+    cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ_COLUMNS}, LANES)
+    real = dict(settings)["last"]
+    last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
+    return Layout(cut, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified")
+
+
+def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
+    """The model's last epochs for lanes with epochs up to these."""
+    fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
+    lasts = np.append(LASTS, LASTS[-1])[fitting]
+    found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))
+    return found
+
+
+def _part(layout: Layout, chosen: np.ndarray) -> Laid:
+    """The events of these lanes that are kept."""
+    at = np.flatnonzero(layout.kept & chosen[layout.lane])
+    lanes, lane = np.unique(layout.lane[at], return_inverse=True)
+    values = {name: column[at] for name, column in layout.values.items()}
+    largest = 3 + max(0, int(layout.pairs.all[chosen[layout.lane[layout.pairs.at]]].max(initial=0)))
+    # No pair has this number, nor the ones before it.
+    values["number"] = np.where(values["number"] == NOWHERE, largest, values["number"])
+    sizes = {
+        "clients": int(values["client"].max(initial=0)) + 1,
+        "transactions": int(values["txn"].max(initial=0)) + 1,
+        "partitions": int(values["partition"].max(initial=0)) + 1,
+        "epochs": largest,
+        "fail_overs": int(layout.last_terms[layout.cut.of_history[lanes]].max()),
+    }
+    constants = {"last": int(layout.last[lanes[0]])}
+    return Laid(layout.row[at], lane, layout.kinds[at], values, sizes, constants, lambda lane: layout.told(lanes[lane]))
+
+
+def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Violations:
+    """Which violations the steps of the model excuse in whole histories."""
+    return Violations(TransactionView(columns, config), layout_of(columns, variant, settings_of(variant, config)))
+
+
+CONFORMING = Conforming(
+    TRANSACTIONS, {**MODELS, RELEASES["4.3"]: Expiring}, HISTORY_COLUMNS, HISTORY_BY_VARIANT, variant_of, settings_of,
+    lay_out, {"further_record": BESIDE}, excusing=excusing, recording=Recording(followable, recorded),
+)  # fmt: skip

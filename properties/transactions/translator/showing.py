@@ -1,0 +1,260 @@
+"""What the steps of the full models of transactions show: the rows of a history that each of them is.
+
+There is one transactional id, and one producer id, whose epochs do not end.  A record stands for all that a transaction
+has in a partition, and is acknowledged as soon as it is there.  A reader of committed records reads each partition on
+whenever a marker comes.
+"""
+
+from fencepost.model.language import when
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
+from fencepost.model.transactions.abstract.cores import Prompt
+from fencepost.model.transactions.detailed.coordinator import Pending
+from fencepost.model.transactions.detailed.expiry import Forgetting
+from fencepost.model.transactions.detailed.full import V1, V2, LateEnds, Verified
+from fencepost.model.transactions.detailed.releases import V2Of400
+from fencepost.properties.history import HistoryError
+from fencepost.properties.showing import Kept, Note, Number, Row, Showing
+from fencepost.properties.transactions.events.kinds import (
+    ABORT,
+    COMMIT,
+    CONCURRENT,
+    FAILED,
+    FENCED,
+    INVALID_STATE,
+    State,
+)
+
+NODE, ID = 0, 0
+READER = 1000
+
+_at = {"node": NODE}
+_log = {"node": NODE, "txn_id": ID, "coordinator_epoch": lambda s, p: s.term}
+
+
+def _pair_of(number):
+    return {"producer_id": lambda s, p: when(number(s, p) == 0, number(s, p) + (-1), 0),
+            "epoch": lambda s, p: number(s, p) + (-1)}  # fmt: skip
+
+
+def _number(s, p):
+    return s.number[p.t]
+
+
+def _owner(s, p):
+    return s.owner[p.t]
+
+
+def _txn(name):
+    return Kept("txn", at=name)
+
+
+_of_txn = {"client": _owner, "txn": _txn("t"), **_pair_of(_number)}
+_record = Kept("record", at=("t", "p"))
+_request = Kept("request", at="c")
+_end = {"txn_id": ID, "request": Kept("end", at="t")}
+
+
+def _choice(s, p):
+    return when(s.choice[p.t] == Outcome.COMMIT, COMMIT, ABORT)
+
+
+def _asks(named):
+    return Row("init_sent", client="c", txn_id=ID, request=Number("request", at="c"), **named)
+
+
+_again = _pair_of(lambda s, p: when(s.again[p.c], s.holds[p.c], 0))
+PRODUCERS = {
+    "start": [Row("client_started", client="c", txn_id=ID), _asks({})],
+    "start_again": [_asks(_pair_of(lambda s, p: s.holds[p.c]))],
+    "take": [Row("init_taken", client="c", request=_request, **_pair_of(lambda s, p: s.answered[p.c]))],
+    "begin": [
+        Row("txn_begun", client="c", txn_id=ID, txn=Number("txn", at="t"), **_pair_of(lambda s, p: p.e)),
+    ],
+    "send": [
+        Row("record_sent", **_of_txn, txn_id=ID, partition="p", record=Number("record", at=("t", "p")),
+            request=Number("sent", at=("t", "p"), of="request")),
+    ],
+    "commit": [
+        Row("end_sent", **_of_txn, txn_id=ID, outcome=COMMIT, request=Number("end", at="t", of="request")),
+    ],
+    "abort": [
+        Row("end_sent", **_of_txn, txn_id=ID, outcome=ABORT, request=Number("end", at="t", of="request")),
+    ],
+    "learn": [
+        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Kept("end", at="t"),
+            **_pair_of(lambda s, p: s.follows[p.t])),
+    ],
+}  # fmt: skip
+
+
+def _prepared(s, p):
+    return when(s.choice[p.t] == Outcome.COMMIT, State.PrepareCommit, State.PrepareAbort)
+
+
+def _completed(s, p):
+    return when(s.outcome == Outcome.COMMIT, State.CompleteCommit, State.CompleteAbort)
+
+
+def _stopping(code):
+    return [
+        Row("init_handled", **_at, txn_id=ID, request=_request, error=code),
+        Row("init_taken", client="c", request=_request, error=code),
+        Row("client_failed", client="c", error=code),
+    ]
+
+
+COORDINATOR = {
+    "initialize": [
+        Row("txn_logged", **_log, state=State.Empty, **_pair_of(lambda s, p: p.to)),
+        Row("init_handled", **_at, txn_id=ID, request=_request, **_pair_of(lambda s, p: p.to)),
+    ],
+    "answer_init_again": [
+        Row("init_handled", **_at, txn_id=ID, request=_request, **_pair_of(lambda s, p: s.epoch)),
+    ],
+    "refuse_init": _stopping(FENCED),
+    "fail_init": _stopping(FAILED),
+    "fence_first": [
+        Row("init_handled", **_at, txn_id=ID, request=_request, error=CONCURRENT),
+        _asks(_again),
+    ],
+    "time_out": [Row("timed_out", **_at, txn_id=ID, **_pair_of(lambda s, p: s.live()))],
+    "take_over": [Row("txn_logged", **_log, state=State.PrepareAbort, **_pair_of(lambda s, p: p.marker))],
+    "end": [
+        Row("txn_logged", **_log, state=_prepared, **_pair_of(lambda s, p: p.marker)),
+        Row("end_handled", **_at, **_end, outcome=_choice, **_pair_of(lambda s, p: p.to)),
+    ],
+    "answer_again": [Row("end_handled", **_at, **_end, outcome=_choice, **_pair_of(lambda s, p: s.epoch))],
+    "complete": [Row("txn_logged", **_log, state=_completed, **_pair_of(lambda s, p: s.epoch))],
+    "fail_over": [Row("coordinator_loaded", **_at, coordinator_epoch=lambda s, p, t: t.term)],
+}  # fmt: skip
+
+
+def _is_unseen(s, p):
+    return s.pending == Pending.ADD
+
+
+_adds = Row("txn_logged", when=_is_unseen, **_log, state=State.Ongoing, **_pair_of(_number))
+_asked = {"partition": "p", **_pair_of(_number), "request": Kept("sent", at=("t", "p"))}
+_marker = {"node": NODE, "partition": "p", **_pair_of(lambda s, p: p.e)}
+
+
+def _outcome(s, p):
+    return when(p.commit, COMMIT, ABORT)
+
+
+def _is_read(s, p):
+    return p.commit & (s.fate[p.q, p.p] == Fate.OPEN)
+
+
+_MARK = [
+    Row("marker_appended", **_marker, outcome=_outcome, coordinator_epoch=lambda s, p: p.k, offset=Number("offset")),
+    Row("stable_moved", partition="p", upto=Kept("offset", at=0, plus=1)),
+    Row("fetched", client=READER, partition="p", offset=Kept("upto", at="p", none=0),
+        upto=Kept("offset", at=0, plus=1)),
+    Row("record_read", each={"q": Txn}, when=_is_read, client=READER, partition="p",
+        offset=Kept("place", at=("q", "p")), record=Kept("record", at=("q", "p"))),
+    Note("upto", at="p", value=Kept("offset", at=0, plus=1)),
+]  # fmt: skip
+PARTITIONS = {
+    "append": [
+        Row("batch_appended", **_at, partition="p", offset=Number("offset"), **_pair_of(_number), record=_record,
+            request=Kept("sent", at=("t", "p"))),
+        Note("place", at=("t", "p"), value=Kept("offset", at=0)),
+        Row("record_acked", client=_owner, txn=_txn("t"), partition="p", record=_record,
+            request=Kept("sent", at=("t", "p")), offset=Kept("offset", at=0)),
+    ],
+    "mark": [*_MARK, Row("marker_acked", **_marker, txn_id=ID)],
+    "mark_unheard": _MARK,
+    "mark_late": _MARK,
+    "ask": [Row("check_asked", **_at, **_asked)],
+}  # fmt: skip
+BASE = {**PRODUCERS, **COORDINATOR, **PARTITIONS}
+
+
+def _end_code(s, p):
+    """INVALID_TXN_STATE for another outcome than that of the one before, or where there is nothing to commit."""
+    again = s.is_retry(p.t) & s.is_next_to_present(p.t) & (s.outcome != Outcome.NONE) & (s.phase == Phase.IDLE)
+    other = again & (s.outcome != s.choice[p.t])
+    return when(other | (s.number[p.t] == s.live()), INVALID_STATE, FENCED)
+
+
+def _refusing(code):
+    return [
+        Row("end_handled", **_at, **_end, outcome=_choice, error=code),
+        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Kept("end", at="t"), error=code),
+        Row("client_failed", client=_owner, error=code),
+    ]  # fmt: skip
+
+
+V2_ROWS = {
+    **BASE,
+    "verify": [_adds, Row("partition_checked", **_at, txn_id=ID, **_asked)],
+    "refuse_end": _refusing(_end_code),
+}  # fmt: skip
+
+
+def _end_code_v1(s, p):
+    return when(s.number[p.t] != s.live(), FENCED, INVALID_STATE)
+
+
+_add = {"request": Kept("add", at=("t", "p")), "partition": "p"}
+_add_sent = Row("add_sent", **_of_txn, txn_id=ID, partition="p", request=Number("add", at=("t", "p"), of="request"))
+V1_ROWS = {
+    **BASE,
+    "add_partition": [
+        _add_sent, _adds,
+        Row("add_handled", **_at, txn_id=ID, **_add, **_pair_of(_number)),
+        Row("add_taken", client=_owner, txn=_txn("t"), **_add),
+    ],
+    "refuse_add": [
+        _add_sent, Row("add_handled", **_at, txn_id=ID, **_add, error=FENCED),
+        Row("add_taken", client=_owner, txn=_txn("t"), **_add, error=FENCED),
+        Row("client_failed", client=_owner, error=FENCED),
+    ],
+    "refuse_end": _refusing(_end_code_v1),
+}  # fmt: skip
+VERIFIED_ROWS = {**V1_ROWS, "verify": [Row("partition_checked", **_at, txn_id=ID, **_asked)]}
+
+
+def _config(bounds):
+    if bounds["last"] + 1 < bounds["epochs"]:
+        raise HistoryError(
+            f"an epoch past the last one needs another producer id; give last={bounds['epochs']} or more"
+        )
+    return {"partitions": bounds["partitions"]}
+
+
+def _config_of_43(bounds):
+    return {**_config(bounds), "release": "4.3"}
+
+
+def _is_first(s, p):
+    return ~s.sent[p.t, p.p]
+
+
+def _is_quiet(s, p):
+    return (s.pending == Pending.NOTHING) & (s.phase != Phase.PREPARED)
+
+
+def _is_no_fence(s, p):
+    return s.pending != Pending.FENCE
+
+
+ONLY = {"send": _is_first, "refuse_end": _is_quiet}
+
+
+def _showing(mode, rows, only=ONLY, config=_config, **more):
+    """What a producer has sent it does not send again, and a late copy of its first request is in no request's place.
+    Histories have no event for a fence that is under way."""
+    return Showing(
+        mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
+    )  # fmt: skip
+
+
+SHOWING = {
+    Forgetting: "an id that is forgotten goes on with another producer id, which has no number in the model",
+    Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": _is_no_fence}),
+    V1: _showing("v1", V1_ROWS),
+    V2Of400: _showing("v2", V2_ROWS),
+    V2: _showing("v2", V2_ROWS, config=_config_of_43),
+}  # fmt: skip
