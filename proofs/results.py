@@ -3,11 +3,9 @@
 import builtins
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from fencepost.proofs.schemas import VerdictRow
-    from fencepost.proofs.scope.scopes import Scope
+from fencepost.proofs.scope.cells import Scope
 
 Verdict = Literal["holds", "violated", "unknown", "not proved", "vacuous"]
 """``not proved``: each step of the proof is there, but it leans on something that is not inductive itself;
@@ -71,15 +69,15 @@ class Result:
     scope: tuple[str, ...] = ()
     out: tuple[str, ...] = ()
     excused: dict[str, str] = field(default_factory=dict)
-    within: "Scope | None" = field(default=None, compare=False, repr=False)
+    within: Scope | None = field(default=None, compare=False, repr=False)
     cached: str | None = None
 
     @builtins.property  # the field of that name hides it from the type checker
     def as_expected(self) -> bool:
         return self.verdict == self.expected
 
-    def as_dict(self) -> "VerdictRow":
+    def as_dict(self) -> dict[str, Any]:
         leans_on = self.evidence.get("leans_on")
         told: Any = {name: value for name, value in asdict(replace(self, within=None)).items() if name != "within"}
-        row: VerdictRow = told if leans_on is None else told | {"leans_on": leans_on}
+        row = told if leans_on is None else told | {"leans_on": leans_on}
         return row

@@ -1,7 +1,7 @@
 """What a protocol brings so that any implementation of it can be driven, watched, and held against the model.
 
 `proofs/testing` knows of no protocol.  A protocol has one `Agreeing` object, in
-``properties/<protocol>/driving/agreement.py``, where `DRIVEN` finds it:
+``properties/<protocol>/scenarios.py``, where `DRIVEN` finds it:
 
 - its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``call``, see `calls`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;

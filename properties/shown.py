@@ -3,7 +3,7 @@ table of observations, and nothing else.
 
     SHOWN = Shown(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
 
-    AGREEING = Agreeing(…, follow=SHOWN.follow)      # properties/<protocol>/driving/agreement.py
+    AGREEING = Agreeing(…, follow=SHOWN.follow)      # properties/<protocol>/scenarios.py
     CONFORMING = SHOWN.conforming                    # properties/<protocol>/translator.py
 
 A column of the table is the event's column of that name, or of the one in ``stored``.  Two sorts of columns say more:

@@ -25,7 +25,8 @@ from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace
-from fencepost.proofs.scope.scopes import Scope, conditions, scope_of_proof, scope_of_search
+from fencepost.proofs.scope.cells import Scope
+from fencepost.proofs.scope.scopes import conditions, scope_of_proof, scope_of_search
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of, progress_of
 
 HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"

@@ -12,8 +12,9 @@ from typing import Any
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
 from fencepost.proofs.results import Result
+from fencepost.proofs.scope.cells import ENGINES, Cell, Engine
 from fencepost.proofs.scope.live import counts_of, runs_of
-from fencepost.proofs.scope.scopes import ENGINES, NOTHING_SAID, SEARCHING, Cell, Engine, scope_of_counts, unaccounted
+from fencepost.proofs.scope.scopes import NOTHING_SAID, SEARCHING, scope_of_counts, unaccounted
 from fencepost.properties.agreement import DRIVEN, driven
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 

@@ -12,7 +12,7 @@ Every danger that is *out* has a reason: what the model says of it (``outside``)
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from fencepost.model.dangers import DANGERS
@@ -25,50 +25,13 @@ from fencepost.proofs.engines.induction import Proof, invariant
 from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result, Verdict
+from fencepost.proofs.scope.cells import Cell, Engine, Scope
 
-Engine = Literal["induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"]
-ENGINES: tuple[Engine, ...] = (
-    "induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"
-)  # fmt: skip
 SEARCHING: tuple[Engine, ...] = ("explore", "bounded", "progress")
 """Engines that look at states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
 """The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
-Status = Literal["in", "excused", "out"]
 NOTHING_SAID = "open: the model says nothing of it"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """``count``: how often it was met, where the engine counts; ``why``: the reason of one that is out, the condition
-    of one that is excused."""
-
-    status: Status
-    count: int | None = None
-    why: str = ""
-
-    @property
-    def words(self) -> str:
-        return f"excused by {self.why}" if self.status == "excused" else self.status
-
-
-@dataclass(frozen=True)
-class Scope:
-    """How often one engine met each danger, in the order of the list of dangers.  ``features``: of a search within
-    several bounds, what it met within each of them, by the feature that they are of."""
-
-    engine: Engine
-    cells: Mapping[str, Cell]
-    features: Mapping[str, "Scope"] = field(default_factory=dict)
-
-    def those(self, status: Status) -> tuple[str, ...]:
-        return tuple(name for name, cell in self.cells.items() if cell.status == status)
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of a `Result` that carry a scope."""
-        excused = {name: cell.why for name, cell in self.cells.items() if cell.status == "excused"}
-        return {"scope": self.those("in"), "out": self.those("out"), "excused": excused, "within": self}
 
 
 Met = Mapping[str, int | None]

@@ -1,7 +1,7 @@
 """Agreement: any implementation of a protocol, driven by Hypothesis and held against the states the model may be in.
 
 Nothing here is of one protocol.  What a protocol must bring, so that its implementations can be driven, is an object in
-``properties/<protocol>/driving/agreement.py``; `fencepost.properties.agreement` says part by part what is in it, and
+``properties/<protocol>/scenarios.py``; `fencepost.properties.agreement` says part by part what is in it, and
 `fencepost.properties.driving` what a call is.
 """
 

@@ -1,8 +1,10 @@
-"""What an audit must find."""
+"""What an audit must find, and what can be wrong in it."""
 
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
 from fencepost.properties.history.words import Words
+from fencepost.properties.planting.beds import Bed
+from fencepost.properties.planting.bends import Plant, change
 
 from tests.audited.events import AUDITED, Kind
 
@@ -18,3 +20,12 @@ HISTORY = HistoryProperties(
         ),
     ),
 )  # fmt: skip
+
+
+def rows() -> list[tuple[int, ...]]:
+    """Two reads."""
+    return [(0, 0, int(Kind.read), 1), (1, 0, int(Kind.read), 2)]
+
+
+PLANTS = {"an older one": Plant((change(Kind.read, 1, token=0),), {"never_older": 1})}
+BED = Bed(AUDITED, "tests.audited.histories:rows", PLANTS, shifted=())

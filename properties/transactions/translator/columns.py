@@ -43,7 +43,7 @@ SPARE = 4  # epochs that a producer id has left, where the model's last one is n
 
 
 class Numbers:
-    """Numbers for pairs of producer id and epoch (`online/numbering.py` says which), named in ``said``; ``last`` and
+    """Numbers for pairs of producer id and epoch (`guessing.py` says which), named in ``said``; ``last`` and
     ``epochs`` are by lane and by pair."""
 
     def __init__(self, lane: np.ndarray, said: Sequence[Said], epochs: Sequence[np.ndarray], last: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import check_piece
 from fencepost.properties.history import HistoryDirectory, Piece, read_piece
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.planting.beds import BEDS
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,12 @@ class Planted:
     """Planted histories of one protocol, of which about one in a hundred is bent, and SQL that finds the same."""
 
     protocol: str
-    folder: str
     config: Mapping[str, Any]
     in_duckdb: Callable[[str, duckdb.DuckDBPyConnection], Mapping[str, tuple[int, Any]]]
 
     def generate(self, place: Path, histories: int, cores: int = 1) -> dict[str, int]:
         """So many in `place`; the violations that must be found in them."""
-        simulator = f"fencepost.properties.{self.folder}.history.planted:simulate_many"
+        simulator = f"{BEDS.module_name(self.protocol)}:simulate_many"
         config = {"bent": 0.01, **self.config}
         made = generate(
             place, simulator, histories=histories, seed=1, config=config, protocol=self.protocol, many=True, cores=cores
@@ -42,13 +42,13 @@ class Planted:
 PLANTED = {
     planted.protocol: planted
     for planted in (
-        Planted("id-blocks", "id_blocks", {}, id_block_sql.in_duckdb),
+        Planted("id-blocks", {}, id_block_sql.in_duckdb),
         Planted(
-            "transactions", "transactions", {"mode": "v2", "quiet_end": True},
+            "transactions", {"mode": "v2", "quiet_end": True},
             partial(transaction_sql.in_duckdb, text=transaction_sql.query("v2", quiet_end=True)),
         ),
         Planted(
-            "task-counts", "task_counts", {"mode": "shipped", "quiet_end": True},
+            "task-counts", {"mode": "shipped", "quiet_end": True},
             partial(task_count_sql.in_duckdb, text=task_count_sql.query("shipped")),
         ),
     )

@@ -12,8 +12,9 @@ from fencepost.model.dangers import DANGERS
 from fencepost.proofs.cli.dangers import _about, as_table
 from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models
 from fencepost.proofs.scale.cached import cache, cached
+from fencepost.proofs.scope.cells import ENGINES, Cell, Engine
 from fencepost.proofs.scope.matrix import Asked, Hole, Matrix, holes
-from fencepost.proofs.scope.scopes import ENGINES, NOTHING_SAID, Cell, Engine, unaccounted
+from fencepost.proofs.scope.scopes import NOTHING_SAID, unaccounted
 from fencepost.properties.catalogue import protocols
 from small_catalogue import small_catalogue
 

@@ -140,7 +140,7 @@ def test_call_that_raises():
 def test_plug_that_lacks_methods():
     """What can't be driven is refused by name of what it lacks, and told where the plug is described."""
     with pytest.raises(
-        ImplementationError, match=r"lacks deliver, drop, init.*fencepost\.properties\.transactions\.driving\.interface"
+        ImplementationError, match=r"lacks deliver, drop, init.*fencepost\.properties\.transactions\.interface"
     ):
         driven(transactions_doubles.mute, "v2")
 
