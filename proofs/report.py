@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fencepost.proofs.readings.words import leaning
 from fencepost.proofs.results import Result
@@ -15,7 +15,7 @@ from fencepost.properties.catalogue import Profile
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 if TYPE_CHECKING:
-    from fencepost.proofs.schemas import Verify
+    from fencepost.proofs.schemas import VerdictRow, Verify
 
 SCHEMA = 1
 """The version of what ``--json`` writes; `schemas` has the types."""
@@ -72,7 +72,7 @@ def verify_document(seed: int, profile: Profile, results: Iterable[Result], sour
         "seed": seed,
         "profile": profile,
         "sources": dict(sources),
-        "results": [r.as_dict() for r in results],
+        "results": [cast("VerdictRow", r.as_dict()) for r in results],
     }
 
 

@@ -31,8 +31,8 @@ from fencepost.properties.nearest import instead, underscored
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
+    from fencepost.proofs.scope.cells import Engine
     from fencepost.proofs.scope.matrix import Asked, Hole, Matrix
-    from fencepost.proofs.scope.scopes import Engine
 
 WIDTH = 11
 MOST_REASONS = 3
@@ -200,7 +200,7 @@ def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry
 
 
 def _print(matrix: "Matrix", promise: str | None, *, verbose: bool) -> None:
-    from fencepost.proofs.scope.scopes import ENGINES
+    from fencepost.proofs.scope.cells import ENGINES
 
     asked = [a for a in matrix.asked if promise is None or promise in (a.promise, a.property)]
     if not asked:
@@ -248,7 +248,8 @@ def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: 
 
 def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
     """The conditions of what is excused."""
-    from fencepost.proofs.scope.scopes import ENGINES, conditions
+    from fencepost.proofs.scope.cells import ENGINES
+    from fencepost.proofs.scope.scopes import conditions
 
     by_condition: dict[str, dict[str, str]] = {}
     for danger in DANGERS:

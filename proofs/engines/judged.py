@@ -21,8 +21,8 @@ from fencepost.proofs.readings.equal.obligations import Readings
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Result, Trace, Verdict, worst
+from fencepost.proofs.scope.cells import Scope
 from fencepost.proofs.scope.scopes import (
-    Scope,
     narrowed,
     scope_of_bounded,
     scope_of_features,

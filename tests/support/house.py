@@ -1,5 +1,5 @@
-"""What the house measures: files and lines by folder, which rooms import which, circles of imports, the files of the law,
-and how often private words stand in it.
+"""What the house measures: files and lines by folder, circles of imports, the files of the law, and how often private
+words stand in it.
 
     python tests/script.py tests/support/house.py
 """
