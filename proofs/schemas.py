@@ -316,7 +316,7 @@ class Replayed(TypedDict):
     dangers: dict[str, int]
     followed_by: Annotated[
         dict[str, dict[str, int]],
-        Meta(description="By check, how many events compiled code, columns or plain states followed; they agree."),
+        Meta(description="By check, how many events columns or plain states followed; they agree."),
     ]
     rekeyed: Annotated[Rekeyed | None, Meta(description="Null where every history was judged as a whole.")]
     events_per_second: float

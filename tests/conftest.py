@@ -33,7 +33,6 @@ LONGEST = (
     "test_tla_agreement.py",
     "test_conformance_transactions.py",
     "test_whole_defects.py",
-    "test_murphi_agreement.py",
     "test_prompt.py",
     "test_agreement_remote.py",
     "test_task_counts_history_replay.py",

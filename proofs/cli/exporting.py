@@ -9,9 +9,9 @@ from fencepost.proofs.cli.shared.output import bound_in_words, console, read_fro
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 if TYPE_CHECKING:
-    from fencepost.proofs.readings import murphi, tla
+    from fencepost.proofs.readings import tla
 
-LANGUAGES = ("tla", "murphi")
+LANGUAGES = ("tla",)
 
 
 class OutputFolder(click.Path):
@@ -29,25 +29,21 @@ class OutputFolder(click.Path):
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
-@click.option(
-    "--to", "language", type=click.Choice(LANGUAGES), required=True, help="TLA+, for TLC, or Murphi, for Rumur."
-)
+@click.option("--to", type=click.Choice(LANGUAGES), required=True, expose_value=False, help="TLA+, for TLC.")
 @click.argument("folder", metavar="DIR", type=OutputFolder())
 @click.option("--symmetry", is_flag=True, help="States that differ in the names of elements alone are one.")
 @BOUND
 @PROFILE
-def export(
-    name: str, language: str, folder: Path, symmetry: bool, changes: tuple[str, ...], profile: Profile
-) -> int:  # fmt: skip
-    """Write a protocol as TLA+ or Murphi, for TLC or Rumur.
+def export(name: str, folder: Path, symmetry: bool, changes: tuple[str, ...], profile: Profile) -> int:
+    """Write a protocol as TLA+, for TLC.
 
-    Each variant becomes a module, in TLA+ with its configuration; without a variant, all main ones do.  TLC, or Rumur,
-    then finds as many states and steps as `fencepost explore` with the same bounds, and breaks the same properties in
-    as many steps.  What comes in the end stands in a module of its own in TLA+, with the fairness that it rests on.
-    What is not exported is told, and stands in the module: in Murphi that is all but what holds in every state.
+    Each variant becomes a module with its configuration; without a variant, all main ones do.  TLC then finds as many
+    states and steps as `fencepost explore` with the same bounds, and breaks the same properties in as many steps.
+    Liveness stands in a module of its own, with the fairness that it rests on.  What is not exported is printed, and
+    stands in the module.
     Example: fencepost export kip618-yardstick --to tla DIR --bound tasks=2 --bound log=2
     """
-    from fencepost.proofs.readings import murphi, tla
+    from fencepost.proofs.readings import tla
 
     variants = chosen(name)
     if not variants:
@@ -60,27 +56,13 @@ def export(
     told: list[str] = []
     for entry, variant, bound in asked_of:
         told.append(f"{entry.name}/{variant.name} within {bound_in_words(bound)}")
-        if language == "tla":
-            module = tla.of_variant(entry, variant, bound, symmetry=symmetry)
-            texts |= tla.files([module])
-            told += _of_tla(folder, module)
-        else:
-            program = murphi.of_variant(entry, variant, bound, symmetry=symmetry)
-            texts |= murphi.files([program])
-            told += _of_murphi(folder, program)
+        module = tla.of_variant(entry, variant, bound, symmetry=symmetry)
+        texts |= tla.files([module])
+        told += _of_tla(folder, module)
     tla.write(folder, texts)
     for line in told:
         console.print(line, markup=False)
     return 0
-
-
-def _of_murphi(folder: Path, made: "murphi.Exported") -> list[str]:
-    """What was written of a variant, what was not, and how it is checked."""
-    return [
-        f"    {folder / made.stem}.m: {made.rules} rules, {len(made.invariants)} invariants",
-        *(f"    not exported: {sentence}" for sentence in made.left_out),
-        f"    {made.command}",
-    ]
 
 
 def _of_tla(folder: Path, made: "tla.Exported") -> list[str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.histories import CORES, SPARK, settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
@@ -83,13 +82,6 @@ class Dataset:
     "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
 )
 @click.option(
-    "--compile",
-    "compiles",
-    is_flag=True,
-    help="Have numba compile what events mean to the model, which takes half a minute once and is kept: from then on "
-    "histories are followed up to twice as fast.",
-)
-@click.option(
     "--expecting",
     multiple=True,
     metavar="PROPERTY",
@@ -129,7 +121,6 @@ def replay(
     required: tuple[str, ...],
     strict: bool,
     conformance: bool,
-    compiles: bool,
     expecting: tuple[str, ...],
     rows_file: Path | None,
     html_file: Path | None,
@@ -190,8 +181,6 @@ def replay(
         for dataset in chosen:
             if there:
                 console.print(f"{dataset.name}:", markup=False)
-            if compiles and dataset.conformance:
-                _compile(dataset.manifest)
             where = settings(spark, master, dataset.manifest.totals.rows)
             dealing = Dealing(limit, where_dealt)
             read, report = judged(dataset, where, cores, under_way, dealing)
@@ -209,19 +198,6 @@ def replay(
     if json_file is not None:
         write_json(json_file, _of_several(documents) if there else documents[""])
     return NOT_SO if NOT_SO in codes else max(codes)
-
-
-def _compile(manifest: "Manifest") -> None:
-    """Raises `InputError` where numba is not there; histories that are not followed so are followed as ever."""
-    from fencepost.proofs import kept_code
-    from fencepost.proofs.extras import how_to_install
-    from fencepost.proofs.traces import ConformanceKernel, conformance_of
-
-    if not kept_code.is_possible():
-        raise InputError(f"--compile needs numba, which is not installed: {how_to_install('fast')}")
-    kernel = conformance_of(manifest)
-    if isinstance(kernel, ConformanceKernel):
-        kernel.compile()
 
 
 def judged(

@@ -50,17 +50,6 @@ class Batch:
         ends = [*self.starts[1:].tolist(), len(self.history)] if len(self.history) else []
         yield from zip(self.starts.tolist(), ends, strict=True)
 
-    def of_lanes(self, chosen: np.ndarray) -> "Batch":
-        """The events of the lanes for which ``chosen`` is true."""
-        kept, lanes = chosen[self.history], np.flatnonzero(chosen)
-        lane = (np.cumsum(chosen) - 1)[self.history[kept]]
-        values = {name: column[kept] for name, column in self.values.items()}
-        told = self.told
-        return Batch(
-            lane, self.kind[kept], starts_of(lane), values, self.sizes, self.rows[kept], self.constants,
-            lambda lane: told(int(lanes[lane])),
-        )  # fmt: skip
-
     def events(
         self, begin: int, end: int, phases: Mapping[int, tuple[Phase, ...]]
     ) -> list[tuple[tuple[Phase, ...] | None, dict[str, int]]]:

@@ -21,7 +21,6 @@ from fencepost.proofs.readings.columns import Columns
 from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth_of_step, stays_small
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces.batches import Batch, batch_of
-from fencepost.proofs.traces.compiled import Compiled
 from fencepost.proofs.traces.explanations import explanation, told_check, told_event
 from fencepost.proofs.traces.lockstep import Misfit, misfits
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
@@ -65,13 +64,6 @@ class ConformanceKernel:
             if history not in violated:
                 reasons[reason] = reasons.get(reason, 0) + 1
         return Judged(violations, reasons, {name: count for name, count in by.items() if count})
-
-    def compile(self) -> bool:
-        """Has the events of this variant followed by compiled code from now on, also in processes to come.  False where
-        there is no such code: numba is not installed, or events leave something to choose."""
-        if self._followed:
-            return False
-        return _compiled(self.protocol, self.variant).compile()
 
     def misfits(self, columns: Mapping[str, np.ndarray]) -> list[Misfit]:
         """Row and failed check of the first event of each history that does not fit, in order of history."""
@@ -174,18 +166,6 @@ class ConformanceKernel:
         return [batch_of(part, conforming.columns, phases) for part in laid.parts], laid.undecided
 
     def _misfits(self, batch: Batch, by: Counter[str]) -> list[Misfit]:
-        """Of compiled code it is only asked in which lanes something may not fit."""
-        spec, _ = model(self.protocol, self.variant)
-        left = _compiled(self.protocol, self.variant).left(Columns(spec, batch.constants), batch)
-        if left is not None:
-            by["compiled"] += len(batch.kind)
-            if not left.any():
-                return []
-            batch = batch.of_lanes(left)
-            by["compiled"] -= len(batch.kind)
-        return self._misfits_in_columns(batch, by)
-
-    def _misfits_in_columns(self, batch: Batch, by: Counter[str]) -> list[Misfit]:
         spec, phases = model(self.protocol, self.variant)
         computed, stored = _growth(self.protocol, self.variant, tuple(batch.constants.items()))
         steps = batch.longest * max(map(len, phases.values()))
@@ -267,12 +247,6 @@ def model(protocol: str, variant: str) -> tuple[Spec, Mapping[int, tuple[Phase, 
     by_name = phases_by_kind(spec, conforming.columns, conforming.observations[variant])
     codes = {**conforming.vocabulary.codes, **conforming.between}
     return spec, {int(codes[name]): of_kind for name, of_kind in by_name.items()}
-
-
-@lru_cache
-def _compiled(protocol: str, variant: str) -> Compiled:
-    spec, phases = model(protocol, variant)
-    return Compiled(Columns(spec, dict.fromkeys(spec.constants, 0)), tuple(CONFORMING[protocol].columns), phases)
 
 
 @lru_cache

@@ -1,8 +1,8 @@
-"""How fast simulated histories are followed by their models, laying them out included: as columns, as compiled code.
+"""How fast simulated histories are followed by their models, laying them out included: as columns.
 
     pytest -n 0 -m nightly tests/benchmarks/test_trace_validation_rates.py
 
-In events a processor second of one core, of one row group in memory; both must find the same.
+In events a processor second of one core, of one row group in memory.
 """
 
 import time
@@ -24,17 +24,12 @@ VARIANTS = (
     "source-offsets/text-merged-view",
     "task-counts/A",
 )
-LEAST_GAIN = 0.9
-"""Times as fast compiled, at least: 1.1 to 1.9 were measured.  Where Python lays histories out, following them is the
-smaller part, and a tenth is within what two runs differ by."""
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", VARIANTS)
-def test_followed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, benchmark: Any) -> None:
+def test_followed(name: str, tmp_path: Path, benchmark: Any) -> None:
     """The best of three of each."""
-    pytest.importorskip("numba", reason="compiled code needs numba: pip install -e '.[fast]'")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     protocol, _, variant = name.partition("/")
     simulator, usual = next((made, config) for v, made, config in protocols()[protocol].simulators if v == variant)
     made = generate(
@@ -44,19 +39,12 @@ def test_followed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, be
     opened = HistoryDirectory.open(tmp_path / "h")
     columns, _ = read_piece(opened.pieces[0], opened.vocabulary, VOCABULARIES[protocol].schema.names)
     judge: Any = conformance_of(made)
-    spent, found = dict[str, float](), []
-    for way in ("columns", "compiled"):
-        if way == "compiled":
-            judge.compile()
-        found.append(judge(columns))
-        tries = []
-        for _ in range(3):
-            started = time.process_time()
-            judge(columns)
-            tries.append(time.process_time() - started)
-        spent[way] = min(tries)
-    assert found[0] == found[1]
-    events = len(columns["kind"])
+    assert judge(columns).violations == []
+    tries = []
+    for _ in range(3):
+        started = time.process_time()
+        judge(columns)
+        tries.append(time.process_time() - started)
     benchmark.pedantic(judge, (columns,), rounds=1)
-    benchmark.extra_info |= {"events": events, **{f"{way}, events/s": round(events / s) for way, s in spent.items()}}
-    assert spent["compiled"] * LEAST_GAIN < spent["columns"]
+    events = len(columns["kind"])
+    benchmark.extra_info |= {"events": events, "columns, events/s": round(events / min(tries))}

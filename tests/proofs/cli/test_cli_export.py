@@ -43,33 +43,13 @@ def test_all_main_variants_of_a_protocol(tmp_path: Path) -> None:
     assert f"    {tmp_path}/IdBlocksZookeeperLiveness.tla: 2 properties of progress" in ran.out
 
 
-def test_murphi(tmp_path: Path) -> None:
-    """One module, the same when written again; what is said leads to Rumur, and says what is not exported."""
-    words = ("export", "kip618-yardstick", "--to", "murphi", tmp_path, "--bound", "tasks=2", "--bound", "log=2")
-    texts = []
-    for _ in range(2):
-        ran = fencepost(*words)
-        assert (ran.code, ran.err) == (0, "")
-        texts.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
-    assert list(texts[0]) == ["Kip618Yardstick.m"]
-    assert texts[0] == texts[1]
-    assert f"{tmp_path}/Kip618Yardstick.m: 14 rules, 2 invariants" in ran.out
-    assert "    not exported: what is to be reached: a_zombie_shut_out, a_second_count\n" in ran.out
-    (command,) = [line.strip() for line in ran.out.splitlines() if "rumur" in line]
-    assert f"--   {command}\n" in texts[0]["Kip618Yardstick.m"].decode()
-    own = tmp_path / "Kip618Yardstick.m"
-    own.write_text("var x: boolean;\n")
-    ran = fencepost(*words)
-    assert (ran.code, ran.err.count("\n"), own.read_text()) == (2, 1, "var x: boolean;\n")
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["export", "nope", "--to", "tla", "DIR"], "there is no protocol 'nope'"),
         (["export", "id-blocks/kraf", "--to", "tla", "DIR"], "did you mean kraft"),
         (["export", "id-blocks/kraft", "DIR"], "Missing option '--to'"),
-        (["export", "id-blocks/kraft", "--to", "promela", "DIR"], "'promela' is not one of 'tla', 'murphi'"),
+        (["export", "id-blocks/kraft", "--to", "promela", "DIR"], "'promela' is not 'tla'"),
         (["export", "id-blocks/kraft", "--to", "tla", "DIR/further/folder"], "there is no directory"),
         (["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "nope=2"], "kraft has no bound 'nope'"),
         (["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "brokers=0"], "has no elements under these"),
@@ -77,8 +57,6 @@ def test_murphi(tmp_path: Path) -> None:
             ["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "size=0"],
             "the axiom le(1, size) does not hold",
         ),
-        (["export", "id-blocks/kraft", "--to", "murphi", "DIR", "--bound", "brokers=0"], "has no elements under these"),
-        (["export", "id-blocks/kraft", "--to", "murphi", "DIR/further/folder"], "there is no directory"),
         (["export", "id-blocks", "--to", "tla", "DIR", "--bound", "copies=1"], "zookeeper has no bound 'copies'"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",

@@ -1,18 +1,12 @@
-"""The code that is compiled for each variant finds what columns find, on right histories and on bent ones.
+"""Columns and the plain reading find the same events that do not fit, in right histories and in bent ones."""
 
-It is run here as it is written, by Python: what numba makes of it is tried once, on a small protocol."""
-
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from conformance_histories import ROUGH, Columns, histories
-from fencepost.proofs import kept_code
 from fencepost.proofs.scale.generate import generate
-from fencepost.proofs.scale.replay import Judged
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of, kernel
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conforming import CONFORMING
@@ -27,35 +21,6 @@ SIMULATED = [
     for variant, simulator, config in entry.verified_simulators
     if config.get("mode", variant) not in ("migration-sentinel",)  # of which there is no model
 ]
-
-
-def as_written(source: str) -> Any:
-    """The module, not compiled."""
-    space: dict[str, Any] = {"numba": SimpleNamespace(njit=lambda **_: lambda function: function)}
-    exec(source.replace("import numba\n", ""), space)
-    return SimpleNamespace(**space)
-
-
-@pytest.fixture
-def straight(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels follow lanes with the code as it is written."""
-    monkeypatch.setattr(kept_code, "is_possible", lambda: True)
-    monkeypatch.setattr(kept_code, "is_kept", lambda source, function: True)
-    monkeypatch.setattr(kept_code, "load", as_written)
-    kernel._compiled.cache_clear()
-    yield
-    kernel._compiled.cache_clear()
-
-
-def by_columns(judge: ConformanceKernel, columns: Columns) -> Judged:
-    """What is found without that code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_code, "is_possible", lambda: False)
-        kernel._compiled.cache_clear()
-        found = judge(columns)
-    kernel._compiled.cache_clear()
-    assert "compiled" not in found.followed_by
-    return found
 
 
 def bent(columns: Columns, judge: ConformanceKernel, copies: int, seed: int) -> Columns:
@@ -83,11 +48,10 @@ def bent(columns: Columns, judge: ConformanceKernel, copies: int, seed: int) -> 
     return {name: np.concatenate([part[name] for part in parts]) for name in columns}
 
 
-@pytest.mark.usefixtures("straight")
 @pytest.mark.parametrize(
     ("protocol", "variant", "simulator", "config"), SIMULATED, ids=[f"{p}/{v}" for p, v, *_ in SIMULATED]
 )
-def test_straight_code_finds_what_columns_find(
+def test_columns_find_what_the_plain_reading_finds(
     tmp_path: Path, protocol: str, variant: str, simulator: str, config: dict[str, Any]
 ) -> None:
     """Right histories fit in both; of bent ones the same events do not, for the same reason, and there are some."""
@@ -98,18 +62,15 @@ def test_straight_code_finds_what_columns_find(
     columns, _ = read_piece(opened.pieces[0], vocabulary, vocabulary.schema.names)
     judge = conformance_of(opened.manifest)
     assert isinstance(judge, ConformanceKernel)
-    right = judge(columns)
-    assert right.violations == [] and set(right.followed_by) == {"compiled"}
-    assert right == by_columns(judge, columns)
+    assert judge.misfits(columns) == []
     wrong = bent(columns, judge, BENT, seed=1)
-    found = judge(wrong)
-    assert found == by_columns(judge, wrong)
-    assert len(found.violations) >= FOUND and found.followed_by["columns"] > 0
+    found = judge.misfits(wrong)
+    assert found == judge.misfits_plainly(wrong)
+    assert len(found) >= FOUND
 
 
-@pytest.mark.usefixtures("straight")
 def test_every_bent_history_by_itself() -> None:
-    """Which lanes are left to columns decides nothing: one by one the histories are judged as they are together."""
+    """One by one the histories are judged as they are together."""
     judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     wrong = bent(histories(range(4), ROUGH), judge, 12, seed=2)
     together = judge(wrong).violations
@@ -118,30 +79,13 @@ def test_every_bent_history_by_itself() -> None:
     assert 0 < len(together) < 12
 
 
-@pytest.mark.usefixtures("straight")
-def test_what_may_leave_int64_is_left_to_columns() -> None:
-    """Columns beyond its numbers are followed without it, and sums beyond them are looked at again: it misses none."""
+def test_what_may_leave_int64_is_followed_plainly() -> None:
+    """Sums beyond the numbers of columns are looked at again by the plain reading: none is missed."""
     judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
     columns = histories(range(2), {})
     columns["first"][columns["first"] >= 0] += 2**60
-    assert judge(columns) == by_columns(judge, columns)
+    assert judge.misfits(columns) == judge.misfits_plainly(columns)
     assert judge(columns).followed_by["columns"] > 0
     columns["first"][columns["first"] >= 0] += 2**62
     assert set(judge(columns).followed_by) <= {"columns", "plain"}
-    assert judge(columns) == by_columns(judge, columns)
-
-
-def test_numba_compiles_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled it finds the same; then it is kept, and taken from the cache by the next process (10 s and more)."""
-    pytest.importorskip("numba", reason="compiled code needs numba: pip install -e '.[fast]'")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    judge = conformance_kernel("kraft", {"block_size": 10, "max_id": 100_000}, "id-blocks")
-    wrong = bent(histories(range(4), ROUGH), judge, 12, seed=2)
-    expected = by_columns(judge, wrong)
-    assert judge(wrong).followed_by.keys() == {"columns"}
-    assert judge.compile()
-    found = judge(wrong)
-    assert found == expected and found.violations and found.followed_by["compiled"] > 0
-    kernel._compiled.cache_clear()
-    assert judge(wrong).followed_by == found.followed_by
-    kernel._compiled.cache_clear()
+    assert judge.misfits(columns) == judge.misfits_plainly(columns)
