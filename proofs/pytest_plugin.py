@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def protocol(config: pytest.Config) -> str:
     """The public name of the protocol that is asked for.  Raises UsageError where none of its implementations can be
     driven."""
-    from fencepost.properties.agreement import DRIVEN
+    from fencepost.properties.conformance_spec import DRIVEN
     from fencepost.properties.registry import add, refused
 
     name: str = config.getoption("--fencepost-protocol")
@@ -63,7 +63,7 @@ def protocol(config: pytest.Config) -> str:
 
 def variants(config: pytest.Config) -> list[str]:
     """Those asked for, or the default.  Raises UsageError for one of another protocol."""
-    from fencepost.properties.agreement import driven
+    from fencepost.properties.conformance_spec import driven
 
     known = driven(protocol(config)).variants
     chosen: list[str] = config.getoption("--fencepost-variant") or [known[0]]

@@ -4,14 +4,21 @@ its own."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from fencepost.proofs.earlier import Earlier, hand_in, key_of
 from fencepost.proofs.engines.induction import Proof, prove
-from fencepost.proofs.engines.judged import covers, run_bounded, run_equal, run_features, run_induction, run_progress
+from fencepost.proofs.engines.run_engines import (
+    covers,
+    run_bounded,
+    run_equal,
+    run_features,
+    run_induction,
+    run_progress,
+)
 from fencepost.proofs.engines.second.opinions import left_undecided, opinions, run_second, title_of
-from fencepost.proofs.necessity import refusals
+from fencepost.proofs.necessity import proof_mutants
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.results import Result
 from fencepost.proofs.scale.jobs import Jobs
+from fencepost.proofs.verdict_cache import Earlier, hand_in, key_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
 
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
@@ -66,7 +73,7 @@ def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: 
     """The same, where a *holds* that nothing could have violated is *vacuous*.  What a bounded check is too shallow
     for, and a search breaks further on, is not asked of it: that is left open."""
     killers = Killers(variant, profile)
-    results = refusals.judged(variant, profile, [result for _, result in made.results])
+    results = proof_mutants.judged(variant, profile, [result for _, result in made.results])
     headings = [heading for heading, _ in made.results]
     judged = list(zip(headings, map(killers.judged, results), strict=True))
     broken = {r.property for _, r in judged if r.engine == "explore" and "killer" in r.evidence}

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.proofs.earlier import Earlier, hand_in, kept_or_made, key_of
-from fencepost.proofs.engines.judged import contradictions, result
+from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.replays import histories
 from fencepost.proofs.results import Result, worst
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scope.scopes import scope_of_counts, shared
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.proofs.variants import Judged, hand_in_all
+from fencepost.proofs.verdict_cache import Earlier, hand_in, kept_or_made, key_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry
 
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}

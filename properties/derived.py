@@ -32,9 +32,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from fencepost.properties import calls, free_run
-from fencepost.properties.agreement import Agreeing
 from fencepost.properties.catalogue import find
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Made
+from fencepost.properties.event_mapping import shown_of
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
@@ -42,7 +43,6 @@ from fencepost.properties.machine import Machine, strategy, variants
 from fencepost.properties.monitoring import Beside
 from fencepost.properties.registry import PROTOCOLS, folder, has, imported, refused
 from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
-from fencepost.properties.shown import shown_of
 from hypothesis import strategies as st
 
 OF_EACH_DEFECT = 20

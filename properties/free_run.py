@@ -1,7 +1,7 @@
 """Calls at random through an annotated interface: what a protocol has that writes no driver of its own.
 
 `simulate` makes a history of an implementation, `tour` leads one through what it can show, and `go_on` goes on from
-where a program disagreed (see `fencepost.properties.agreement.Agreeing`).
+where a program disagreed (see `fencepost.properties.conformance_spec.Agreeing`).
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,9 +1,9 @@
 """The language in which protocols and their properties are written.  See README.md, "How a rule reads"."""
 
 from fencepost.model.language.checks.errors import ModelError
+from fencepost.model.language.derived.receptiveness import unhindered
 from fencepost.model.language.derived.refinements import refinement
 from fencepost.model.language.derived.scope import excused, kafka_excludes, not_of_this, open_hole
-from fencepost.model.language.derived.unhindered import unhindered
 from fencepost.model.language.properties import (
     Properties,
     Property,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.methods import condition
 from fencepost.model.language.tracing.proxies import StateProxy

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.protocol import Decorator, Protocol
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.composing import PartSpec, steps_taken

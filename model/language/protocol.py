@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
-from fencepost.model.language.checks.citing import check_dangers, check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.rule_references import check_dangers, check_rule
 from fencepost.model.language.specs import Action, Outside, Presence, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed, helpers_of
 from fencepost.model.language.tracing.deferring import traced

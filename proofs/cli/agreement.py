@@ -17,12 +17,12 @@ from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SEED, complete_v
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.cli.shared.progress import spinner, told_each_minute
-from fencepost.proofs.extras import how_to_install
+from fencepost.proofs.connection_errors import remove_topics, wire_errors
+from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, cut_short, write_json
-from fencepost.proofs.unanswered import remove_topics, wire_errors
-from fencepost.properties.agreement import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.properties.conformance_spec import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import instead, underscored

@@ -35,7 +35,7 @@ def mutants(
     Without names: all protocols.  Exit code 1 if some promise is left without any, or if one is broken that is said to
     be true by construction (`no_mutant`).  Example: fencepost mutants transactions/core-v2
     """
-    from fencepost.proofs.necessity import refusals
+    from fencepost.proofs.necessity import proof_mutants
     from fencepost.proofs.necessity.keeping import IN_EACH, hand_in_searches
     from fencepost.proofs.necessity.kept import differ, write_runs
     from fencepost.proofs.necessity.killers import bounds_by_feature, file_of
@@ -58,11 +58,11 @@ def mutants(
                 raise CatalogueError(f"{variant.name} is written in no file beside which runs could be kept")
             found = searched()
             changed = [file] if differ(file, found.runs) else []
-            if (proofs := refusals.file_of(variant)) is not None and refusals.differ(variant, found.refused):
+            if (proofs := proof_mutants.file_of(variant)) is not None and proof_mutants.differ(variant, found.refused):
                 changed.append(proofs)
             if write:
                 write_runs(file, found.runs)
-                refusals.write(variant, found.refused)
+                proof_mutants.write(variant, found.refused)
             mine = f"{entry.name}/{variant.name}"
             console.print(f"{mine}: {len(found.runs)} runs, {len(found.new)} of them new, {duration(found.seconds)}")
             for run in found.new:

@@ -20,8 +20,8 @@ from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
-    from fencepost.proofs.engines.attempts import Reached
     from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction_counterexamples import Reached
     from fencepost.proofs.engines.second.opinions import Opinion
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.results import Result
@@ -66,8 +66,8 @@ def prove(
     """
     from fencepost.proofs.engines.induction import Obligation, number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
-    from fencepost.proofs.engines.judged import cut_induction, run_induction
-    from fencepost.proofs.engines.kept_steps import KeptSteps
+    from fencepost.proofs.engines.obligation_cache import KeptSteps
+    from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
     from fencepost.proofs.engines.second.certificates import Certificates, write
     from fencepost.proofs.engines.second.opinions import run_second
@@ -195,7 +195,7 @@ def _resting(result: "Result") -> str:
 def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
     """Each step that breaks the attempt, with what exploration makes of it; none where the variant has not all bounds
     that exploration needs, which a proof can do without."""
-    from fencepost.proofs.engines.attempts import reach
+    from fencepost.proofs.engines.induction_counterexamples import reach
     from fencepost.proofs.readings.ground import BoundsError
 
     try:
@@ -218,7 +218,7 @@ def _attempts(
     variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
 ) -> Iterator[str]:
     """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
-    from fencepost.proofs.engines.attempts import tell
+    from fencepost.proofs.engines.induction_counterexamples import tell
 
     asked = {id(failed): words for failed, words in reached}
     for failed in proof.failures:

@@ -369,7 +369,7 @@ def _further(manifest: "Manifest") -> tuple[str, ...]:
 
 def _follows(manifest: "Manifest") -> bool:
     """Is there a model to hold these histories against, or one of which nothing says how?"""
-    from fencepost.properties.conforming import CONFORMING
+    from fencepost.properties.trace_spec import CONFORMING
 
     return manifest.protocol in CONFORMING or bool(protocols()[manifest.protocol].variants)
 

@@ -7,9 +7,9 @@ from typing import Any
 from fencepost.proofs.cli.shared.interrupts import when_interrupted
 from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.necessity.loosening import rules_of
+from fencepost.proofs.necessity.rule_removal import rules_of
 from fencepost.proofs.necessity.sets import KeptSets, asked, faults, file_of, read, search, write
-from fencepost.proofs.necessity.sufficient import Standing, promises_of
+from fencepost.proofs.necessity.validity_cores import Standing, promises_of
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import cut_short, write_json, write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant

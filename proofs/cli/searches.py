@@ -92,7 +92,7 @@ def explore(
     that --property pays; each state takes longer, and dangers count as met only by the steps that were taken.
     """
     from fencepost.proofs.engines.explore import Progress
-    from fencepost.proofs.engines.judged import run_explore
+    from fencepost.proofs.engines.run_engines import run_explore
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scope.scopes import scope_lines
 

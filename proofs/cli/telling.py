@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait fo
     from fencepost.model.language.properties import Property
     from fencepost.model.language.protocol import Spec
     from fencepost.proofs.engines.explore import Exploration
-    from fencepost.proofs.engines.explore.calmest import Calmest
+    from fencepost.proofs.engines.explore.fewest_switches import Calmest
     from fencepost.proofs.results import Trace
 
 
@@ -80,7 +80,7 @@ def show(
     asked = asked_property(entry, variant, prop)
     spec = variant.spec
     if without is not None:
-        from fencepost.proofs.wrong_rules import without_rule
+        from fencepost.proofs.mutant_by_name import without_rule
 
         spec = without_rule(entry, variant, without)
     read_from([variant])
@@ -145,7 +145,7 @@ def _shortest(
 
 def _calmest(asked: "Property", spec: "Spec", made: "Exploration") -> "Calmest | None":
     """Of all shortest runs that a search found, one with the fewest changes of process."""
-    from fencepost.proofs.engines.explore.calmest import calmest
+    from fencepost.proofs.engines.explore.fewest_switches import calmest
     from fencepost.proofs.pages.stories import lane_of
 
     return calmest(made, asked, lambda event: lane_of(spec.actions[event.action], event))
@@ -215,7 +215,7 @@ def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> 
 
 def _list_counts() -> None:
     from fencepost.model.rules import AREAS
-    from fencepost.proofs.necessity.held import NOT_INSTALLED, TESTS
+    from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, kept_counts, table_of
 
     total = [0, 0]

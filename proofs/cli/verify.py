@@ -89,7 +89,7 @@ def verify(
     Example: fencepost verify id-blocks source-commits --html verdicts.html
     """
     from fencepost.proofs.replays import number_of_replays
-    from fencepost.proofs.reviews import annotations, remarks, write_sarif
+    from fencepost.proofs.sarif import annotations, remarks, write_sarif
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.tally import tally
     from fencepost.proofs.verify import number_of_jobs, plan

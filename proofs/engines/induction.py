@@ -23,8 +23,8 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
-from fencepost.proofs.engines.inheriting import Facts, Inherited, inherited
-from fencepost.proofs.engines.kept_steps import KeptSteps, Search
+from fencepost.proofs.engines.obligation_cache import KeptSteps, Search
+from fencepost.proofs.engines.proof_reuse import Facts, Inherited, inherited
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Question
 from fencepost.proofs.results import Verdict, worst

@@ -111,7 +111,7 @@ def asked_of(session: Session, name: str | None) -> dict[str, Property]:
 def shortest(session: Session, name: str | None, most: int, told: Told, avoided: Collection[str] = ()) -> Answer:
     """A shortest run that breaks a property, or any promise, or reaches a witness, with the fewest changes of process;
     ``avoided``: without a step of these actions."""
-    from fencepost.proofs.engines.explore.calmest import calmest
+    from fencepost.proofs.engines.explore.fewest_switches import calmest
     from fencepost.proofs.pages.stories import lane_of
 
     asked = asked_of(session, name)

@@ -16,8 +16,8 @@ from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.properties_of import properties_of
 
 if TYPE_CHECKING:
-    from fencepost.proofs.engines.attempts import Reached
     from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction_counterexamples import Reached
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.testing.engine import AgreementReport

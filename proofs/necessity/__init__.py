@@ -1,6 +1,6 @@
 """Necessity of each rule: protocols with one rule wrong, and the verdicts on them that are kept.
 
-Read `search` (every mutation of every rule), `kept`, `killers`, `refusals`, `plants` and `keeping` (what shows that a
-verdict could have been otherwise), `loosening`, `sufficient` and `sets` (rules taken out together), `ledger`, `tables`
-and `held` (the table of verdicts).
+Read `search` (every mutation of every rule), `kept`, `killers`, `proof_mutants`, `plants` and `keeping` (what shows
+that a verdict could have been otherwise), `rule_removal`, `validity_cores` and `sets` (rules taken out together),
+`ledger`, `tables` and `rule_tests` (the table of verdicts).
 """

@@ -16,10 +16,10 @@ from fencepost.model.language.protocol import Spec
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.explore.graph import TooManySteps
 from fencepost.proofs.engines.progress import check_progress
-from fencepost.proofs.necessity import refusals
+from fencepost.proofs.necessity import proof_mutants
 from fencepost.proofs.necessity.kept import KeptRun, keep, read_runs
 from fencepost.proofs.necessity.killers import Killers, bounds_by_feature, folder_of
-from fencepost.proofs.necessity.refusals import Refusals
+from fencepost.proofs.necessity.proof_mutants import Refusals
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Trace
 from fencepost.proofs.scale.jobs import Jobs
@@ -100,8 +100,8 @@ def search(
         found.wrongly_spared += [name for name in wanted.properties if name not in unbroken]
     if variant.main and variant.proof:
         hints = {run.property: run.without[0] for run in killers.runs}
-        found.refused = refusals.search(variant, refusals.Refusals() if anew else None, hints)
-        proved = [n for n, p in variant.kept.items() if p.role in refusals.PROVED and p.no_mutant is None]
+        found.refused = proof_mutants.search(variant, proof_mutants.Refusals() if anew else None, hints)
+        proved = [n for n, p in variant.kept.items() if p.role in proof_mutants.PROVED and p.no_mutant is None]
         found.unrefused = [n for n in proved if n not in {r.property for r in found.refused.refused}]
     found.seconds = time.perf_counter() - start
     return found

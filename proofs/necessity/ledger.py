@@ -20,8 +20,8 @@ from fencepost.proofs.engines.explore import Exploration, explore
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import sets
-from fencepost.proofs.necessity.held import tests_of
 from fencepost.proofs.necessity.killers import Killers
+from fencepost.proofs.necessity.rule_tests import tests_of
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace

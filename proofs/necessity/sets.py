@@ -20,8 +20,8 @@ from typing import Any
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, keep, replay
 from fencepost.proofs.necessity.killers import folder_of
-from fencepost.proofs.necessity.loosening import OUT, rules_of, settled, taken_out
-from fencepost.proofs.necessity.sufficient import Cores, Proofs, Sufficient, cores
+from fencepost.proofs.necessity.rule_removal import OUT, rules_of, settled, taken_out
+from fencepost.proofs.necessity.validity_cores import Cores, Proofs, Sufficient, cores
 from fencepost.proofs.provenance import hash_of_model
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.readings.solver.solving import RLIMIT

@@ -14,7 +14,7 @@ from fencepost.proofs.pages.stories import Step, Story
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.proofs.testing.failures import Disagreement
-from fencepost.properties.agreement import DRIVEN, driven
+from fencepost.properties.conformance_spec import DRIVEN, driven
 
 DRIVER, MODEL = "driver", "model"
 """The lanes of the calls, and of the model."""

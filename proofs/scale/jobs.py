@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fencepost.proofs.scale.parcels import done, opened, packed
+from fencepost.proofs.scale.task_messages import done, opened, packed
 
 if TYPE_CHECKING:  # which imports this module
     from fencepost.proofs.scale.units import SparkSettings

@@ -15,16 +15,16 @@ from typing import Any, Protocol
 
 import numpy as np
 from fencepost.proofs.scale.estimates import events_held
-from fencepost.proofs.scale.memory import keep_freed_memory
+from fencepost.proofs.scale.malloc import keep_freed_memory
 from fencepost.proofs.scale.rekeying.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
 from fencepost.proofs.scale.rekeying.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
-from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
 from fencepost.properties.history.checking import Finding, Rows, Violation, merged
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
 from fencepost.properties.history.signs import counted
+from fencepost.properties.trace_spec import Excuse
 
 NOTHING_LEFT = "nothing to judge in what is left of the logs"
 NOTHING_TO_JUDGE = "nothing to judge: no event of these histories is what it speaks of"

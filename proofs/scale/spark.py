@@ -20,7 +20,7 @@ from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cache_folder import NOTHING_KEPT, NOTHING_TAKEN
-from fencepost.proofs.scale.parcels import opened, packed
+from fencepost.proofs.scale.task_messages import opened, packed
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
 from pyspark.sql import SparkSession
 
@@ -158,7 +158,7 @@ def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
                 sys.path.insert(0, first)
         sys.path += [entry for entry in here if entry not in sys.path]
         os.environ.update(asked)
-        from fencepost.proofs.scale.parcels import done
+        from fencepost.proofs.scale.task_messages import done
 
         return done(call)
 

@@ -15,8 +15,8 @@ from fencepost.proofs.results import Result
 from fencepost.proofs.scope.cells import ENGINES, Cell, Engine
 from fencepost.proofs.scope.live import counts_of, runs_of
 from fencepost.proofs.scope.scopes import NOTHING_SAID, SEARCHING, scope_of_counts, unaccounted
-from fencepost.properties.agreement import DRIVEN, driven
 from fencepost.properties.catalogue import ProtocolEntry, Variant
+from fencepost.properties.conformance_spec import DRIVEN, driven
 
 NOT_ASKED = {
     "induction": "open: no proof by induction decides it for this variant",

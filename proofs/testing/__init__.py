@@ -1,7 +1,7 @@
 """Agreement: any implementation of a protocol, driven by Hypothesis and held against the states the model may be in.
 
-Nothing here is of one protocol.  What a protocol must bring, so that its implementations can be driven, is an object in
-``properties/<protocol>/scenarios.py``; `fencepost.properties.agreement` says part by part what is in it, and
+Nothing here is of one protocol. What a protocol must bring, so that its implementations can be driven, is an object in
+``properties/<protocol>/scenarios.py``; `fencepost.properties.conformance_spec` says part by part what is in it, and
 `fencepost.properties.driving` what a call is.
 """
 
@@ -9,6 +9,6 @@ from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.engine import AgreementReport, ImplementationError, agree
 from fencepost.proofs.testing.failures import Disagreement
 from fencepost.proofs.testing.prefixes import calls_from
-from fencepost.properties.agreement import FalseConjunct
+from fencepost.properties.conformance_spec import FalseConjunct
 
 __all__ = ["AgreementReport", "Coverage", "Disagreement", "FalseConjunct", "ImplementationError", "agree", "calls_from"]

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.testing.consequences import going_on
+from fencepost.proofs.connection_errors import wire_errors
+from fencepost.proofs.testing.continuations import going_on
 from fencepost.proofs.testing.coverage import Coverage
-from fencepost.proofs.testing.differing import Signature
+from fencepost.proofs.testing.failure_signature import Signature
 from fencepost.proofs.testing.failures import Disagreement, happened
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.proofs.testing.shrinking import shrink
-from fencepost.proofs.unanswered import wire_errors
-from fencepost.properties.agreement import DRIVEN, FOLLOWED, Agreeing, driven
+from fencepost.properties.conformance_spec import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import UNDER_WAY, Call, Factory, Program
 from fencepost.properties.registry import default
 from hypothesis.database import ExampleDatabase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.properties.agreement import FalseConjunct
+from fencepost.properties.conformance_spec import FalseConjunct
 from fencepost.properties.driving import Made, columns_of, event_text, read
 
 _NUMBERS = re.compile(r"-?\d+")

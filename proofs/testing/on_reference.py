@@ -19,7 +19,7 @@ from typing import Any
 from fencepost.proofs.testing.failures import Disagreed
 from fencepost.proofs.testing.hanging import Hangs
 from fencepost.proofs.testing.pasting import Ending, compared, paste, seen_line
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import UNDER_WAY, Event, Factory, Made, columns_of, read
 
 MOST_ROWS = 40

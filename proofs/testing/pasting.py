@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any
 
 from fencepost.proofs.testing.failures import Evidence
-from fencepost.properties.agreement import FalseConjunct
+from fencepost.properties.conformance_spec import FalseConjunct
 from fencepost.properties.driving import Made, columns_of, read
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fencepost.proofs.results import Event
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 
 
 def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:

@@ -12,7 +12,7 @@ from fencepost.model.language.tree.types import AtomsType, Bounds, ScalarType, s
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.sparse import Sparse
 from fencepost.proofs.results import State
-from fencepost.properties.agreement import UNKNOWN, Followed
+from fencepost.properties.conformance_spec import UNKNOWN, Followed
 
 
 class Driven(Plain):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.necessity.kept import EVENT, read_runs
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Program
 from fencepost.properties.registry import folder
 

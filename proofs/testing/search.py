@@ -11,15 +11,15 @@ from math import inf
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
+from fencepost.proofs.connection_errors import wire_errors
 from fencepost.proofs.testing.choices import APART, by_seed_alone
 from fencepost.proofs.testing.coverage import Coverage
-from fencepost.proofs.testing.differing import AFTER, Signature, signature
-from fencepost.proofs.testing.exercised import Exercised
+from fencepost.proofs.testing.failure_signature import AFTER, Signature, signature
 from fencepost.proofs.testing.failures import Disagreed, Evidence
+from fencepost.proofs.testing.fault_counts import Exercised
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Share, Tracker
-from fencepost.proofs.unanswered import wire_errors
-from fencepost.properties.agreement import Agreeing, FalseConjunct
+from fencepost.properties.conformance_spec import Agreeing, FalseConjunct
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, event_text, read
 from fencepost.properties.monitoring import Broken
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings

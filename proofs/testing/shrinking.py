@@ -4,7 +4,7 @@ do."""
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Program
 
 MOST_CALLS = 40_000

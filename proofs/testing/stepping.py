@@ -8,7 +8,7 @@ from fencepost.model.language.protocol import Action
 from fencepost.proofs.results import Event, State
 from fencepost.proofs.testing.readings import Conjunct, Observed, Reading, Step
 from fencepost.proofs.testing.words import false_parts, with_values
-from fencepost.properties.agreement import UNKNOWN, FalseConjunct, Interpreter, Row
+from fencepost.properties.conformance_spec import UNKNOWN, FalseConjunct, Interpreter, Row
 from fencepost.properties.driving import Made
 
 REASONS = 3  # conditions told of further candidates, beside those of the first

@@ -15,7 +15,7 @@ from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.readings import Reading
 from fencepost.proofs.testing.stepping import Applied, Candidate, Stepper
-from fencepost.properties.agreement import Allowed, Beyond, Contradiction, FalseConjunct, Row
+from fencepost.properties.conformance_spec import Allowed, Beyond, Contradiction, FalseConjunct, Row
 from fencepost.properties.driving import Event, Made, Message, read
 
 MOST_CANDIDATES = 2_000

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from fencepost.model.language.tree.types import AtomsType, BoolType, scalar
 from fencepost.proofs.traces.observed import Phase
-from fencepost.properties.conforming import STRANGE, Laid
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.trace_spec import STRANGE, Laid
 
 MOST_KINDS = 1 << 15  # codes are int16
 

@@ -7,10 +7,10 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces.kernel import conformance_of
 from fencepost.proofs.traces.predicted import predicted_of
-from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.sets import datasets_in
+from fencepost.properties.trace_spec import CONFORMING
 
 CONFORMANCE = "conformance"
 

@@ -8,10 +8,10 @@ from fencepost.model.language.tree.types import scalar
 from fencepost.model.rules import RULES
 from fencepost.proofs.readings.words import first_sentence, say_state
 from fencepost.proofs.results import Event, State
+from fencepost.proofs.traces.interpreted import Stop
 from fencepost.proofs.traces.observed import Check
-from fencepost.proofs.traces.plainly import Stop
-from fencepost.properties.conforming import Conforming
 from fencepost.properties.history import Vocabulary
+from fencepost.properties.trace_spec import Conforming
 
 NEAREST = 5
 

@@ -22,15 +22,15 @@ from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces.batches import Batch, batch_of
 from fencepost.proofs.traces.explanations import explanation, told_check, told_event
-from fencepost.proofs.traces.lockstep import Misfit, misfits
+from fencepost.proofs.traces.interpreted import PlainReplay, Stop
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
-from fencepost.proofs.traces.plainly import PlainReplay, Stop
 from fencepost.proofs.traces.recordings import RecordingKernel
-from fencepost.properties.agreement import Followed
-from fencepost.properties.conforming import CONFORMING, Settings
+from fencepost.proofs.traces.vectorised import Misfit, misfits
+from fencepost.properties.conformance_spec import Followed
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.trace_spec import CONFORMING, Settings
 
 NO_SUCH_KIND = Check("kind", "the protocol has such an event")
 Constants = tuple[tuple[str, int], ...]
@@ -132,7 +132,7 @@ class ConformanceKernel:
 
     def _follow(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> Stop | str:
         """Where the history in these rows stops to fit, or why it is not decided, or nothing."""
-        from fencepost.proofs.traces.candidates import follow  # it comes with all that drives implementations
+        from fencepost.proofs.traces.state_sets import follow  # it comes with all that drives implementations
 
         assert self._followed is not None
         return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)

@@ -1,7 +1,7 @@
 """Observed steps: an observation and the actions it stands for, as conditions to check and updates to make, in phases.
 
 A phase is evaluated in one state: all its conditions hold, then all its updates happen at once. Both readings that
-replay histories run the same phases: `lockstep.py` many histories at once, `plainly.py` one.
+replay histories run the same phases: `vectorised.py` many histories at once, `interpreted.py` one.
 """
 
 from collections.abc import Mapping

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.traces.kernel import ConformanceKernel, conformance_of
-from fencepost.properties.conforming import CONFORMING, Excuse
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.checking import Rows
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.trace_spec import CONFORMING, Excuse
 
 
 @dataclass(frozen=True)

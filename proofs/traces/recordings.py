@@ -1,5 +1,5 @@
 """Conformance of recordings: a kernel that follows each through the model with hidden steps, in some order of its
-sources (`merging.py`).
+sources (`interleavings.py`).
 
 A recording that is followed to its end is a run of the model.  Any other is not decided, and the reason has the row up
 to which it was followed, what is false there, and the nearest step that the model could take instead.
@@ -14,10 +14,10 @@ import numpy as np
 from fencepost.proofs.readings.words import say_state
 from fencepost.proofs.scale.replay import Judged
 from fencepost.proofs.traces.explanations import told_event
-from fencepost.proofs.traces.merging import Blocked, Merged, Merging
-from fencepost.properties.conforming import CONFORMING, Sources
+from fencepost.proofs.traces.interleavings import Blocked, Merged, Merging
 from fencepost.properties.history import HistoryError
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.trace_spec import CONFORMING, Sources
 
 MOST_ROWS = 50_000
 """Of one history: more would take hours."""

@@ -10,7 +10,7 @@ from fencepost.model.id_blocks.bridge import Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.language import Bool, Int, Nat, exists, implies, when
 from fencepost.model.language.observations import Do, Observation
-from fencepost.properties.agreement import Allowed
+from fencepost.properties.conformance_spec import Allowed
 from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 

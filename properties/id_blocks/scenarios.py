@@ -13,7 +13,7 @@ from fencepost.model.id_blocks.lengths import Lengths
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.language.derived.mutations import settle
 from fencepost.properties import machine
-from fencepost.properties.agreement import Agreeing, Followed
+from fencepost.properties.conformance_spec import Agreeing, Followed
 from fencepost.properties.driving import Event, Made, Message, Run, read
 from fencepost.properties.id_blocks.events import AFTERWARDS, AFTERWARDS_BY_VARIANT, CALLS, DRIVEN, DRIVEN_COLUMNS
 from fencepost.properties.id_blocks.interface import (

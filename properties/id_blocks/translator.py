@@ -18,7 +18,8 @@ from fencepost.model.id_blocks.rejected import FaultyController, Idempotent
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.language import when
 from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType, scalar
-from fencepost.properties.agreement import (
+from fencepost.properties.column_ops import before, dense, numbered, one_of, ordinals, renumbered
+from fencepost.properties.conformance_spec import (
     UNKNOWN,
     Allowed,
     Beyond,
@@ -29,8 +30,9 @@ from fencepost.properties.agreement import (
     State,
     Take,
 )
-from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
 from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.emitted_events import Kept, Note, Number, Showing
+from fencepost.properties.emitted_events import Row as Emitted
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.id_blocks.events import (
@@ -45,9 +47,7 @@ from fencepost.properties.id_blocks.events import (
     Kind,
 )
 from fencepost.properties.id_blocks.interface import Message
-from fencepost.properties.layouts import before, dense, numbered, one_of, ordinals, renumbered
-from fencepost.properties.showing import Kept, Note, Number, Showing
-from fencepost.properties.showing import Row as Emitted
+from fencepost.properties.trace_spec import Conforming, Laid, LaidOut, Settings
 
 MORE_THAN_A_BLOCK = 1_000
 SLOTS = 32  # requests and copies in the network at once

@@ -10,9 +10,9 @@ from typing import Any
 
 from fencepost.model.source_commits.exactly_once import ExactlyOnce
 from fencepost.model.source_commits.seen import SeenMended, SeenProposed
-from fencepost.properties.retelling import Retelling, Row
-from fencepost.properties.shown import Shown
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.source_commits.events import MENDED, MODEL_COLUMNS, ONCE, PROPOSED, SOURCE_COMMITS
+from fencepost.properties.translation import Retelling, Row
 
 TOLD = ("vanished",)
 """Kinds of rows that are no events."""

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.source_offsets.seen import SeenMergedView, SeenOwnTopic
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.history import HistoryError
-from fencepost.properties.retelling import Retelling, Row, Tellers
-from fencepost.properties.shown import Shown
 from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFFSETS, TABLE
+from fencepost.properties.translation import Retelling, Row, Tellers
 
 TOLD = ("given", "flushed")
 """Kinds of rows that are no events: a source partition is an instance's; its offset is in the transaction, or not."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from fencepost.model.language import Bool, Int
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.task_counts.abstract.core import Count, Generation, Instance, Round, Stage, Task, Worker
-from fencepost.properties.agreement import Beyond
+from fencepost.properties.conformance_spec import Beyond
 from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 

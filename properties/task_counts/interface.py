@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 from fencepost.properties import calls
-from fencepost.properties.agreement import Steps, Turned
+from fencepost.properties.conformance_spec import Steps, Turned
 from fencepost.properties.driving import Event, Program
 from fencepost.properties.roles import Amount, Count, FromConfig, Index, InFlight, OneOf, Simplest
 from fencepost.properties.task_counts.events import TASK_COUNTS

@@ -25,7 +25,7 @@ from fencepost.proofs.scale.generate import (
     vocabularies_of,
     write_unit,
 )
-from fencepost.proofs.scale.mixing import seed_of
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history.location import Location
 from fencepost.properties.registry import folder

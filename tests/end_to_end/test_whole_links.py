@@ -8,8 +8,8 @@ from fencepost.model.end_to_end.over_core import OverCore
 from fencepost.model.language import Constant, action, each, require, when
 from fencepost.model.language.derived.inheritance import departure
 from fencepost.model.language.derived.mutations import mutation, settle
+from fencepost.model.language.derived.receptiveness import _followed
 from fencepost.model.language.derived.refinements import Refinement
-from fencepost.model.language.derived.unhindered import _followed
 from fencepost.model.language.specs import Spec
 from fencepost.model.language.tracing.composing import composed
 from fencepost.model.transactions.abstract.core import Client, Epoch, Fate, Partition

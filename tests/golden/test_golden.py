@@ -4,8 +4,8 @@ All of it is, every night; `golden.py` says how a change that is meant is writte
 import golden
 import pytest
 from fencepost.proofs.cli import COMMANDS
-from fencepost.properties.agreement import DRIVEN
 from fencepost.properties.catalogue import protocols
+from fencepost.properties.conformance_spec import DRIVEN
 
 VERIFIED = [entry.name for entry in protocols().values() if entry.verified]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Program
 from fencepost.properties.group_fencing.events import GROUP_FENCING
 from fencepost.properties.group_fencing.variants import RIGHT

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fencepost.proofs.testing.search import Search
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.group_fencing.variants import NEW
 from fencepost.reference_impl.group_fencing.system import reference
 

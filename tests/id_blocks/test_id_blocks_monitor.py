@@ -1,7 +1,7 @@
 """The promises of producer id blocks, held against driven runs."""
 
 import pytest
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Made
 from fencepost.properties.id_blocks.interface import Call
 

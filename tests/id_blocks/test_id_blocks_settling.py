@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from broken_lines import lines, reached
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run
 from fencepost.properties.id_blocks import scenarios
 from fencepost.properties.id_blocks.interface import CONTROLLER, Call, settle

@@ -1,9 +1,9 @@
 """What an implementation of the lock shows, and what each event says to the model."""
 
 from fencepost.model.language.observations import Do, Observation
+from fencepost.properties.emitted_events import Row, Showing
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
-from fencepost.properties.showing import Row, Showing
-from fencepost.properties.shown import Shown
 
 from tests.lock.model import Client, Lock, Token
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from command_line import process, read_json, untimed
-from fencepost.proofs import dependencies, earlier
-from fencepost.proofs.earlier import Earlier, Key, kept_or_made, key_of
+from fencepost.proofs import dependencies, verdict_cache
+from fencepost.proofs.verdict_cache import Earlier, Key, kept_or_made, key_of
 from fencepost.properties.catalogue import protocols
 
 SMALL = "task-count-deletion"
@@ -126,7 +126,7 @@ def test_an_entry_that_was_changed_has_no_kept_verdicts(monkeypatch: pytest.Monk
 
 def test_what_cannot_be_read_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of anything; a folder that is a file; and of another tree."""
-    monkeypatch.setattr(earlier, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(verdict_cache, "cache_folder", lambda: tmp_path)
     key = Key("q", "a", fresh=False)
     assert kept_or_made(key, lambda: 1) == Earlier(1, None)
     assert kept_or_made(key, lambda: 2).answer == 1
@@ -135,6 +135,6 @@ def test_what_cannot_be_read_is_made_again(tmp_path: Path, monkeypatch: pytest.M
     assert kept_or_made(key, lambda: 3) == Earlier(3, None)
     assert kept_or_made(Key("q", None, fresh=False), lambda: 4) == Earlier(4, None)
     assert kept_or_made(key, lambda: 5).answer == 3
-    monkeypatch.setattr(earlier, "cache_folder", lambda: tmp_path / "verdicts" / "q.pickle")
+    monkeypatch.setattr(verdict_cache, "cache_folder", lambda: tmp_path / "verdicts" / "q.pickle")
     assert kept_or_made(key, lambda: 6) == Earlier(6, None)
     assert [p.name for p in (tmp_path / "verdicts").iterdir()] == ["q.pickle"]

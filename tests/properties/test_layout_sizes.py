@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from fencepost.proofs.scale.generate import simulator_named
-from fencepost.proofs.scale.mixing import seed_of
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.catalogue import find
-from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.trace_spec import CONFORMING
 
 ODD = 28_275_299
 MOST = 20_000

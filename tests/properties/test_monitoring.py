@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from fencepost.properties import monitoring
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Made
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, following, last

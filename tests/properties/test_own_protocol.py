@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 from command_line import Ran, fencepost, process, read_json
-from fencepost.proofs.necessity import keeping, killers, refusals
+from fencepost.proofs.necessity import keeping, killers, proof_mutants
 from fencepost.proofs.testing import agree
 from fencepost.properties import registry
 from own_protocols import taken_back
@@ -122,7 +122,7 @@ def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mean something else."""
     folder = tmp_path / "kept"
     shutil.copytree(LOCK / "kept", folder)
-    for module in (killers, keeping, refusals):
+    for module in (killers, keeping, proof_mutants):
         monkeypatch.setattr(module, "folder_of", lambda _: folder)
     file, proved = folder / "killers-fenced.json", folder / "refusals-fenced.json"
     runs = json.loads(file.read_text())

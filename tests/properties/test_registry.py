@@ -7,13 +7,13 @@ import pytest
 from fencepost.model.language import ModelError, Nat, Protocol, action
 from fencepost.model.language.tracing.deferring import deferred
 from fencepost.properties import registry
-from fencepost.properties.agreement import DRIVEN
 from fencepost.properties.catalogue import ENTRIES, CatalogueError, find, protocols
-from fencepost.properties.conforming import CONFORMING
+from fencepost.properties.conformance_spec import DRIVEN
 from fencepost.properties.history.properties_of import SIGNS, properties_of
 from fencepost.properties.history.vocabulary import VOCABULARIES
 from fencepost.properties.planting.beds import BEDS
 from fencepost.properties.registry import PROTOCOLS, Found
+from fencepost.properties.trace_spec import CONFORMING
 
 REFUSING = """
 import sys

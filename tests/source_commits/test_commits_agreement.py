@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.source_commits.events import SOURCE_COMMITS
 from fencepost.properties.source_commits.variants import MISTAKES, RIGHT
 from fencepost.reference_impl.simulation.defects import Breaks

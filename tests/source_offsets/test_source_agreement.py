@@ -9,7 +9,7 @@ from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Program
 from fencepost.properties.source_offsets.events import FROM_THE_START, MISTAKES, RIGHT, SIMULATORS, SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import BED, PLANTS

@@ -7,10 +7,10 @@ import numpy as np
 from fencepost.proofs.scale.from_model.runs import Runs
 from fencepost.proofs.scale.from_model.simulator import bounds_for, config_of, runs_of, showing_of
 from fencepost.properties.catalogue import protocols
+from fencepost.properties.emitted_events import SHOWINGS
 from fencepost.properties.entries import ProtocolEntry, Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError, Manifest
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.showing import SHOWINGS
 
 STEPS = 60
 

@@ -6,7 +6,7 @@ from typing import Any
 import connect_exposing_more
 import pytest
 from broken_lines import lines, reached
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Made, Run
 from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts.interface import Alone, Call, Finished

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencepost.model.language.checks.errors import mistake
-from fencepost.model.language.derived.mistimed import mistimed
+from fencepost.model.language.derived.timing_mutations import mistimed
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.composing import composed
 from fencepost.model.language.tracing.recording import Guard, Update

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import mistake
 from fencepost.model.language.checks.lint import check_source
+from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.properties import Property, PropertyMethod, Source
 from fencepost.model.language.protocol import Action, Decorator, Protocol, Spec

@@ -5,7 +5,7 @@
 """
 
 from fencepost.model.dangers import DANGERS
-from fencepost.model.language.checks.citing import check_dangers
+from fencepost.model.language.checks.rule_references import check_dangers
 from fencepost.model.language.specs import Outside
 
 

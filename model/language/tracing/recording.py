@@ -4,8 +4,8 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fencepost.model.language.checks.citing import check_rule
 from fencepost.model.language.checks.errors import caller, mistake
+from fencepost.model.language.checks.rule_references import check_rule
 from fencepost.model.language.tracing.symbols import coerce
 from fencepost.model.language.tree.terms import Term, conjuncts, variables
 from fencepost.model.language.tree.types import MapType, ScalarType, SeqType, Type

@@ -126,7 +126,7 @@ def _input_errors() -> tuple[type[BaseException], ...]:
     """The errors that mean bad input or environment; imported when one has been raised."""
     try:
         from fencepost.model.language.checks.errors import InputError
-        from fencepost.proofs.unanswered import wire_errors
+        from fencepost.proofs.connection_errors import wire_errors
     except Exception:  # the language itself was edited, and is what cannot be imported
         return (OSError,)
     return (OSError, InputError, *wire_errors())

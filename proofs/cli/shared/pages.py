@@ -13,9 +13,9 @@ from fencepost.properties.catalogue import ProtocolEntry, Variant
 if TYPE_CHECKING:
     from fencepost.model.language.properties import Property
     from fencepost.model.language.protocol import Spec
-    from fencepost.proofs.engines.attempts import Reached
     from fencepost.proofs.engines.explore import Exploration
     from fencepost.proofs.engines.induction import Obligation
+    from fencepost.proofs.engines.induction_counterexamples import Reached
     from fencepost.proofs.necessity.search import Necessity
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.results import Trace

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import z3
 from fencepost.model.language.checks.errors import ModelError
-from fencepost.model.language.derived.interchangeable import interchangeable
+from fencepost.model.language.derived.symmetric_sorts import interchangeable
 from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tree.types import Bounds, bound_of, has_bound

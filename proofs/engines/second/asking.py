@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import z3
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.extras import how_to_install
+from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.solver.solving import RLIMIT
 
 Said = Literal["unsat", "sat", "unknown"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost.proofs.engines.induction import Proof
-from fencepost.proofs.engines.judged import result
+from fencepost.proofs.engines.run_engines import result
 from fencepost.proofs.engines.second.asking import LAST_RESORT_MS, UNITS, Answer, ask_cvc5, require_cvc5
 from fencepost.proofs.engines.second.statements import Statement, is_stated, statements
 from fencepost.proofs.results import Result, Verdict, worst

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fencepost.proofs.engines.explore import Start, explore
-from fencepost.proofs.engines.explore.calmest import changes_of_process
+from fencepost.proofs.engines.explore.fewest_switches import changes_of_process
 from fencepost.proofs.engines.simulate.walks import Walk, Walker
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Event

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from fencepost.proofs.scale.from_model.emission import Kernels, dtype_of
-from fencepost.proofs.scale.mixing import mixed, seeds_of
+from fencepost.proofs.scale.seeds import mixed, seeds_of
 from fencepost.properties.history.vocabulary import COMMON_COLUMNS, Vocabulary
 
 _STEP = np.uint64(0xD1342543DE82EF95)

@@ -12,12 +12,12 @@ from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
 from fencepost.proofs.scale.from_model.runs import Runs, run
 from fencepost.proofs.scale.from_model.steps import steps_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
+from fencepost.properties.emitted_events import SHOWINGS, Showing
 from fencepost.properties.entries import Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError, Manifest
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.writer import ROWS_PER_GROUP
-from fencepost.properties.showing import SHOWINGS, Showing
 
 SIMULATOR = f"{__name__}:simulate"
 ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
@@ -69,7 +69,7 @@ def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int],
 def _is_followed(protocol: str, variant: Variant, showing: Showing, config: Mapping[str, Any]) -> bool:
     """Are such histories held against its protocol, or against one that allows more?  A mistake about a rule is still
     of that protocol."""
-    from fencepost.properties.conforming import CONFORMING
+    from fencepost.properties.trace_spec import CONFORMING
 
     if protocol not in CONFORMING:
         return True  # which is told where they are held against it

@@ -17,8 +17,8 @@ from fencepost.model.language.tree.terms import Term, local
 from fencepost.model.language.tree.types import BOOL, INT, NAT, OptionType, ScalarType, scalar
 from fencepost.proofs.readings.ground import Ground, Instance, Lowering, Node
 from fencepost.proofs.readings.ground.layout import raw
+from fencepost.properties.emitted_events import At, Kept, Note, Number, Row, Showing, Shown, Written
 from fencepost.properties.history import HistoryError, Vocabulary
-from fencepost.properties.showing import At, Kept, Note, Number, Row, Showing, Shown, Written
 
 
 @dataclass(frozen=True)

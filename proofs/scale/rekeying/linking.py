@@ -8,7 +8,7 @@ two that get the same by chance stay together, which is harmless.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from fencepost.proofs.scale.mixing import ODD, mixed
+from fencepost.proofs.scale.seeds import ODD, mixed
 from fencepost.properties.history.spreading import Link
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components

@@ -28,7 +28,8 @@ from typing import Any
 
 from fencepost.model.group_fencing.classic import ByAssignment, ByGeneration, Shipped
 from fencepost.model.group_fencing.modern import Modern, Relaxed
-from fencepost.properties.agreement import Beyond
+from fencepost.properties.conformance_spec import Beyond
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.group_fencing.events import (
     BY_ASSIGNMENT,
     CLASSIC,
@@ -38,8 +39,7 @@ from fencepost.properties.group_fencing.events import (
     MODERN,
 )
 from fencepost.properties.history import HistoryError
-from fencepost.properties.retelling import Row, Tellers
-from fencepost.properties.shown import Shown
+from fencepost.properties.translation import Row, Tellers
 
 TOLD = ("processed", "killed", "fenced", "away", "replaced")
 """Kinds of rows that are no events."""

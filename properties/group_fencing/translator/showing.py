@@ -20,7 +20,7 @@ from fencepost.model.group_fencing.modern import AtSend, AtSendListening, Modern
 from fencepost.model.group_fencing.over_core import ShippedOverCore
 from fencepost.model.group_fencing.upgrade import Upgrade
 from fencepost.model.language import exists, when
-from fencepost.properties.showing import Kept, Number, Row, Showing
+from fencepost.properties.emitted_events import Kept, Number, Row, Showing
 
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, UNSTABLE = 22, 25, 88
 COMMIT, ABORT = 1, 0

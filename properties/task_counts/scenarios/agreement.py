@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.machine import CHANCES, variants
 from fencepost.properties.monitoring import Beside, Broken, Concerned

@@ -11,10 +11,9 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from fencepost.properties.conforming import Conforming, Laid, LaidOut, Settings
+from fencepost.properties.column_ops import FEW, one_of, renumbered
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.layouts import FEW, one_of, renumbered
 from fencepost.properties.task_counts.events import (
     BY_VARIANT,
     COMPACTED,
@@ -28,6 +27,7 @@ from fencepost.properties.task_counts.events import (
     Kind,
 )
 from fencepost.properties.task_counts.translator.driven import MODELS
+from fencepost.properties.trace_spec import Conforming, Laid, LaidOut, Settings
 
 FOUND_COUNTED = max(Kind) + 1
 """The code of what stands between events."""

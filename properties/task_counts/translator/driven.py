@@ -11,7 +11,7 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.specs import without_limits
 from fencepost.model.language.tree.types import unlimited
 from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseM, LooseShipped
-from fencepost.properties.agreement import UNKNOWN, Allowed, Beyond, Followed, PlainInterpreter, State, Take
+from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, Followed, PlainInterpreter, State, Take
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.task_counts.events import BY_VARIANT, DELETED, MODEL_COLUMNS, NO_SET, OK, Compacted
 from fencepost.properties.task_counts.interface import OPERATIONS

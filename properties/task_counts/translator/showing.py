@@ -8,7 +8,7 @@ from fencepost.model.language import when
 from fencepost.model.task_counts.abstract.as_shipped import Claiming, Lingering
 from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Task
 from fencepost.model.task_counts.abstract.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
-from fencepost.properties.showing import Kept, Note, Number, Row, Showing
+from fencepost.properties.emitted_events import Kept, Note, Number, Row, Showing
 from fencepost.properties.task_counts.events import OK
 
 CONFLICT, FENCED = 409, 47

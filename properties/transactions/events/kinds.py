@@ -12,7 +12,7 @@ import numpy as np
 from fencepost.model.language import exists, implies
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.model.transactions.detailed.coordinator import Pending
-from fencepost.properties.cutting import Belonging
+from fencepost.properties.by_key import Belonging
 from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 

@@ -15,7 +15,7 @@ from fencepost.model.language import Bool, exists, implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.detailed.coordinator import Pending
-from fencepost.properties.agreement import Allowed
+from fencepost.properties.conformance_spec import Allowed
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.driven import (
     ADDING,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fencepost.properties.conforming import Excuse
 from fencepost.properties.driving import Event, Made, read
+from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.interface import Message
 
 ENDING = frozenset({"fail_over", "expire", "fence", "probe", "newcomers"})

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fencepost.properties.agreement import Agreeing
-from fencepost.properties.conforming import Excuse
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Event, Made, Run, read
 from fencepost.properties.monitoring import Beside, Concerned
+from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.histories.late import EXPECTING
 from fencepost.properties.transactions.interface import BLACK_BOX, Call, Message, lacking, message, missing
 from fencepost.properties.transactions.scenarios.lives import MACHINES, REMOTE_MACHINES

@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 from typing import Annotated, Any, ClassVar
 
-from fencepost.properties.agreement import Agreeing
 from fencepost.properties.calls import accepts
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Made, Message, read
 from fencepost.properties.machine import BURST, CHANCES, redrawn, scenario, variants
 from fencepost.properties.roles import Between, OneOf

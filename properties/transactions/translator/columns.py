@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from fencepost.properties.cutting import Cut
-from fencepost.properties.layouts import PLACES, Lanes, Said, before, dense, first_seen, one_of
+from fencepost.properties.by_key import Cut
+from fencepost.properties.column_ops import PLACES, Lanes, Said, before, dense, first_seen, one_of
 from fencepost.properties.transactions.events.kinds import (
     BESIDE,
     CONCURRENT,

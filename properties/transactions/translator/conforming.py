@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.transactions.detailed.expiry import Expiring
-from fencepost.properties.agreement import Followed
-from fencepost.properties.conforming import (
+from fencepost.properties.by_key import Cut
+from fencepost.properties.conformance_spec import Followed
+from fencepost.properties.history import HistoryError, Manifest
+from fencepost.properties.history.grouping import NEVER
+from fencepost.properties.trace_spec import (
     Conforming,
     Excuse,
     Laid,
@@ -28,9 +31,6 @@ from fencepost.properties.conforming import (
     Source,
     Sources,
 )
-from fencepost.properties.cutting import Cut
-from fencepost.properties.history import HistoryError, Manifest
-from fencepost.properties.history.grouping import NEVER
 from fencepost.properties.transactions.events.driven import HISTORY_BY_VARIANT, HISTORY_COLUMNS, RELEASES, variant_of
 from fencepost.properties.transactions.events.kinds import ABORT, BESIDE, COMMIT, LANES, TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.events.wire import COLUMNS, HIDDEN, NOT_THE_COORDINATORS, RECORDED

@@ -13,7 +13,7 @@ from fencepost.model.language.observations import Observation
 from fencepost.model.language.tree.types import AtomsType, BoolType, Bounds, ScalarType
 from fencepost.model.transactions.detailed.expiry import ExpiringV1, ExpiringVerified
 from fencepost.model.transactions.detailed.releases import ExpiringOf400
-from fencepost.properties.agreement import UNKNOWN, Allowed, Beyond, FalseConjunct, Followed, Row, State, Take
+from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, FalseConjunct, Followed, Row, State, Take
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.events.driven import COLUMNS, COMPLETE_ABORT, COMPLETE_COMMIT
 from fencepost.properties.transactions.events.kinds import OLD_LEFT
@@ -413,7 +413,7 @@ def _expected(kind: str, row: Row, state: State) -> int:
     return int(state["answered"].get((row["client"],), 0))
 
 
-# The model of one transactional id, as it is followed through a cluster under way: `agreement.py` says by whom.
+# The model of one transactional id, as it is followed through a cluster under way: `conformance_spec.py` says by whom.
 
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 

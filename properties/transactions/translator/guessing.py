@@ -12,7 +12,7 @@ from fencepost.model.language import implies
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.transactions.abstract.core import Phase
 from fencepost.model.transactions.detailed.coordinator import Pending
-from fencepost.properties.agreement import UNKNOWN, Allowed, Beyond, PlainInterpreter, Row, Seen, State
+from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, PlainInterpreter, Row, Seen, State
 from fencepost.properties.driving import Event, Made, read, reader_of
 from fencepost.properties.history.vocabulary import ABSENT as NO_VALUE
 from fencepost.properties.transactions.events import kinds

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.language.tree.types import BoolType, scalar
-from fencepost.properties.conforming import STRANGE
-from fencepost.properties.cutting import Cut
-from fencepost.properties.layouts import Lanes, Names, Said, Stops, before, dense, one_of, ordinals, sums_before
+from fencepost.properties.by_key import Cut
+from fencepost.properties.column_ops import Lanes, Names, Said, Stops, before, dense, one_of, ordinals, sums_before
+from fencepost.properties.trace_spec import STRANGE
 from fencepost.properties.transactions.events import kinds as codes
 from fencepost.properties.transactions.events.driven import HISTORY_COLUMNS
 from fencepost.properties.transactions.events.kinds import (

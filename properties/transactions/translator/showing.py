@@ -12,8 +12,8 @@ from fencepost.model.transactions.detailed.coordinator import Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
 from fencepost.model.transactions.detailed.full import V1, V2, LateEnds, Verified
 from fencepost.model.transactions.detailed.releases import V2Of400
+from fencepost.properties.emitted_events import Kept, Note, Number, Row, Showing
 from fencepost.properties.history import HistoryError
-from fencepost.properties.showing import Kept, Note, Number, Row, Showing
 from fencepost.properties.transactions.events.kinds import (
     ABORT,
     COMMIT,

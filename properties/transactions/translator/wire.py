@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fencepost.model.transactions.detailed.releases import OfAnyRelease
-from fencepost.properties.agreement import (
+from fencepost.properties.conformance_spec import (
     UNKNOWN,
     Beyond,
     FalseConjunct,

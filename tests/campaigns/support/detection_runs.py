@@ -13,7 +13,7 @@ from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Search
-from fencepost.properties.agreement import DRIVEN, Agreeing, driven, over_the_wire
+from fencepost.properties.conformance_spec import DRIVEN, Agreeing, driven, over_the_wire
 from fencepost.properties.history import HistoryError
 from fencepost.properties.registry import folder
 from fencepost.reference_impl.simulation.defects import Breaks

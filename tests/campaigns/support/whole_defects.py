@@ -18,14 +18,14 @@ from typing import Any
 from checked_out import ROOT
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.proofs.necessity.search import all_broken
-from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.scale.replay import without_excused
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces.predicted import predicted_of
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.trace_spec import CONFORMING
 from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, REGISTRY, Broken
 from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.simulation.defects import Breaks

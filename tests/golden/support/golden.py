@@ -29,8 +29,8 @@ from fencepost.proofs.scale.generate import generate, generate_set, vocabularies
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.traces import conformance_of, predicted_of
-from fencepost.properties.agreement import DRIVEN
 from fencepost.properties.catalogue import protocols
+from fencepost.properties.conformance_spec import DRIVEN
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.reader import HistoryDirectory, read_piece
 from fencepost.properties.history.sets import datasets_in

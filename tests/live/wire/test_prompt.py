@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from fencepost.proofs.testing import agree
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.interface import BLACK_BOX, Call, missing
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE

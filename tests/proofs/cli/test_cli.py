@@ -8,7 +8,7 @@ from fencepost.proofs.cli.agreement import unreached
 from fencepost.proofs.cli.proving import Aloud
 from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
-from fencepost.proofs.necessity.held import NOT_INSTALLED
+from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED
 from fencepost.properties.catalogue import protocols
 from metadata_logs import real_logs
 from rich.console import Console
@@ -120,7 +120,7 @@ def test_what_needs_the_tests_says_so_without_them(
 ) -> None:
     """As in an installed package, which has none; here it does not say it."""
     assert NOT_INSTALLED not in fencepost("list", "--rules").out
-    monkeypatch.setattr("fencepost.proofs.necessity.held.TESTS", tmp_path / "tests")
+    monkeypatch.setattr("fencepost.proofs.necessity.rule_tests.TESTS", tmp_path / "tests")
     assert fencepost("list", "--rules").out.splitlines()[-1] == NOT_INSTALLED
     monkeypatch.chdir(tmp_path)
     assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")

@@ -10,9 +10,9 @@ import pytest
 from command_line import fencepost, process, read_json, untimed
 from fencepost.proofs.cli import histories
 from fencepost.proofs.scale.units import SparkSettings
-from fencepost.properties.agreement import driven
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.conforming import CONFORMING
+from fencepost.properties.conformance_spec import driven
+from fencepost.properties.trace_spec import CONFORMING
 
 KRAFT = "id-blocks/kraft"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from command_line import Ran, fencepost
-from fencepost.proofs.engines.judged import result
-from fencepost.proofs.reviews import Remark, annotations, remarks
+from fencepost.proofs.engines.run_engines import result
+from fencepost.proofs.sarif import Remark, annotations, remarks
 from fencepost.properties.catalogue import Variant, find, protocols
 from small_catalogue import small_catalogue
 

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from command_line import fencepost, read_json, untimed
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.judged import result
+from fencepost.proofs.engines.run_engines import result
 from fencepost.proofs.engines.second import asking, certificates, opinions
 from fencepost.proofs.engines.second.asking import Answer, Z3Again
 from fencepost.proofs.variants import Judged, with_second

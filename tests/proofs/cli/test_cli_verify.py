@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 from command_line import Ran, fencepost, read_json
-from fencepost.proofs.engines.judged import contradictions
+from fencepost.proofs.engines.run_engines import contradictions
 from fencepost.proofs.replays import HISTORIES
 from fencepost.proofs.results import Result
 from fencepost.proofs.variants import judge_main

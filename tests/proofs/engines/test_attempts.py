@@ -1,8 +1,8 @@
 """A failed attempt of a proof is told as one step, and exploration says whether a run comes to it."""
 
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.attempts import reach, tell
 from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.engines.induction_counterexamples import reach, tell
 from fencepost.properties.catalogue import bounds_of
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from z3_protocols import Allocation, AllocationProperties

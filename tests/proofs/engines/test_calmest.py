@@ -6,7 +6,7 @@ import pytest
 from command_line import fencepost
 from fencepost.model.language.tree.types import bound_of
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.engines.explore.calmest import Calmest, calmest, changes_of_process
+from fencepost.proofs.engines.explore.fewest_switches import Calmest, calmest, changes_of_process
 from fencepost.proofs.pages.stories import lane_of
 from fencepost.proofs.readings.plain import Plain, freeze
 from fencepost.proofs.results import Event, State, Trace

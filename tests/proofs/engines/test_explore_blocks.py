@@ -16,8 +16,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.tree.terms import boolean, both, constant, negation, state, term
 from fencepost.model.language.tree.types import NAT, scalar
 from fencepost.proofs.engines.explore import Exploration, explore, presences, search, traces
-from fencepost.proofs.engines.explore.calmest import calmest
 from fencepost.proofs.engines.explore.compiled_search import compiled
+from fencepost.proofs.engines.explore.fewest_switches import calmest
 from fencepost.proofs.engines.explore.graph import graph
 from fencepost.proofs.engines.explore.reductions import symmetry
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
@@ -124,7 +124,7 @@ def test_no_state_is_left_out(size: int, threads: int, monkeypatch: pytest.Monke
 def test_graphs_and_calm_runs(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A graph has every step, and a calmest run is found among all that are as short, of which no count is smaller."""
     found = explored(search.BLOCK, 1, monkeypatch)
-    for module in ("graph", "calmest"):
+    for module in ("graph", "fewest_switches"):
         monkeypatch.setattr(import_module(f"fencepost.proofs.engines.explore.{module}"), "BLOCK", size)
     made = graph(found)
     assert (made.states, made.source.size) == (found.distinct, plainly()[1])

@@ -372,7 +372,7 @@ def test_the_same_is_found(name: str) -> None:
     ],
 )  # fmt: skip
 def test_how_many_states_are_left(name: str, asked: str | None, changes: dict[str, int], kept: int, whole: int) -> None:
-    from fencepost.proofs.engines.judged import run_explore
+    from fencepost.proofs.engines.run_engines import run_explore
 
     entry, variant = find(name)
     assert variant is not None

@@ -8,7 +8,7 @@ import pytest
 from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs import kept_code
+from fencepost.proofs import jit_cache
 from fencepost.proofs.engines.explore import Exploration, Progress, exploration, explore, graph, kernels, search
 from fencepost.proofs.engines.explore.compiled_search import compiled, loaded, seen
 from fencepost.properties.catalogue import bounds_of, find
@@ -119,7 +119,7 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba its engine says what to install."""
     pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
-    monkeypatch.setattr(kept_code.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(jit_cache.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(loaded.NotInstalled, match=r"pip install -e '\.\[fast\]' in "):
         explore(SPEC, PROPERTIES, SMALL, engine="numba")
     with pytest.raises(ValueError, match="engine 'tlc' is unknown"):

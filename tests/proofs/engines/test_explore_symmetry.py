@@ -15,7 +15,7 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.tree.terms import boolean, constant, local, term
 from fencepost.model.language.tree.types import BOOL
 from fencepost.proofs.engines.explore import Exploration, explore, graph, kernels, sets
-from fencepost.proofs.engines.judged import run_features
+from fencepost.proofs.engines.run_engines import run_features
 from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import ground
 from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of

@@ -7,8 +7,8 @@ from itertools import permutations
 
 import pytest
 from fencepost.proofs.engines.explore import explore, sets
-from fencepost.proofs.engines.explore.calmest import changes_of_process
 from fencepost.proofs.engines.explore.emit import columns
+from fencepost.proofs.engines.explore.fewest_switches import changes_of_process
 from fencepost.proofs.engines.explore.traces import runs_to, state_at
 from fencepost.proofs.engines.simulate import Starts, Wandering, shortening, starts, wander
 from fencepost.proofs.engines.simulate.distance import distance, lower

@@ -11,8 +11,8 @@ from fencepost.model.language import Properties, Protocol, action, each, promise
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import coverage, explore, unsaid
-from fencepost.proofs.engines.judged import run_bounded, run_explore, run_induction
 from fencepost.proofs.engines.refinements import explain
+from fencepost.proofs.engines.run_engines import run_bounded, run_explore, run_induction
 from fencepost.proofs.necessity.search import necessity
 from fencepost.proofs.results import Result
 from fencepost.proofs.verify import verify

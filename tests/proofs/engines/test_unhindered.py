@@ -15,11 +15,11 @@ from fencepost.model.language import (
     unhindered,
     when,
 )  # fmt: skip
-from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.judged import run_induction
+from fencepost.proofs.engines.induction_counterexamples import tell
+from fencepost.proofs.engines.run_engines import run_induction
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 BOUNDS = dict(rooms=2)

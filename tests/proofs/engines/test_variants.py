@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fencepost.proofs import variants
-from fencepost.proofs.engines import judged as engines
+from fencepost.proofs.engines import run_engines
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
@@ -33,7 +33,7 @@ def _blind(
     entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int, *explored: Any
 ) -> list[Result]:
     """A bounded engine that never finds anything."""
-    found = engines.run_bounded(entry, variant, bound, depth, *explored)
+    found = run_engines.run_bounded(entry, variant, bound, depth, *explored)
     return [replace(r, verdict="holds", bound={**bound, "depth": depth}, evidence={}) for r in found]
 
 
@@ -43,7 +43,7 @@ def test_a_bounded_engine_that_finds_nothing_is_found_out(monkeypatch: pytest.Mo
     made = [r for _, r in variants.judge_other(ID_BLOCKS, BY_BROKER_ID, "smoke").results]
     wrong = {r.property for r in made if r.engine == "bounded" and not r.as_expected}
     assert wrong == set(BROKEN)
-    assert [line.split(":")[0] for line in engines.contradictions(made)] == [
+    assert [line.split(":")[0] for line in run_engines.contradictions(made)] == [
         f"id-blocks/by-broker-id {name}" for name in sorted(BROKEN, key=list(BY_BROKER_ID.asked).index)
     ]
 

@@ -29,11 +29,11 @@ from fencepost.model.language import (
 )  # fmt: skip
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.shared.output import killers_line
-from fencepost.proofs.necessity import keeping, killers, refusals
+from fencepost.proofs.necessity import keeping, killers, proof_mutants
 from fencepost.proofs.necessity.keeping import search
 from fencepost.proofs.necessity.kept import KeptRun, write_runs
 from fencepost.proofs.necessity.killers import Killers, file_of
-from fencepost.proofs.necessity.refusals import Refusals
+from fencepost.proofs.necessity.proof_mutants import Refusals
 from fencepost.proofs.results import Result
 from fencepost.proofs.variants import judge
 from fencepost.properties.catalogue import ProtocolEntry, Variant
@@ -123,14 +123,14 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are kept in a folder of the test."""
     monkeypatch.setattr(killers, "folder_of", lambda _: tmp_path)
     monkeypatch.setattr(keeping, "folder_of", lambda _: tmp_path)
-    monkeypatch.setattr(refusals, "folder_of", lambda _: tmp_path)
+    monkeypatch.setattr(proof_mutants, "folder_of", lambda _: tmp_path)
 
 
 def keep(runs: Sequence[KeptRun], refused: Refusals | None = None) -> None:
     file = file_of(ROUNDS)
     assert file is not None
     write_runs(file, runs)
-    refusals.write(ROUNDS, refused or Refusals())
+    proof_mutants.write(ROUNDS, refused or Refusals())
 
 
 def verdicts(engine: str, variant: Variant = ROUNDS) -> dict[str, Result]:
@@ -282,8 +282,8 @@ def test_what_a_bounded_check_cannot_reach_is_left_open() -> None:
 def test_a_proof_is_asked_again_where_the_model_has_changed() -> None:
     """The hash is of what is meant: another guard is another model, and its refusals are tried again."""
     found = search(ROUNDS, "smoke")
-    assert refusals.meaning(ROUNDS) == found.refused.model
-    assert refusals.meaning(replace(ROUNDS, reading=("618.15", "run: guard 1 dropped"))) != found.refused.model
+    assert proof_mutants.meaning(ROUNDS) == found.refused.model
+    assert proof_mutants.meaning(replace(ROUNDS, reading=("618.15", "run: guard 1 dropped"))) != found.refused.model
     [refused] = found.refused.refused
     keep(found.runs, Refusals("another", (refused,), ()))
     proved = verdicts("induction")

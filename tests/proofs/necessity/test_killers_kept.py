@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fencepost.proofs.necessity import plants, refusals
+from fencepost.proofs.necessity import plants, proof_mutants
 from fencepost.proofs.necessity.keeping import missing, wishes
 from fencepost.proofs.necessity.kept import read_runs
 from fencepost.proofs.necessity.killers import Killers, file_of
@@ -37,7 +37,7 @@ def test_no_file_is_left_behind() -> None:
     """Each kept file is of a variant, and no two variants share one."""
     files = [file_of(variant) for _, variant in EVERY]
     assert len(set(files)) == len(files)
-    of_proofs = {refusals.file_of(variant) for _, variant in EVERY}
+    of_proofs = {proof_mutants.file_of(variant) for _, variant in EVERY}
     there = {file for folder in {f.parent for f in files if f} for file in folder.glob("*.json")}
     assert {f for f in there if f.name.startswith("killers-")} <= set(files)
     assert {f for f in there if f.name.startswith("refusals-")} <= of_proofs

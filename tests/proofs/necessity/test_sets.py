@@ -12,8 +12,8 @@ from command_line import fencepost, read_json
 from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.necessity import sets
-from fencepost.proofs.necessity.loosening import loosen, rules_of, settled
-from fencepost.proofs.necessity.sufficient import Cores, Proofs, Sufficient, cores, promises_of
+from fencepost.proofs.necessity.rule_removal import loosen, rules_of, settled
+from fencepost.proofs.necessity.validity_cores import Cores, Proofs, Sufficient, cores, promises_of
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.results import Event
 from fencepost.properties.catalogue import CatalogueError, Variant, bounds_of, protocols

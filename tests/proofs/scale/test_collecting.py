@@ -5,7 +5,7 @@ import weakref
 from pathlib import Path
 
 import pytest
-from fencepost.proofs.scale.collecting import YOUNG, seldom_collected
+from fencepost.proofs.scale.gc_pause import YOUNG, seldom_collected
 from fencepost.proofs.scale.generate import generate
 
 

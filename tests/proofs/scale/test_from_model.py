@@ -14,7 +14,7 @@ from fencepost.proofs.scale.from_model.emission import dtype_of
 from fencepost.proofs.scale.from_model.runs import Rows, drawn
 from fencepost.proofs.scale.from_model.simulator import SIMULATOR, kernels_for, runs_of
 from fencepost.proofs.scale.generate import generate
-from fencepost.proofs.scale.mixing import seeds_of
+from fencepost.proofs.scale.seeds import seeds_of
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of
 from fencepost.proofs.traces.kernel import ConformanceKernel

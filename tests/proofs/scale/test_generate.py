@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fencepost.proofs.scale.generate import generate
-from fencepost.proofs.scale.mixing import seed_of
 from fencepost.proofs.scale.replay import replay
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.scale.spark import SparkUnavailable, session
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryError, Manifest

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.earlier import Earlier, Key, hand_in
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings
+from fencepost.proofs.verdict_cache import Earlier, Key, hand_in
 
 
 def sum_of(numbers: list[int]) -> int:
@@ -94,7 +94,7 @@ def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pyte
     """In the order asked, errors of their kinds with where they were raised, and what does not travel is done here;
     answers of earlier runs are looked up and kept by the process that asks."""
     told = list[int]()
-    monkeypatch.setattr("fencepost.proofs.earlier.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("fencepost.proofs.verdict_cache.cache_folder", lambda: tmp_path)
     settings = SparkSettings("local[2]")
     with session(settings) as spark, Jobs(8, 1, lambda: told.append(1), settings) as jobs:
         answers = [jobs.hand_in(sum_of, [n, n]) for n in range(20)]

@@ -9,7 +9,7 @@ import pytest
 PIECES = """
 import resource, sys
 import numpy as np
-from fencepost.proofs.scale.memory import keep_freed_memory
+from fencepost.proofs.scale.malloc import keep_freed_memory
 
 def check_piece():
     several = [np.zeros(250_000) + 1 for _ in range(20)]

@@ -2,7 +2,7 @@
 
 import pytest
 from fencepost.proofs.scale.generate import simulator_named
-from fencepost.proofs.scale.mixing import seed_of
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.catalogue import find
 from fencepost.properties.history import VOCABULARIES

@@ -19,7 +19,7 @@ from fencepost.model.language import (
     require,
     witness,
 )  # fmt: skip
-from fencepost.proofs.engines.judged import run_features
+from fencepost.proofs.engines.run_engines import run_features
 from fencepost.proofs.necessity import keeping, killers
 from fencepost.proofs.necessity.keeping import search
 from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay, write_runs

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fencepost.model.language.properties import Property
-from fencepost.proofs.engines import judged as engines
+from fencepost.proofs.engines import run_engines
 from fencepost.properties.catalogue import PROFILES, ProtocolEntry, Variant, protocols
 
 VARIANTS = [(entry, variant) for entry in protocols().values() for variant in entry.variants]
@@ -25,7 +25,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.extend(asked)
         raise Searched
 
-    monkeypatch.setattr(engines, "explore", explore)
+    monkeypatch.setattr(run_engines, "explore", explore)
     return names
 
 
@@ -33,12 +33,12 @@ def unjudged(entry: ProtocolEntry, variant: Variant, searched: list[str]) -> Ite
     """The names of what is asked of a variant and handed to no search, whatever the profile."""
     for profile in PROFILES:
         with pytest.raises(Searched):
-            engines.run_features(entry, variant, profile)
+            run_engines.run_features(entry, variant, profile)
     if variant.progress_bounds:
         with pytest.raises(Searched):
-            engines.run_progress(entry, variant)
+            run_engines.run_progress(entry, variant)
     else:
-        assert engines.run_progress(entry, variant) == []
+        assert run_engines.run_progress(entry, variant) == []
     return (name for name in variant.asked if name not in searched)
 
 

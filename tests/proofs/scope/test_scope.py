@@ -30,7 +30,7 @@ from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.specs import Spec
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.engines.judged import run_bounded, run_explore, run_features, run_induction
+from fencepost.proofs.engines.run_engines import run_bounded, run_explore, run_features, run_induction
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import (
     NOTHING_SAID,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from fencepost.model.language import Bool, Map, Nat, Option, Protocol, Sort, action, implies, require
 from fencepost.model.language.observations import Do, Observation
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
-from fencepost.properties.shown import Shown
 
 
 class Customer(Sort, bound="customers"):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs import verify as module
-from fencepost.proofs.earlier import Earlier
 from fencepost.proofs.results import Result
 from fencepost.proofs.testing import AgreementReport, agree
-from fencepost.properties.agreement import FOLLOWED, Agreeing, Beyond, Followed, driven
+from fencepost.proofs.verdict_cache import Earlier
+from fencepost.properties.conformance_spec import FOLLOWED, Agreeing, Beyond, Followed, driven
 from fencepost.properties.id_blocks.variants import ID_BLOCKS as ENTRY
 
 ID_BLOCKS = driven("id-blocks")

@@ -9,7 +9,7 @@ import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.cli.agreement import as_predicted
 from fencepost.proofs.testing import AgreementReport, agree, tracker
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.reference_impl.id_blocks import reference
 
 BLACK_BOX = driven("id-blocks").black_box

@@ -7,7 +7,7 @@ import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.regressions import regressions
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.transactions.interface import Call, message
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing import engine, shrinking
 from fencepost.proofs.testing.search import Failure, Search
-from fencepost.properties.agreement import Agreeing, driven
+from fencepost.properties.conformance_spec import Agreeing, driven
 from fencepost.properties.driving import Program
 from fencepost.properties.id_blocks.interface import Call
 from fencepost.properties.task_counts import interface

@@ -10,7 +10,7 @@ import detection_campaign
 import detection_runs
 import pytest
 from detection_runs import PROTOCOLS, Run
-from fencepost.properties.agreement import DRIVEN
+from fencepost.properties.conformance_spec import DRIVEN
 from nights import night
 
 ROOT = Path(__file__).parents[3]

@@ -9,9 +9,9 @@ from conformance_histories import ROUGH, Columns, histories
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of, kernel
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES, HistoryDirectory, read_piece
 from fencepost.properties.history.location import Location
+from fencepost.properties.trace_spec import CONFORMING
 
 BENT, FOUND = 40, 2
 SIMULATED = [

@@ -13,9 +13,9 @@ from fencepost.model.id_blocks.brokers import Stage
 from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language.observations import Observation
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.conforming import CONFORMING
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.id_blocks.events import ID_BLOCKS, KRAFT, MODEL_COLUMNS
-from fencepost.properties.shown import Shown
+from fencepost.properties.trace_spec import CONFORMING
 from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
 
 SIZE, ROOM = 10, 128

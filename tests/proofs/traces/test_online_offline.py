@@ -13,7 +13,7 @@ import pytest
 from fencepost.proofs.testing.engine import reach
 from fencepost.proofs.testing.search import Search
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run, read
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.vocabulary import VOCABULARIES

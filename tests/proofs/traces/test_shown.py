@@ -16,11 +16,11 @@ from fencepost.proofs.testing.tracker import Tracker
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
 from fencepost.proofs.traces.kernel import model
 from fencepost.properties import registry
-from fencepost.properties.conforming import CONFORMING, Conforming
+from fencepost.properties.column_ops import numbered
 from fencepost.properties.driving import Made
+from fencepost.properties.event_mapping import Shown
 from fencepost.properties.history import HistoryError
-from fencepost.properties.layouts import numbered
-from fencepost.properties.shown import Shown
+from fencepost.properties.trace_spec import CONFORMING, Conforming
 from shown_protocols import CHOSEN, COLUMNS, DESK, GIVEN, SHOWN, TABLE, Desk, Kind, events_of, histories
 
 WRONG = 0.02

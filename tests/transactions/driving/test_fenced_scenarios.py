@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing.observing import outside
 from fencepost.proofs.testing.search import Search
-from fencepost.properties.agreement import Agreeing, driven
+from fencepost.properties.conformance_spec import Agreeing, driven
 from fencepost.properties.driving import Program
 from fencepost.properties.transactions.interface import Call, message
 from fencepost.properties.transactions.scenarios.fenced import Fenced

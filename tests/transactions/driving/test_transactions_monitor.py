@@ -1,7 +1,7 @@
 """The promises of transactions held against hand-made events: each is broken by the fewest that can, by no fewer."""
 
 import pytest
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Made, Run, read
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 from fencepost.properties.transactions.histories.late import EXPECTING, MARKED, STOLEN, UNVERIFIED

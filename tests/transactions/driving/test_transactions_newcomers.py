@@ -1,7 +1,7 @@
 """Newcomers, many producers one after another: each gets a pair of its own, and whoever repeats one is found out."""
 
 import pytest
-from fencepost.properties.agreement import driven
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import make
 from fencepost.properties.transactions.interface import Call, newcomers
 from fencepost.reference_impl.transactions.system import reference

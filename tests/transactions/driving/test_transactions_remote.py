@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from fencepost.model.language.observations import trace_observations
-from fencepost.properties.agreement import driven, over_the_wire
+from fencepost.properties.conformance_spec import driven, over_the_wire
 from fencepost.properties.driving import Made
 from fencepost.properties.transactions import interface
 from fencepost.properties.transactions.events.wire import SERVED, calls

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from fencepost.properties.cutting import Cut, Events
-from fencepost.properties.layouts import Lanes
+from fencepost.properties.by_key import Cut, Events
+from fencepost.properties.column_ops import Lanes
 from fencepost.properties.transactions.events.kinds import (
     BESIDE,
     ERASED,

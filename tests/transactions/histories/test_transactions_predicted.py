@@ -13,11 +13,11 @@ from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import Predicted, conformance_kernel, conformance_of, predicted_of
+from fencepost.proofs.traces.interpreted import PlainReplay
 from fencepost.proofs.traces.kernel import NO_SUCH_KIND, model
-from fencepost.proofs.traces.plainly import PlainReplay
-from fencepost.properties.conforming import Excuse
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.checking import Rows
+from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.events.kinds import Kind
 from fencepost.properties.transactions.histories.late import JOINED, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.histories.properties import BROKEN_BY_DESIGN, HISTORY

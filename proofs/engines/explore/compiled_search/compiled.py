@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from fencepost.proofs import kept_code
+from fencepost.proofs import jit_cache
 from fencepost.proofs.engines.explore import sets
 from fencepost.proofs.engines.explore.checkpoint import Checkpoint
 from fencepost.proofs.engines.explore.compiled_search import loaded
@@ -184,7 +184,7 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 def is_possible(kernels: Kernels) -> bool:
     """Whether numba is there, and searches so: it takes all steps."""
-    return kernels.partial_order is None and kept_code.is_possible()
+    return kernels.partial_order is None and jit_cache.is_possible()
 
 
 def effort(kernels: Kernels) -> float:

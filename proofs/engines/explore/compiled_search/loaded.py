@@ -3,8 +3,8 @@
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs import kept_code
-from fencepost.proofs.extras import how_to_install
+from fencepost.proofs import jit_cache
+from fencepost.proofs.optional_packages import how_to_install
 
 _HEAD = '''"""Made by fencepost for one protocol and its bounds, or for states of so many words; safe to delete."""
 import numba
@@ -22,13 +22,13 @@ class NotInstalled(InputError):
 
 def was_compiled(source: str, function: str) -> bool:
     """Whether a function's code is in the cache."""
-    return kept_code.is_kept(_HEAD + source, function)
+    return jit_cache.is_kept(_HEAD + source, function)
 
 
 def load(source: str) -> Any:
     """The module."""
-    if not kept_code.is_possible():
+    if not jit_cache.is_possible():
         raise NotInstalled(
             f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"
         )
-    return kept_code.load(_HEAD + source)
+    return jit_cache.load(_HEAD + source)

@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy as np
 from fencepost.model.language.checks.errors import InputError
-from fencepost.model.language.derived.interchangeable import interchangeable
+from fencepost.model.language.derived.symmetric_sorts import interchangeable
 from fencepost.model.language.properties import Property
 from fencepost.model.language.tree.types import AtomsType, MapType, OptionType, ScalarType, SeqType
 from fencepost.proofs.engines.explore.emit import columns

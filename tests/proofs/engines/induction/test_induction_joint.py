@@ -9,7 +9,7 @@ from command_line import fencepost, read_json
 from fencepost.model.language import action, require
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.judged import run_induction
+from fencepost.proofs.engines.run_engines import run_induction
 from fencepost.proofs.report import write_junit
 from fencepost.properties.catalogue import Variant
 from fencepost.properties.id_blocks.variants import ID_BLOCKS

@@ -13,8 +13,8 @@ from fencepost.proofs.cli.proving import summary
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import Facts, prove
-from fencepost.proofs.engines.inheriting import Fact
-from fencepost.proofs.engines.judged import run_induction
+from fencepost.proofs.engines.proof_reuse import Fact
+from fencepost.proofs.engines.run_engines import run_induction
 from fencepost.proofs.provenance import hash_of_stated
 from fencepost.proofs.readings.plain import Plain
 from fencepost.proofs.readings.words import say_obligation

@@ -8,7 +8,7 @@ import pytest
 from command_line import process, read_json
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
-from fencepost.proofs.engines.kept_steps import KeptSteps
+from fencepost.proofs.engines.obligation_cache import KeptSteps
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import protocols
 

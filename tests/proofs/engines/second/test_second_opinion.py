@@ -8,7 +8,7 @@ import pytest
 from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
 from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
-from fencepost.proofs.engines.judged import contradictions, result
+from fencepost.proofs.engines.run_engines import contradictions, result
 from fencepost.proofs.engines.second import asking
 from fencepost.proofs.engines.second.asking import NoSecondSolver, Z3Again, ask_cvc5, require_cvc5
 from fencepost.proofs.engines.second.opinions import DEAD, Opinion, disagreements, left_undecided, run_second

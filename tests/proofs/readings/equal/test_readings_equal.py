@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from fencepost.proofs.engines.judged import run_equal
+from fencepost.proofs.engines.run_engines import run_equal
 from fencepost.proofs.readings.equal import obligations
 from fencepost.proofs.readings.equal.obligations import Equal, Readings
 from fencepost.properties.catalogue import bounds_of, find, protocols

@@ -23,9 +23,9 @@ from fencepost.proofs.readings.words import say
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.traces import ConformanceKernel, conformance_of, kernel
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.conforming import CONFORMING
 from fencepost.properties.history import VOCABULARIES, HistoryDirectory, Manifest, read_piece
 from fencepost.properties.history.location import Location
+from fencepost.properties.trace_spec import CONFORMING
 
 KEPT = Path(__file__).parent / "data" / "comparisons.json"
 Columns = dict[str, np.ndarray]

@@ -17,7 +17,7 @@ Where nothing is chosen, histories are laid out in columns and followed many at 
 followed with the set of states in which the model may be, as a driven run is.
 
 Where events and steps of the model differ in grain, a ``retelling`` says what rows of the table the events stand for
-(`retelling.py`); its columns are those of the table.
+(`translation.py`); its columns are those of the table.
 """
 
 from collections import defaultdict
@@ -43,23 +43,14 @@ from fencepost.model.language.tree.types import (
     scalars,
     unlimited,
 )
-from fencepost.properties.agreement import (
-    UNKNOWN,
-    Allowed,
-    Beyond,
-    Followed,
-    PlainInterpreter,
-    Row,
-    Seen,
-    State,
-)
-from fencepost.properties.conforming import SHOWN_IN, Conforming, Laid, LaidOut, Settings
+from fencepost.properties.column_ops import numbered
+from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, Followed, PlainInterpreter, Row, Seen, State
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.layouts import numbered
 from fencepost.properties.registry import PROTOCOLS, has, imported
-from fencepost.properties.retelling import FIRST_CODE, Retelling, reading_of, retold_columns
+from fencepost.properties.trace_spec import SHOWN_IN, Conforming, Laid, LaidOut, Settings
+from fencepost.properties.translation import FIRST_CODE, Retelling, reading_of, retold_columns
 
 ROOM = 32
 """Members of a sort with names that are in use at one time in a driven run, at most."""

@@ -24,8 +24,9 @@ from fencepost.proofs.cache_folder import cache_folder, keeps_verdicts, now, tak
 if TYPE_CHECKING:
     from fencepost.proofs.engines.induction import Obligation
 
+
 ASKING = (
-    "proofs/engines/induction.py", "proofs/engines/kept_steps.py", "proofs/readings/solver", "proofs/results.py",
+    "proofs/engines/induction.py", "proofs/engines/obligation_cache.py", "proofs/readings/solver", "proofs/results.py",
     "model/language/tree",
 )  # fmt: skip
 """What asks Z3, and what the terms that it is asked of are made of."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from fencepost.proofs.testing.coverage import Coverage
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Run, reader_of
 from fencepost.properties.history.properties_of import SIGNS
 from fencepost.properties.history.signs import counted

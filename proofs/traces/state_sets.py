@@ -9,9 +9,9 @@ from typing import Any
 
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.stepping import Candidate, Stepper
+from fencepost.proofs.traces.interpreted import Stop
 from fencepost.proofs.traces.observed import Check
-from fencepost.proofs.traces.plainly import Stop
-from fencepost.properties.agreement import Beyond, Contradiction, FalseConjunct, Followed
+from fencepost.properties.conformance_spec import Beyond, Contradiction, FalseConjunct, Followed
 from fencepost.properties.driving import Event, read
 
 MOST = 2_000

@@ -23,6 +23,7 @@ from fencepost.proofs.results import Verdict
 if TYPE_CHECKING:
     from fencepost.proofs.engines.induction import Proof
 
+
 Prove = Callable[[Spec, Mapping[str, Property]], "Proof"]
 
 

@@ -1,5 +1,6 @@
 """What a connection to brokers leaves behind, for those who may not have imported what speaks to brokers: errors, and
-topics."""
+topics.
+"""
 
 import sys
 

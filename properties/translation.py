@@ -20,11 +20,11 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from fencepost.properties.agreement import Beyond
-from fencepost.properties.conforming import STRANGE
+from fencepost.properties.conformance_spec import Beyond
 from fencepost.properties.driving import Event, reader_of
 from fencepost.properties.history import Vocabulary
 from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.trace_spec import STRANGE
 
 Row = Mapping[str, Any]
 """A row of the table: its ``kind``, and columns by name; what it lacks is -1."""

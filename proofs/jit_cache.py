@@ -1,5 +1,6 @@
 """Code that is made for one protocol and compiled by numba: kept in the user's cache under a hash of its source, since
-numba caches by file."""
+numba caches by file.
+"""
 
 import hashlib
 import importlib.util

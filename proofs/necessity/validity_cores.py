@@ -20,7 +20,7 @@ from fencepost.model.language.protocol import Action
 from fencepost.model.language.tree.terms import Term, local, variables
 from fencepost.model.language.tree.types import BOOL
 from fencepost.proofs.engines.induction import invariant, written
-from fencepost.proofs.necessity.loosening import loosen, rules_of
+from fencepost.proofs.necessity.rule_removal import loosen, rules_of
 from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import Variant
 

@@ -1,5 +1,6 @@
 """What laying out histories in columns needs of NumPy: places among equals, the last of what came before, and small
-numbers that are used again."""
+numbers that are used again.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -16,8 +16,8 @@ from typing import Any
 from fencepost.proofs.results import Event, State
 from fencepost.proofs.testing.readings import Reading, read_followed
 from fencepost.proofs.testing.stepping import Candidate, Stepper
-from fencepost.properties.agreement import FalseConjunct
-from fencepost.properties.conforming import Recorded, Source, Sources
+from fencepost.properties.conformance_spec import FalseConjunct
+from fencepost.properties.trace_spec import Recorded, Source, Sources
 
 TRIED = 3
 """States that are tried for each row, at most, before the search ends."""

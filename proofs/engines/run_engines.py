@@ -10,11 +10,11 @@ from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.attempts import tell
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
-from fencepost.proofs.engines.kept_steps import since
+from fencepost.proofs.engines.induction_counterexamples import tell
+from fencepost.proofs.engines.obligation_cache import since
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
 from fencepost.proofs.readings.equal.obligations import Readings

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from fencepost.model.language.observations import Observation
-from fencepost.properties.agreement import Followed
+from fencepost.properties.conformance_spec import Followed
 from fencepost.properties.history import Manifest, Vocabulary
 from fencepost.properties.registry import Found
 
@@ -124,8 +124,8 @@ class Conforming:
     these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
     settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.  ``follow``: where
     columns are a matter of choice, and so cannot be laid out: how a history is followed instead, with the set of states
-    in which the model may be (`proofs/traces/candidates.py`).  ``recording``: how recordings of real systems are, which
-    hide steps and the order between nodes (`proofs/traces/merging.py`).
+    in which the model may be (`proofs/traces/state_sets.py`).  ``recording``: how recordings of real systems are, which
+    hide steps and the order between nodes (`proofs/traces/interleavings.py`).
     """
 
     vocabulary: Vocabulary
@@ -142,7 +142,7 @@ class Conforming:
 
 
 def _derived(protocol: str) -> Conforming:
-    from fencepost.properties.shown import shown_of  # which makes objects of this module
+    from fencepost.properties.event_mapping import shown_of  # which makes objects of this module
 
     shown = shown_of(protocol)
     assert shown is not None, "it is derived from one"

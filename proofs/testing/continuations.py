@@ -5,7 +5,7 @@ The model says at the first event that something is wrong; what that does to any
 
 from collections.abc import Sequence
 
-from fencepost.properties.agreement import Agreeing
+from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Factory, Made, Message, Program, Run
 from fencepost.properties.monitoring import Monitor
 

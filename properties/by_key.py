@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from fencepost.properties.column_ops import before, dense, one_of, ordinals_of_sorted
 from fencepost.properties.history.pieces import starts_of
-from fencepost.properties.layouts import before, dense, one_of, ordinals_of_sorted
 
 Events = Mapping[str, np.ndarray]
 """The columns of a piece, int64."""

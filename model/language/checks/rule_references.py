@@ -1,5 +1,6 @@
 """Rule numbers and dangers cited in a protocol are checked against their lists, so that no wrong one reaches
-a report."""
+a report.
+"""
 
 import difflib
 
