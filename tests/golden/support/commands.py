@@ -33,6 +33,7 @@ EACH = (
 UNSTABLE = (
     (r"\b\d+(\.\d+)? (ms|s|min|h)\b", "N s"), (r"\b[\d.,]+ ?k? (events|states|transitions|steps)/s", r"N \1/s"),
     (r"\b[\d.,]+[kM]? per second", "N per second"), (r"127\.0\.0\.1:\d+", "HOST:PORT"),
+    (r"^\s*read \S+( and \d+ more)? in ROOT, hash \w+", "read FILES"), (r"recorded-\d+", "recorded-N"),
     (r"\b\d{4}-\d\d-\d\d(T[\d:.+Z]+)?", "DATE"), (r"\b[0-9a-f]{40}\b", "HASH"), (r"\d[\d.]* [kMG]i?B\b", "N B"),
 )  # fmt: skip
 
@@ -47,7 +48,7 @@ def lines() -> Iterator[str]:
         for words in [*readme, *own, *([command, "--help"] for command in sorted(COMMANDS))]:
             if words[0] in APART and "--help" not in words:
                 continue
-            ran = process(*words, COLUMNS="120")
+            ran = process(*words, COLUMNS="120", XDG_CACHE_HOME=str(place / "cache"))
             yield f"$ fencepost {_stable(' '.join(words), place)}"
             yield f"exit code {ran.code}"
             for sign, text in (("  ", ran.out), ("! ", ran.err)):
