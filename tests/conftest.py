@@ -39,7 +39,6 @@ LONGEST = (
     "test_task_counts_full.py",
     "test_replay_finds_defects.py",
     "test_sql_twins.py",
-    "test_beside.py",
     "test_txn_sql_twins.py",
     "test_mock_promises.py",
     "test_necessity_id_blocks.py",

@@ -53,8 +53,6 @@ NAMED = 8
 """Actions that are named where something was left untried; --verbose and --json have all of it."""
 REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
 """How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
-BESIDE = "beside:beside_reference"
-"""Module and factory, in the protocol's folder under `reference_impl/live`."""
 MOST = 10_000_000
 """Clusters, or steps of each, at most: at a hundred clusters a second, which none comes to, these take a day."""
 
@@ -103,7 +101,6 @@ MOST = 10_000_000
     "--client-log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="What kafka-python logs; it is in no verdict and no report.  [default: nowhere]",
 )  # fmt: skip
-@click.option("--beside-reference", is_flag=True, help="Hold the brokers against the reference as well, call by call.")
 @click.option(
     "--call-limit", type=click.FloatRange(0.01), metavar="SECONDS",
     help="A call that takes longer hangs, and nothing is judged.  [default: 30; of brokers: none]",
@@ -128,7 +125,7 @@ MOST = 10_000_000
 def agree(
     name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
     plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
-    bootstrap: str | None, client: str | None, client_log: Path | None, beside_reference: bool,
+    bootstrap: str | None, client: str | None, client_log: Path | None,
     call_limit: float | None,
     timeouts: bool, newcomers: int | None, unclean_elections: bool, keep_topics: bool, verbose: bool,
     html_file: Path | None, seed: int, json_file: Path | None,
@@ -155,35 +152,32 @@ def agree(
     excused, only = _rules("--expecting", expecting, kept), _rules("--promise", promises, kept)
     config: dict[str, Any] = {}
     if bootstrap is not None:
-        agreeing, config = _over_the_wire(agreeing, bootstrap, beside_reference, timeouts)
+        agreeing, config = _over_the_wire(agreeing, bootstrap, timeouts)
         if variant not in agreeing.variants:
             there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
             raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
-    elif client or beside_reference or timeouts:
-        raise CatalogueError(
-            "--client, --beside-reference and --timeouts are about brokers: name them with --bootstrap"
-        )
+    elif client or timeouts:
+        raise CatalogueError("--client and --timeouts are about brokers: name them with --bootstrap")
     if newcomers is not None:
         agreeing = _with_newcomers(agreeing, newcomers)
     if unclean_elections:
         if bootstrap or not any(hasattr(each, "elect_unclean") for each in agreeing.call.interface):
             raise CatalogueError("--unclean-elections are of transactions, in a cluster that the driver has to itself")
         config, promises_only = {"unclean_elections": True}, True
-    if implementation and (client or beside_reference):
-        raise CatalogueError("--implementation says already who is driven; leave out --client and --beside-reference")
-    if client and beside_reference and client != "raw":
-        raise CatalogueError("--beside-reference compares raw requests; leave out --client")
+    if implementation and client:
+        raise CatalogueError("--implementation says already who is driven; leave out --client")
     if client_log is not None and client != "kafka-python":
         raise CatalogueError("--client-log is what kafka-python logs: name it with --client kafka-python")
     if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
         raise CatalogueError(f"--client {client} is not installed: {how_to_install('clients')}")
-    live = BESIDE if beside_reference else CLIENTS.get(client or "", "")
+    live = CLIENTS.get(client or "", "")
     target = implementation or agreeing.reference
     if live and not implementation:
         target = f"fencepost.reference_impl.live.{folder(agreeing.protocol)}.{live}"
         if find_spec(target.partition(":")[0]) is None:
-            option = "--beside-reference" if beside_reference else f"--client {client}"
-            raise CatalogueError(f"{option}: of {agreeing.protocol} there is nothing but raw requests; leave it out")
+            raise CatalogueError(
+                f"--client {client}: of {agreeing.protocol} there is nothing but raw requests; leave it out"
+            )
     # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
     if only is None and client not in (None, "raw"):
         only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")
@@ -403,11 +397,9 @@ def _rules(option: str, names: tuple[str, ...], kept: Mapping[str, str]) -> froz
     return frozenset(rules) - {"none"} if rules else None
 
 
-def _over_the_wire(
-    agreeing: Agreeing, bootstrap: str, beside_reference: bool, timeouts: bool
-) -> tuple[Agreeing, dict[str, Any]]:
+def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[Agreeing, dict[str, Any]]:
     """The protocol as it is driven on real brokers, and the keys that its client needs; CatalogueError where it cannot
-    be, or the options do not go together."""
+    be."""
     from fencepost.reference_impl.live.tcp.connection import parse_servers
 
     remote = over_the_wire(agreeing.protocol)
@@ -418,10 +410,7 @@ def _over_the_wire(
         parse_servers(bootstrap)
     except ValueError as error:
         raise CatalogueError(f"--bootstrap: {error}; write 127.0.0.1:9092, or several with commas between") from error
-    if beside_reference and timeouts:
-        raise CatalogueError("--timeouts: when a broker finds that time is up is chance, and cannot be compared")
-    collapse = {"collapse": True} if beside_reference else {}
-    return remote, {"bootstrap": bootstrap, **collapse, **({"timeouts": True} if timeouts else {})}
+    return remote, {"bootstrap": bootstrap, **({"timeouts": True} if timeouts else {})}
 
 
 def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:

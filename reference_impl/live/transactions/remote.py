@@ -14,7 +14,6 @@ from typing import Any
 from fencepost.reference_impl.live.tcp.brokers import GROUP, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.transactions.prompt import TRY_AGAIN as TRY_AGAIN_ALONE
 from fencepost.reference_impl.live.transactions.requests import Answer, Codec
 from fencepost.reference_impl.simulation import Message, Network
 from fencepost.reference_impl.transactions.errors import ErrorCode
@@ -30,8 +29,12 @@ MOVED = frozenset({
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 })  # fmt: skip
+# Answers that only say "try again"; how often depends on what a broker is busy with.
+BUSY = MOVED | {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS,
+}  # fmt: skip
 # With what only brokers among themselves run into.
-TRY_AGAIN = TRY_AGAIN_ALONE | {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+TRY_AGAIN = BUSY | {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 COLLAPSED_S = 5.0  # how long a node goes on trying before it lets the client know
 
 

@@ -15,8 +15,8 @@ from fencepost.properties.transactions.histories.late import EXPECTING
 from fencepost.properties.transactions.histories.properties import PROPERTIES
 from fencepost.properties.transactions.interface import Call, message
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
-from fencepost.reference_impl.live.transactions.prompt import prompt
 from mock_cluster import MockCluster
+from prompt import prompt
 
 PAUSED, NEXT = 0, 1  # slots
 DATA, OFFSETS = 0, 1  # partitions

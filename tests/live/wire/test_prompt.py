@@ -10,11 +10,11 @@ from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.interface import BLACK_BOX, Call, missing
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
-from fencepost.reference_impl.live import prompt as factory
-from fencepost.reference_impl.live.transactions.prompt import BLACK_BOX as SEEN
 from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.system import Parts, build
+from prompt import BLACK_BOX as SEEN
+from prompt import prompt as factory
 
 MODES = ("v1", "v1-verified", "v2")
 SMALL = {"seed": 0, "clients": 2, "partitions": 1, "groups": 1}
@@ -165,7 +165,7 @@ def test_a_marker_refused_for_ever_does_not_hang():
 def test_the_promises_hold(mode):
     """txn.P1 to txn.P9: what holds of the reference holds of it made prompt, or is predicted for the mode."""
     report = agree(
-        "fencepost.reference_impl.live:prompt", protocol="transactions", variant=mode, promises_only=True,
+        "prompt:prompt", protocol="transactions", variant=mode, promises_only=True,
         observed=frozenset(), max_examples=40, config={"max_epoch": 32767, "timeouts": True},
     )  # fmt: skip
     assert report.verdict == "holds", report.failure
@@ -192,7 +192,7 @@ def test_an_offset_is_stable_once_its_transaction_has_timed_out(mode):
 def test_it_is_followed_as_a_broker_is(mode, release):
     """The model of brokers that act by themselves allows what it does, in either release."""
     report = agree(
-        "fencepost.reference_impl.live:prompt", protocol=OVER_THE_WIRE, variant=mode, max_examples=8, steps=15,
+        "prompt:prompt", protocol=OVER_THE_WIRE, variant=mode, max_examples=8, steps=15,
         config={"release": release, "collapse": True},
     )  # fmt: skip
     assert report.verdict == "holds", report.failure

@@ -60,25 +60,19 @@ def test_one_promise(broken_broker, monkeypatch):
         (("transactions/v2", "--bootstrap", "somewhere"), "'somewhere' is not host:port"),
         (("id-blocks/kraft", "--bootstrap", "127.0.0.1:1"), "id-blocks cannot be driven over the wire"),
         (("group-fencing/shipped", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka"), "nothing but raw requests"),
-        (("group-fencing/shipped", "--bootstrap", "127.0.0.1:1", "--beside-reference"), "nothing but raw requests"),
         (("group-fencing/draft", "--bootstrap", "127.0.0.1:1"), "these can be driven over the wire"),
         (("transactions/v2", "--client", "librdkafka"), "name them with --bootstrap"),
         (("transactions/v2", "--timeouts"), "name them with --bootstrap"),
         (("transactions/v2", "--promise", "P3"), "there is no rule P3"),
-        (
-            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "librdkafka", "--beside-reference"),
-            "leave out --client",
-        ),
         (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client-log", "here"), "is what kafka-python logs"),
         (
             ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--client", "kafka-python", "--client-log", "/nowhere/l"),
             "No such file or directory",
         ),
         (
-            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--implementation", "a:b", "--beside-reference"),
+            ("transactions/v1", "--bootstrap", "127.0.0.1:1", "--implementation", "a:b", "--client", "raw"),
             "--implementation says already",
         ),
-        (("transactions/v1", "--bootstrap", "127.0.0.1:1", "--beside-reference", "--timeouts"), "cannot be compared"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done(words, told):

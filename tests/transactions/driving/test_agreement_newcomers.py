@@ -5,9 +5,9 @@ from command_line import fencepost
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.scenarios.lives import with_newcomers
-from fencepost.reference_impl.live.transactions.prompt import prompt
+from prompt import prompt
 
-PROMPT = "fencepost.reference_impl.live.transactions.prompt:prompt"
+PROMPT = "prompt:prompt"
 LIFE = 40  # epochs until they come again
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.transactions.prompt import Prompt, prompt
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from prompt import Prompt, prompt
 
 
 def broken(name: str) -> Any:

@@ -16,9 +16,9 @@ left to it with real brokers: when each request and each answer arrives, if at a
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.reference_impl.live.transactions.remote import BUSY
 from fencepost.reference_impl.simulation import Message
 from fencepost.reference_impl.transactions.environment import Environment
-from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.events import KIND_NAMES, Event, Kind
 from fencepost.reference_impl.transactions.system import System, reference
 
@@ -28,13 +28,6 @@ ANSWERS = frozenset(f"{kind}_answer" for kind in REQUESTS)
 # Calls and answers of clients, and what readers get; all else happens inside of brokers.
 BLACK_BOX = frozenset(name for code, name in KIND_NAMES.items() if code <= Kind.FENCE_TOLD or code >= Kind.FETCHED)
 
-# Answers that only say "try again"; how often depends on what a broker is busy with.
-TRY_AGAIN = frozenset({
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.CONCURRENT_TRANSACTIONS,
-})  # fmt: skip
-
 OF_THE_WIRE = frozenset({"bootstrap", "collapse", "timeouts"})
 NEVER_MS = 10**15
 MAX_STEPS = 1_000  # of the brokers among themselves, after one call; a broken one could go on for ever
@@ -43,7 +36,7 @@ MAX_TRIES = 5
 
 class Prompt:
     """One driven cluster whose brokers are as quick as can be. `collapse`: they try again what they may be asked again
-    (`TRY_AGAIN`), and the client hears of it only if that does not help. `restarts`: it is one broker, and the driver
+    (`BUSY`), and the client hears of it only if that does not help. `restarts`: it is one broker, and the driver
     may restart it."""
 
     def __init__(self, system: System, collapse: bool, restarts: bool = False) -> None:
@@ -71,7 +64,7 @@ class Prompt:
             return
         for _ in range(MAX_TRIES):
             answers = [m for n, m in network.in_flight.items() if n > latest and _is_answer(m, request)]
-            if not answers or any(m.body.data.error_code not in TRY_AGAIN for m in answers):
+            if not answers or any(m.body.data.error_code not in BUSY for m in answers):
                 return
             for answer in answers:
                 network.drop(answer.number)
