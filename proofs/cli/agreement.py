@@ -77,7 +77,7 @@ MOST = 10_000_000
     "--regressions",
     "plays_kept",
     is_flag=True,
-    help="Play the kept runs of the model by which its rules were found necessary, and drive nothing else.",
+    help="Replay the stored runs of the model that show its rules to be necessary, and drive nothing else.",
 )
 @click.option("--promises-only", is_flag=True, help="Check promises on events only; skip the model.")
 @click.option(
@@ -138,8 +138,8 @@ def agree(
     mycluster:factory
 
     With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
-    whether at all.  What differs from the model there and breaks no promise is told as that; what cannot be read, or
-    ends a run early, is exit code 2.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
+    whether at all.  A difference from the model that breaks no promise is reported as `differs`; what cannot be read,
+    or ends a run early, is exit code 2.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT
@@ -291,7 +291,7 @@ class _Shown:
             console.print(f"    {self.kept}", markup=False)
         if report.inconclusive:
             console.print(f"    inconclusive: {report.inconclusive}", markup=False)
-            console.print("    Its promises are kept as far as they were tried; --promises-only asks for no more.")
+            console.print("    No promise was broken as far as they were tried; --promises-only asks for no more.")
         elif report.by_promises:
             console.print("    judged by its promises alone: the model can't be followed from what a black box shows")
         elif report.ended:

@@ -59,7 +59,7 @@ def tell_all(profile: Profile, json_file: Path | None, table: Path | None, maste
             mine = every[before:]
             again = sum(found.kept for found in mine)
             console.print(
-                f"{entries[0].name}: {len(mine)} verdicts, {again} of them kept from an earlier run on the same models"
+                f"{entries[0].name}: {len(mine)} verdicts, {again} of them cached by an earlier run on the same models"
             )
             made += rows(entries, mine, tests, Verdicts(kept.remember))
     if json_file is not None:

@@ -19,7 +19,7 @@ from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntr
 @JSON
 @click.option("--quick", is_flag=True, help="Leave out the search in each of the bounds.")
 @click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")
-@click.option("--write", is_flag=True, help="Write the runs into the files beside the properties.")
+@click.option("--write", is_flag=True, help="Write the runs into the files of the properties.")
 @MASTER
 def mutants(
     names: tuple[str, ...], profile: Profile, json_file: Path | None, quick: bool, anew: bool, write: bool,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 @HTML
 @SECOND
 @CERTIFICATES
-@click.option("--fresh", is_flag=True, help="Prove again what an earlier run has kept, of unchanged actions too.")
+@click.option("--fresh", is_flag=True, help="Prove again what an earlier run has cached, of unchanged actions too.")
 def prove(
     name: str,
     rlimit: int | None,

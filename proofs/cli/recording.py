@@ -33,7 +33,7 @@ RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "c
     help="Whose events to look for.",
 )
 @click.option(
-    "--clients", type=click.Path(path_type=Path), help="What clients did and were told: one JSON object a line."
+    "--clients", type=click.Path(path_type=Path), help="What clients asked and were answered: one JSON object a line."
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
 @click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")

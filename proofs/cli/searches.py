@@ -71,7 +71,7 @@ LONG = 1.0
 @click.option("--symmetry", is_flag=True, help="Keep one of the states that differ in the names of elements alone.")
 @click.option(
     "--partial-order", is_flag=True,
-    help="Leave out steps that no property asked for can tell from the same ones in another order.",
+    help="Leave out steps that differ in their order alone, which no property asked for sees.",
 )  # fmt: skip
 @click.option(
     "--checkpoint", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
@@ -85,7 +85,7 @@ def explore(
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
-    Counterexamples and witnesses are shortest ones; `fencepost show` tells them.  Without a variant, all main variants
+    Counterexamples and witnesses are shortest ones; `fencepost show` prints them.  Without a variant, all main variants
     are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
 
     With --partial-order verdicts and lengths of runs are the same from fewer states, the fewer the less is asked, so
@@ -137,7 +137,7 @@ def explore(
             + (f", stopped: {made.stopped}" if made.stopped else "")
         )
         if (made.stopped or "").startswith("memory") and checkpoint is None:
-            console.print("    with --checkpoint DIR states are kept on disk, and it goes on")
+            console.print("    with --checkpoint DIR states lie on disk, and it goes on")
         for line in scope_lines(results, "met"):
             console.print(f"    {line}", style="dim", markup=False)
         for r in results:
@@ -242,7 +242,7 @@ def _document(
 @click.command()
 @click.argument("name", metavar="PROTOCOL", required=False, shell_complete=complete_protocol, type=PROTOCOL)
 @click.option(
-    "--all", "all_rules", is_flag=True, help="Every rule of every protocol; what is kept is not searched again."
+    "--all", "all_rules", is_flag=True, help="Every rule of every protocol; what is cached is not searched again."
 )
 @click.option("--rule", metavar="NUMBER", help="Only this rule, such as 730.7.")
 @PROFILE

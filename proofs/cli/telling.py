@@ -193,9 +193,9 @@ def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
 def list_protocols(name: str | None, with_mutations: bool, with_rules: bool) -> int:
     """List protocols, variants and bounds, actions and rules.
 
-    Without a name: the protocols.  With a protocol: its variants and bounds.  With a variant: its actions, each guard
-    and update with the rule that it encodes, and its properties.  With --rules: the rules of each source, counted by
-    the tables of verdicts that are kept.  Example: fencepost list id-blocks/kraft
+    Without a name: the protocols. With a protocol: its variants and bounds. With a variant: its actions, each guard
+    and update with the rule that it encodes, and its properties. With --rules: the rules of each source, counted by
+    the tables of verdicts. Example: fencepost list id-blocks/kraft
     """
     if with_rules:
         _list_counts()

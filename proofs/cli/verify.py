@@ -62,7 +62,7 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 )  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Print every verdict, and what was left unchecked.")
 @SECOND
-@click.option("--fresh", is_flag=True, help="Compute again what an earlier run has kept, of unchanged protocols too.")
+@click.option("--fresh", is_flag=True, help="Compute again what an earlier run has cached, of unchanged protocols too.")
 @MASTER
 def verify(
     names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,

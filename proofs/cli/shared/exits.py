@@ -12,7 +12,7 @@ import click
 CODES = {
     0: "everything that was asked was judged, and is as expected, predicted violations included",
     1: "something is not as expected, or what was required was not decided",
-    2: "bad input or environment, told in one line, or nothing at all could be judged",
+    2: "bad input or environment, reported in one line, or nothing at all could be judged",
     130: "interrupted, by Ctrl-C or SIGTERM; what was found so far is in the reports",
 }
 """What a command says by its exit code.  The help of each command and README have this table.  A part that is
