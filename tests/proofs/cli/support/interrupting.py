@@ -49,7 +49,7 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
         if isinstance(param, click.Argument):
             words += _argument(name, param, inputs, place)
         elif param.required:
-            given = {"out": str(place / "out"), "language": "tla"}
+            given = {"out": str(place / "out"), "to": "tla"}
             assert param.name in given, f"{name} {param.opts}: say here what to give it"
             words += [param.opts[0], given[param.name]]
     for report in REPORTS:
