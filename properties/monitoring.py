@@ -1,6 +1,6 @@
 """The monitor of a driven run: its events are a history, and what must hold of histories must hold of it.
 
-What a protocol declares in ``history/properties.py`` is judged by this, with nothing more to be written:
+What a protocol declares in ``histories.py`` is judged by this, with nothing more to be written:
 
     monitor = HistoryMonitor("locks", {"mode": "lock", "clients": 2})
     monitor.watch(made, messages)   # a call with its result and events is noted down; nothing is judged yet

@@ -1,7 +1,7 @@
 """The history properties of each protocol, behind one interface: what a replay, and the monitor of a driven run, must
 know.
 
-A protocol declares them in ``properties/<protocol>/history/properties.py``, where the registry finds them:
+A protocol declares them in ``properties/<protocol>/histories.py``, where the registry finds them:
 
     HISTORY = HistoryProperties(LOCKS, in_a_table(NO_TWO_HOLDERS, EPOCHS_GROW))
 
