@@ -41,8 +41,8 @@ def outside_the_law() -> list[str]:
     strange = []
     for folder in sorted((ROOT / "properties").iterdir()):
         if (folder / "claims.py").exists() or (folder / "claims").is_dir():
-            names = {each.name.removesuffix(".py") for each in folder.iterdir()} - {"__init__", "__pycache__", "kept"}
-            strange += [f"properties/{folder.name}/{name}" for name in sorted(names - LAW)]
+            names = {path.relative_to(folder).parts[0].removesuffix(".py") for path in folder.rglob("*.py")}
+            strange += [f"properties/{folder.name}/{name}" for name in sorted(names - LAW - {"__init__"})]
     return strange
 
 
