@@ -3,6 +3,7 @@ All of it is, every night; `golden.py` says how a change that is meant is writte
 
 import golden
 import pytest
+from detection_runs import defects
 from fencepost.proofs.cli import COMMANDS
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conformance_spec import DRIVEN
@@ -21,6 +22,10 @@ def test_every_variant_has_verdicts() -> None:
 
 def test_every_simulated_variant_has_histories() -> None:
     assert first("histories") >= {(name, one[0]) for name in VERIFIED for one in protocols()[name].simulators}
+
+
+def test_every_defect_is_looked_for() -> None:
+    assert first("agreement") == {(name, one) for name in DRIVEN if name in VERIFIED for one in defects(name)}
 
 
 def test_every_command_is_run() -> None:

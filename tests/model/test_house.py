@@ -8,7 +8,7 @@ LIMITS = {
     "properties": (158, 41623),
     "reference_impl": (310, 35142),
     "proofs": (284, 39074),
-    "tests": (560, 77535),
+    "tests": (560, 77540),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (12, 11, 9, 6, 5)
