@@ -131,10 +131,10 @@ def verify(
         planned = [plan(jobs, entry, profile, seed, second=second is not None, fresh=fresh) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
             bar.show(f"verify {entry.name}")
-            told = _Told(bar, results, unexpected, verbose=verbose)
-            made = run(entry, profile, seed, told, handed_in)
-            told.flush()
-            results[told.before :] = made.results
+            gathering = _Verdicts(bar, results, unexpected, verbose=verbose)
+            made = run(entry, profile, seed, gathering, handed_in)
+            gathering.flush()
+            results[gathering.before :] = made.results
             judged.append((entry, made.results))
             tallies.append(tally(entry, made.results))
             problems += made.problems
@@ -162,9 +162,9 @@ def verify(
     return code_of((r.verdict for r in results), sum(not r.as_expected for r in results) + len(problems))
 
 
-class _Told:
-    """The verdicts of a protocol as they come: they are kept for the case that they are all that comes, and gathered
-    under their headings, in which form they are printed, or those of them that are not as expected are set aside."""
+class _Verdicts:
+    """Gathers the verdicts of a protocol as they come, under their headings: prints them, or sets aside those that are
+    not as expected.  They count also where an interrupt comes before the protocol is over."""
 
     def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
         self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose

@@ -1,4 +1,6 @@
-"""What the properties of id blocks look at: the ids, blocks and answers of many histories, ordered once and shared.
+"""What must hold of histories of id blocks: a view of them, the kernels, and the properties.
+
+What the properties of id blocks look at: the ids, blocks and answers of many histories, ordered once and shared.
 
 Keys put the history first, so that one sorted array holds all histories one after another and neighbours, running
 maxima and binary searches never reach over from one into the next.

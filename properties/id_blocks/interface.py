@@ -1,4 +1,6 @@
-"""The plug: what fencepost needs of an implementation of producer id blocks to drive it and to watch it.
+"""What implementations of id blocks offer, how one comes to rest after a run, and calls on it as data.
+
+The plug: what fencepost needs of an implementation of producer id blocks to drive it and to watch it.
 
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster; the driver decides every
 delivery, loss, restart, fail-over, commit and passing of time, and reads back events.  Config keys: ``seed``,

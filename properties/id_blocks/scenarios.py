@@ -1,4 +1,6 @@
-"""Scenarios on producer id blocks: fetch a block, use it up, deliver everything, race.
+"""How implementations of id blocks are driven: scenarios, the machines that play them, and the run's monitor.
+
+Scenarios on producer id blocks: fetch a block, use it up, deliver everything, race.
 
 Single calls (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach anything in time; the
 scenarios are aimed at the ends of blocks and the end of the ids, where the mistakes are.

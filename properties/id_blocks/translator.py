@@ -1,4 +1,6 @@
-"""How the calls and events of one cluster are read as rows of the model: the numbers of requests and of their copies,
+"""From events of id blocks to steps of the model, in driven runs and in histories, and back.
+
+How the calls and events of one cluster are read as rows of the model: the numbers of requests and of their copies,
 the time, who was elected how often, and who lost a permission.
 
 The model's numbers of requests are few and used again: what leaves the network frees them.

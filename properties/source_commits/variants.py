@@ -1,4 +1,7 @@
-"""Which variants the reference implementation has, and how histories of each are simulated."""
+"""The variants of source commits, their bounds and reasons, and those that are driven and simulated.
+
+Which variants the reference implementation has, and how histories of each are simulated.
+"""
 
 from collections.abc import Mapping
 from typing import Any

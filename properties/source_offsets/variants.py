@@ -1,4 +1,7 @@
-"""Reading source offsets to the end (618.32): the reading as it is, what is taken for it, and what goes wrong then."""
+"""The variants of source offsets, of reading them to the end, of migrating and of what ships, with bounds.
+
+Reading source offsets to the end (618.32): the reading as it is, what is taken for it, and what goes wrong then.
+"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,6 @@
-"""The plug: what fencepost needs of an implementation of exactly-once source connectors to drive and watch it.
+"""What implementations of Connect offer, how one comes to rest after a run, and calls on it as data.
+
+The plug: what fencepost needs of an implementation of exactly-once source connectors to drive and watch it.
 
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a Connect cluster and what it needs of
 Kafka.  Its workers run in threads, and a thread runs until its next *operation* on the outside (Kafka, the group's

@@ -1,4 +1,6 @@
-"""The plug: what fencepost needs of an implementation of transactions to drive it and to watch it.
+"""What implementations of transactions offer, how one comes to rest or gets on after a run, and calls as data.
+
+The plug: what fencepost needs of an implementation of transactions to drive it and to watch it.
 
 Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster with its clients; the driver
 decides every delivery, loss, append to the transaction log, fail-over and passing of time, and reads back events.

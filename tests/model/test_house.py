@@ -5,7 +5,7 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (139, 20767),
-    "properties": (158, 41623),
+    "properties": (158, 41715),
     "reference_impl": (310, 35142),
     "proofs": (284, 39074),
     "tests": (560, 77540),
@@ -14,8 +14,8 @@ LIMITS = {
 LAZY_CIRCLES = (12, 11, 9, 6, 5)
 """The sizes of the largest circles of imports, lazy and type-only ones counted; the goal is 5."""
 WORDS: dict[str, int] = {
-    "told": 1622,
-    "kept": 790,
+    "told": 1616,
+    "kept": 789,
     "shown": 484,
     "said": 383,
     "tell": 295,

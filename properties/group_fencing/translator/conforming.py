@@ -1,4 +1,6 @@
-"""When the steps of a group and its members are told, where events say less than a step of the model, or say it in
+"""From events of a group to steps of its models.
+
+When the steps of a group and its members are told, where events say less than a step of the model, or say it in
 pieces.
 
 A member of the model is an instance of the application, with its producer.  Its steps are told as it is seen to take

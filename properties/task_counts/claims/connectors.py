@@ -1,4 +1,6 @@
-"""What connectors of one group promise that share a leader, its thread and its producer; and why.
+"""Claims on several connectors: side by side, with names that collide, and deleted.
+
+What connectors of one group promise that share a leader, its thread and its producer; and why.
 
 The idea of the proof: who writes a count still has the topic, and has claimed it before it looked, for whatever
 connector; so nothing of this connector has come in between.  And all that a round or a start touches outside of its own

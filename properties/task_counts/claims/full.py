@@ -1,4 +1,6 @@
-"""What the full models promise of who may run, and how they map onto the cores.
+"""Claims on the full models, on sets that are written record by record, and on compaction.
+
+What the full models promise of who may run, and how they map onto the cores.
 
 `Promises` speaks of a protocol whose newest set, count and instances are told by helpers of one name in all variants.
 """

@@ -1,4 +1,7 @@
-"""What Hypothesis does with Connect clusters: how large they are, and how often it plays which scenario."""
+"""Where driving Connect comes together: the machines, the monitor of a run, and the conformance spec.
+
+What Hypothesis does with Connect clusters: how large they are, and how often it plays which scenario.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random

@@ -1,4 +1,6 @@
-"""What anybody can know of a Connect cluster from its events: what stands in the config topic, which tasks run, and
+"""Steps of scenarios on Connect, and what a driver knows of the cluster meanwhile.
+
+What anybody can know of a Connect cluster from its events: what stands in the config topic, which tasks run, and
 whose producers can still commit.
 """
 

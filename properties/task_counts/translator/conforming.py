@@ -1,4 +1,6 @@
-"""One connector of one history, laid out: each event of it, with what the model calls the things that it speaks of.
+"""From histories of Connect to steps of the model, in columns.
+
+One connector of one history, laid out: each event of it, with what the model calls the things that it speaks of.
 
 A lane is what the core is a model of: one connector, and of the workers who leads, who has claimed the config topic and
 who is gone.  `found_counted` stands between the events: whoever waits for a round may be answered from then on.

@@ -1,4 +1,6 @@
-"""What each call on the plug lets happen, seen or unseen.
+"""From calls and events of a driven Connect cluster to steps of the model.
+
+What each call on the plug lets happen, seen or unseen.
 
 A driver decides every operation, so that what is not shown can only have happened in the call that let it happen.
 """

@@ -1,4 +1,7 @@
-"""Bounds within which the full models are explored, one feature at a time, and the reason for each."""
+"""Bounds of the full models with their reasons, and the releases that variants are of.
+
+Bounds within which the full models are explored, one feature at a time, and the reason for each.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,7 @@
-"""Several connectors in the catalogue: side by side in one group, and in several with names whose ids collide."""
+"""Variants of several connectors, of deletion, and of upgrades.
+
+Several connectors in the catalogue: side by side in one group, and in several with names whose ids collide.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,6 @@
-"""The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
+"""Variants of the full models, of writing record by record, and of compaction.
+
+The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
 
 `catalogue.py` has the entry; the cores there are proved, and every step explored here is checked to be one of theirs.
 """

@@ -1,4 +1,6 @@
-"""What is left where a deposed coordinator still answers: all of it in v2, proved; in v1 what the runs show.
+"""Claims on cores with overlapping coordinators, time-outs, uncovered logs, and groups.
+
+What is left where a deposed coordinator still answers: all of it in v2, proved; in v1 what the runs show.
 
 The idea: whatever a cache says of an epoch in v2 was so once, and since then either still is, or the partition knows of
 a later epoch, and refuses.

@@ -1,4 +1,7 @@
-"""Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any."""
+"""Claims on the core of v1, on several records of a transaction, and on partitions that are unavailable.
+
+Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any.
+"""
 
 from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, when, witness
 from fencepost.model.transactions.abstract.away import (

@@ -1,4 +1,7 @@
-"""What the full model promises beside what its core does: epochs that end, producers on their own, and progress."""
+"""Claims on the full models, and on versions of transactions by feature.
+
+What the full model promises beside what its core does: epochs that end, producers on their own, and progress.
+"""
 
 from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
 from fencepost.model.transactions.abstract.core import Client, Fate, Outcome, Partition, Phase, Txn

@@ -1,4 +1,7 @@
-"""What the events of partitions and readers say about the model of transactions."""
+"""What each event of a driven run, or of a simulated history, means to the model.
+
+What the events of partitions and readers say about the model of transactions.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""The events of transactions (KIP-98, KIP-360, KIP-890): kinds, columns, and which column speaks in which kind.
+"""Kinds of events, the faults that they show, error codes, and what the models leave out.
+
+The events of transactions (KIP-98, KIP-360, KIP-890): kinds, columns, and which column speaks in which kind.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 Below 20 is what clients do and are told, from 20 on the transaction coordinator, from 40 on the leaders of partitions,

@@ -1,4 +1,6 @@
-"""What a broker that acts by itself may have done: the steps of the model behind one request that was delivered to it,
+"""What each event of brokers over the wire, or of a recording, means to the model.
+
+What a broker that acts by itself may have done: the steps of the model behind one request that was delivered to it,
 and those that nothing calls for.
 
 A request is served from its arrival to its answer before the call that delivers it returns, so that what takes several

@@ -1,4 +1,7 @@
-"""Kernels about the transaction coordinator: its log, what it answers, and the markers that follow from it."""
+"""Kernels about the coordinator, about fencing, and about answers.
+
+Kernels about the transaction coordinator: its log, what it answers, and the markers that follow from it.
+"""
 
 import numpy as np
 from fencepost.properties.history.checking import HistoryProperty, Rows, found

@@ -1,4 +1,6 @@
-"""Who owns a transactional id, as its driver knows, and that nobody who is refused takes it away again (txn.P8).
+"""Who owns a transactional id in a run, and which violations a late copy explains.
+
+Who owns a transactional id, as its driver knows, and that nobody who is refused takes it away again (txn.P8).
 
 An instance that was given the id, while no other request for it was under way, is its owner until another asks for it
 in earnest, or time or a take-over may have ended its transaction. It is not where another request, or a copy of its

@@ -1,4 +1,6 @@
-"""What transactions promise to clients, held against what clients did, were told and read.
+"""Properties of histories that say what clients rely on, at any time, in the end, and in driven runs.
+
+What transactions promise to clients, held against what clients did, were told and read.
 
 Everything up to `lone_client_never_fenced` can be asked of a recording that shows clients only, except where its
 `needs` say otherwise. Write cycles and skipped sends are no violations: Kafka does not isolate writers.

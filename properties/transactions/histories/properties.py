@@ -1,4 +1,6 @@
-"""How transactions keep their promises, held against the logs of partitions and what the coordinator logs and answers.
+"""Properties of histories about mechanisms, violations seeded for them, and all properties together.
+
+How transactions keep their promises, held against the logs of partitions and what the coordinator logs and answers.
 
 Whatever needs no order across nodes can be asked of logs alone, as a cluster leaves them on disk.
 """

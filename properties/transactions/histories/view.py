@@ -1,4 +1,6 @@
-"""What the properties of transactions look at: who sent, decided, logged and read what, ordered once and shared.
+"""A view of histories for their properties, with the tables of logs, offsets and readers.
+
+What the properties of transactions look at: who sent, decided, logged and read what, ordered once and shared.
 
 A table is indexed by a record's (transaction's, producer id's …) number over all histories of the piece and holds a
 row: the first that sent it, the marker that decided it.

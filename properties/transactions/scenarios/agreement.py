@@ -1,4 +1,6 @@
-"""Leading a cluster about: through everything once, to find out what it shows; and on from where it disagreed, to find
+"""Where driving transactions comes together: tours, model runs as calls, monitors, and the conformance specs.
+
+Leading a cluster about: through everything once, to find out what it shows; and on from where it disagreed, to find
 out what comes of it.
 """
 

@@ -1,4 +1,6 @@
-"""A transaction's life, step by step, with one thing that goes wrong at any of its moments; and what comes after it.
+"""Long scenarios, scenarios over the wire, and the machines that play them.
+
+A transaction's life, step by step, with one thing that goes wrong at any of its moments; and what comes after it.
 
 The other scenarios know where the mistakes are; here every moment is as likely, and what can go wrong at it: so what
 has a name of its own elsewhere is come to from all sides.

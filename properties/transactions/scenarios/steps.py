@@ -1,4 +1,6 @@
-"""Which clients of a driven run must be able to get on, and whether they do (txn.P11).
+"""Steps of scenarios, who must get on in a run, and what answers a client gets.
+
+Which clients of a driven run must be able to get on, and whether they do (txn.P11).
 
 Must: one that has asked for its transactional id, as the last of those that have that id, and was given no fatal error.
 A client that asked before it may be fenced, and a fenced one is promised nothing; a time-out fences too, and of that

@@ -1,4 +1,7 @@
-"""Members of the model's enumerations, as a state has them: numbers."""
+"""Parts of how histories are laid out: names, causes, and events that are followed no further.
+
+Members of the model's enumerations, as a state has them: numbers.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

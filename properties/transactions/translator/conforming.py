@@ -1,4 +1,6 @@
-"""Recordings of real brokers, made ready to be followed through the model: one for each transactional id.
+"""From histories and recordings to steps of the model, with the violations that are expected there.
+
+Recordings of real brokers, made ready to be followed through the model: one for each transactional id.
 
 What is in one log has an order, and so has what the clients of one recorder saw; between them there is none that is
 evidence.  So the rows are dealt to sources, each in its order: the clients, the transaction log, and every partition's

@@ -1,4 +1,6 @@
-"""What is kept with each state that the model may be in: answers under way, the markers of each Prepare, and since when
+"""From calls and events of a driven run to steps of the model, with the answers in flight.
+
+What is kept with each state that the model may be in: answers under way, the markers of each Prepare, and since when
 a transaction is open.
 """
 

@@ -1,4 +1,6 @@
-"""Pairs of producer id and epoch as the one number that the model has for them.
+"""The steps that no event of a driven run says: which are tried, and the numbers that name them.
+
+Pairs of producer id and epoch as the one number that the model has for them.
 
 A producer id has the epochs 0 … last, and one more that only a fence may carry; so the first id has the numbers 1 …
 last + 2, and each further id, in the order in which they appear, the next ones.  0 is no pair.

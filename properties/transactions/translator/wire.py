@@ -1,4 +1,6 @@
-"""What is kept with each state that a broker seen from outside may be in: the answers on their way, and how far the
+"""From calls and events of brokers over the wire to steps of the model.
+
+What is kept with each state that a broker seen from outside may be in: the answers on their way, and how far the
 sequence numbers of each partition have come.
 """
 

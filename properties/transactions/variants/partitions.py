@@ -1,4 +1,6 @@
-"""Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
+"""Variants of partitions that fail their part, and of sequence numbers.
+
+Partitions that fail their part of transactions, in the catalogue: what they keep, and, case by case, what they end;
 partitions that have two records of a transaction; and the tail of the transaction log.
 
 The cases of rule txn.26 are variants, each asked for what it breaks: a marker that is dropped, a producer that is

@@ -1,4 +1,7 @@
-"""Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all."""
+"""Variants of offsets in transactions, of reading, and of recovery from the log.
+
+Offsets in transactions in the catalogue, with what happens where they count too early, too late, or after all.
+"""
 
 from collections.abc import Mapping
 

@@ -127,8 +127,8 @@ def agreement(protocol: str) -> Iterator[str]:
 PARTS: dict[str, Callable[[str], Iterator[str]]] = {
     "verdicts": verdicts, "necessity": necessity, "histories": histories, "agreement": agreement,
 }  # fmt: skip
-NAMES = (*PARTS, "commands")
 COMMANDS = "commands"
+NAMES = (*PARTS, COMMANDS)
 
 
 def computed(part: str, protocol: str) -> list[str]:
