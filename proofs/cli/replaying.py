@@ -38,14 +38,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Dealing:
-    """From how many events on a history is re-keyed (None: than a worker holds), and where that lies meanwhile."""
-
-    limit: int | None = None
-    scratch: "Location | None" = None
-
-
-@dataclass(frozen=True)
 class Dataset:
     """Histories in one vocabulary, and what is asked of them, by the names in the code.  ``name``: of the vocabulary,
     where there are several."""
@@ -101,13 +93,8 @@ class Dataset:
     "limit",
     type=click.IntRange(1),
     metavar="EVENTS",
-    help="Judge a history of more events than this in pieces, dealt out by the keys of the properties.  "
+    help="Have Spark judge a history of more events than this in pieces, grouped by the keys of the properties.  "
     "[default: as many as half of this machine's memory is taken to hold, on each core]",
-)
-@click.option(
-    "--scratch",
-    metavar="PLACE",
-    help="Where what is dealt out lies meanwhile: a directory, or a URI that all workers reach.",
 )
 @click.option("--verbose", is_flag=True, help="A line for each property, also for what holds or is not decided.")
 @SPARK
@@ -125,7 +112,6 @@ def replay(
     rows_file: Path | None,
     html_file: Path | None,
     limit: int | None,
-    scratch: str | None,
     verbose: bool,
     spark: bool | None,
     master: str | None,
@@ -148,9 +134,9 @@ def replay(
     and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
     violation of each, with the events of its history that it is about.
 
-    A history that is larger than a worker's memory is re-keyed: its events are dealt out by what the properties
-    compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is unknown
-    because too many events would have to be in one place; the model does not follow such a history.
+    A history that is larger than a worker's memory is re-keyed by Spark (--master): its events are grouped by what the
+    properties compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is
+    unknown because too many events would have to be in one place; the model does not follow such a history.
 
     Of each violated property the report has what it demands, the first violation with its events, and the command that
     draws it; what holds or is not decided is summed up, unless --verbose asks for a line for each.
@@ -160,7 +146,6 @@ def replay(
     from fencepost.properties.history.location import Location
     from fencepost.properties.history.sets import datasets_in
 
-    where_dealt = Location.of(scratch) if scratch is not None else None
     asked = Asked(checks, (*required, *(["all"] if strict else [])), conformance, expecting)
     there = datasets_in(Location.of(directory))
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
@@ -182,12 +167,11 @@ def replay(
             if there:
                 console.print(f"{dataset.name}:", markup=False)
             where = settings(spark, master, dataset.manifest.totals.rows)
-            dealing = Dealing(limit, where_dealt)
-            read, report = judged(dataset, where, cores, under_way, dealing)
+            read, report = judged(dataset, where, cores, under_way, limit)
             documents[dataset.name] = _document(dataset, read, report)
             codes.append(_told(dataset, report, command, verbose))
             if rows_file is not None:
-                rows.append(violating(dataset, report, where, cores, dealing))
+                rows.append(violating(dataset, report, where, cores, limit))
             if html_file is not None:
                 stories += _stories(dataset, report)
     write_pages(stories, html_file, None)
@@ -201,7 +185,7 @@ def replay(
 
 
 def judged(
-    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any], dealing: Dealing = Dealing()
+    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any], limit: int | None = None
 ) -> tuple[Mapping[str, str], "ReplayReport"]:
     """The files that judge, with their hashes, and the report.  While it comes about, ``under_way`` has at its end
     what makes a report of what there is."""
@@ -217,7 +201,7 @@ def judged(
         dataset.place, spark=spark, cores=cores, checks=dataset.checks or None,
         further={CONFORMANCE: conformance_of(manifest)} if dataset.conformance else {},
         excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
-        rekey=dealing.limit, scratch=dealing.scratch,
+        rekey=limit,
         started=lambda so_far: under_way.append((dataset, read, so_far)),
     )  # fmt: skip
     return read, report
@@ -239,9 +223,7 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
     return [page_of_violation(opened, first, kernels.get(name)) for name, first in shown.items()]
 
 
-def violating(
-    dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, dealing: Dealing = Dealing()
-) -> Any:
+def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, limit: int | None = None) -> Any:
     """The rows that violate what the report says is violated."""
     from fencepost.proofs.scale.violating import violating_rows
     from fencepost.proofs.traces import conformance_of, predicted_of
@@ -249,7 +231,7 @@ def violating(
     manifest = dataset.manifest
     return violating_rows(
         dataset.place, [name for name in report.violations if name != CONFORMANCE], spark=spark, cores=cores,
-        limit=dealing.limit, scratch=dealing.scratch,
+        limit=limit,
         further={CONFORMANCE: conformance_of(manifest)} if CONFORMANCE in report.violations else {},
         excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
     )  # fmt: skip
