@@ -6,6 +6,7 @@ What the histories of the whole system must satisfy says `histories.py`; its sim
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.end_to_end.mistakes import ReadsUncommitted, WithoutOffsets
 from fencepost.model.releases import ABSTRACTION, MISTAKE, Of
 from fencepost.properties.end_to_end.claims.abstract import (
     AdmittedByConnect,
@@ -13,12 +14,11 @@ from fencepost.properties.end_to_end.claims.abstract import (
     EndToEndProperties,
     HandedByKraft,
     MarkersCome,
+    Promises,
 )
 from fencepost.properties.end_to_end.claims.over_core import (
     DetailedProperties,
     OverCoreProperties,
-    ReadsUncommittedPromises,
-    WithoutOffsetsPromises,
 )
 from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
@@ -176,9 +176,9 @@ VARIANTS = (
           "source offsets in the worker's topic, as they shipped, are to each source partition what the whole has of them, "
           "where no offset is null, no record dropped and no transaction aborted by the connector", SOURCES,
           "does_as_sources", "resume_not_ahead", "open_when_over", "committed_unheard", of=ABSTRACTION),
-    _wrong("read-uncommitted", ReadsUncommittedPromises, "the group's consumer has the default isolation.level", "txn.17",
+    _wrong("read-uncommitted", Promises.asked_of(ReadsUncommitted), "the group's consumer has the default isolation.level", "txn.17",
            TWO_RECORDS, *SINK),
-    _wrong("without-offsets", WithoutOffsetsPromises, "a task commits its transaction without the offsets", "618.27",
+    _wrong("without-offsets", Promises.asked_of(WithoutOffsets), "a task commits its transaction without the offsets", "618.27",
            TWO_RECORDS, *SINK, RESUME),
     _wrong("offsets-at-once", EndToEndProperties, "a task's offsets count before its transaction is committed", "618.27",
            TWO_RECORDS, "none_left_out", RESUME, reading=("618.27", "source.at_once")),

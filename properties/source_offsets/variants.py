@@ -7,27 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, UNVERIFIED, Kafka, Of
+from fencepost.model.source_offsets.migrating import FencedLate
+from fencepost.model.source_offsets.mistakes import LateCopies, NullBeforeAny, TopicTaken
+from fencepost.model.source_offsets.reading import HangingReading
+from fencepost.model.source_offsets.shipped import CopiesWhenSent, NullsHide, OwnTopicGiven, OwnTopicTaken
 from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
 from fencepost.properties.source_offsets.claims.core import (
-    CopiesWhenCommittedPromises,
-    FallsBackPromises,
-    LateCopiesPromises,
     Lemmas,
     MendedLemmas,
-    NullBeforeAnyPromises,
     OwnTopicFromTheStartLemmas,
-    OwnTopicGivenPromises,
-    OwnTopicTakenPromises,
-    TopicTakenPromises,
+    Promises,
     WorkersTopicLemmas,
 )
 from fencepost.properties.source_offsets.claims.reading import (
     DowngradingLemmas,
-    FencedLatePromises,
-    HangingPromises,
     MergedLemmas,
     MigratingLemmas,
+    MigratingPromises,
     ReadingLemmas,
+    ReadingPromises,
     SnapshotPromises,
 )
 from fencepost.properties.source_offsets.events import IMPLEMENTATIONS, NOW_AND_THEN, SIMULATORS
@@ -92,7 +90,7 @@ READING_VARIANTS = (
     wrong("read-as-a-snapshot", SnapshotPromises,
           "what was read of other tasks is taken for the topic at one moment: it may be half of a transaction",
           "618.32", SMALL, "whole_transactions"),
-    wrong("a-transaction-hangs", HangingPromises,
+    wrong("a-transaction-hangs", ReadingPromises.asked_of(HangingReading),
           "another task's transaction is never decided, and no task that shares the partition begins", "618.32",
           dict(SMALL, log=5, late=1), "reads_to_the_end", progress_bounds=(dict(SMALL, log=5, late=1),),
           of=Kafka(settings=ENABLED | UNVERIFIED)),
@@ -140,7 +138,7 @@ MIGRATING_VARIANTS = (
     wrong("migration-race", MigratingLemmas,
           "the earlier text as it is: two owners find the topic empty, and the later copy is over newer offsets",
           "618.45", RACE, RESUMES, GROWS, reading=("618.45", "by_whomever"), of=TEXT),
-    wrong("migration-fenced-late", FencedLatePromises,
+    wrong("migration-fenced-late", MigratingPromises.asked_of(FencedLate),
           "the owner's producer is opened when the topic was found empty, and it is not empty any more", "618.45", RACE,
           RESUMES, GROWS, of=TEXT),
     wrong("copied", MigratingLemmas,
@@ -245,17 +243,17 @@ SHIPPED_VARIANTS = (
           "second look finds no newer set (task-counts/core-shipped-claims): what two tasks read is committed twice",
           "618.19", dict(SHIPPED_BASE, failures=0), *REPEATED, reading=("618.19", "check: guard 1 dropped"),
           asks=(SHIPPED_AHEAD, UPSTREAM, "gets_on"), progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),), of=REMOVED_TASK),
-    _refuted("shipped-own-topic-later", OwnTopicGivenPromises,
+    _refuted("shipped-own-topic-later", Promises.asked_of(OwnTopicGiven),
              "Kafka with a connector that is given its own offsets topic: that has no offset yet, which hides what the "
              "worker's topic has, and all is read again", GIVEN, *REPEATED, topic="later"),
-    _refuted("shipped-own-topic-taken", OwnTopicTakenPromises,
+    _refuted("shipped-own-topic-taken", Promises.asked_of(OwnTopicTaken),
              "Kafka with a connector that had its own offsets topic and has it no more: the worker's topic has an offset "
              "whose transaction was aborted, and records are lost", TAKEN, *REPEATED, SHIPPED_AHEAD, UPSTREAM, "everything_copied",
              topic="for a while"),
-    wrong("falls-back-alone", FallsBackPromises,
+    wrong("falls-back-alone", Promises.asked_of(CopiesWhenSent),
           "half a mend: the worker's topic is looked at where the own one has no offset, and has offsets that were not "
           "committed: records are lost", "618.31", GIVEN, SHIPPED_AHEAD, UPSTREAM, of=MISTAKE),
-    wrong("copies-when-committed-alone", CopiesWhenCommittedPromises,
+    wrong("copies-when-committed-alone", Promises.asked_of(NullsHide),
           "the other half: offsets are copied when they are committed, and the own topic's nulls hide them", "618.31",
           GIVEN, *REPEATED, of=MISTAKE),
     Variant(
@@ -324,15 +322,15 @@ VARIANTS = (
     wrong("tombstone-primary-first", Lemmas,
           "a tombstone is in the connector's own topic, and the worker's keeps its offset", "618.31",
           dict(TWO_TOPICS, nulls=1, failures=1), BEHIND, TWICE, reading=("618.31", "primary_first")),
-    wrong("late-copies", LateCopiesPromises,
+    wrong("late-copies", Promises.asked_of(LateCopies),
           "a copy arrives in the worker's topic when a later instance has erased the offset in both", "618.31",
           dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
-    wrong("null-before-any", NullBeforeAnyPromises,
+    wrong("null-before-any", Promises.asked_of(NullBeforeAny),
           "the first offset of a partition in the connector's own topic is null: the worker's is erased before that is "
           "committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
     wrong("worker-wins", Lemmas, "the worker's topic wins over the connector's own", "618.31",
           dict(TWO_TOPICS, failures=1), TWICE, reading=("618.31", "worker_wins")),
-    wrong("topic-taken", TopicTakenPromises,
+    wrong("topic-taken", Promises.asked_of(TopicTaken),
           "a connector goes back to the worker's topic, where copies are missing that were not waited for: something is "
           "repeated, and nothing lost", "618.31", dict(TWO_TOPICS, topics=2, failures=1), BEHIND, TWICE, ORDER,
           asks=(AHEAD, "nothing_lost_upstream"), of=TEXT),

@@ -8,19 +8,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
+from fencepost.model.task_counts.abstract.as_shipped import Released
+from fencepost.model.task_counts.abstract.cores import ABehindCore, LateCommits
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
-    ABehindPromises,
     ALemmas,
     BLemmas,
     ClaimsRefusedLemmas,
     ClaimsRefusedMutantLemmas,
     ClaimsTakenLemmas,
-    LateCommitsPromises,
     LingeringLemmas,
     MLemmas,
-    ReleasedPromises,
+    Promises,
+    Serving,
     ShippedLemmas,
 )
 from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
@@ -153,11 +154,11 @@ CORES = (
         "elect: guard 1 dropped", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=3,
     ),
     _misread(
-        "core-A-behind", ABehindPromises, "a new leader decides whom to fence before it has read the topic to its end", "618.43",
+        "core-A-behind", Promises.asked_of(ABehindCore), "a new leader decides whom to fence before it has read the topic to its end", "618.43",
         "", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=2,
     ),
     _misread(
-        "core-late-commits", LateCommitsPromises, "over brokers that take a late commit of a producer that was fenced (no txn.P1)",
+        "core-late-commits", Promises.asked_of(LateCommits), "over brokers that take a late commit of a producer that was fenced (no txn.P1)",
         "618.12", "", *_OF_EACH, generations=2, copies=1,
     ),
 )  # fmt: skip
@@ -192,7 +193,7 @@ AS_SHIPPED = (
         Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
     ),
     _released(
-        "core-released", ReleasedPromises,
+        "core-released", Promises.asked_of(Released, Serving),
         "Kafka: rounds that are over answer for whatever set is the newest, and workers claim what that does not have",
         "618.51", "", Kafka(settings=_INCREMENTAL),
     ),

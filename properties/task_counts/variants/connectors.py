@@ -5,22 +5,20 @@ Several connectors in the catalogue: side by side in one group, and in several w
 
 from collections.abc import Mapping
 
+from fencepost.model.language.properties import Properties
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
+from fencepost.model.task_counts.parts.deletion import LateFences
+from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Strangers
+from fencepost.model.task_counts.parts.upgrades_uncommitted import CountedOnly, RestartedOnly
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.connectors import (
     CollidingNamesProperties,
     ConnectorsProperties,
     DeletionProperties,
-    LateFencesProperties,
     TombstoneAfterFencingProperties,
 )
 from fencepost.properties.task_counts.claims.upgrades import (
     AfterwardsProperties,
-    ClaimedEarlyProperties,
-    CountedOnlyProperties,
-    MassUpgradeProperties,
-    RestartedOnlyProperties,
-    StrangersProperties,
     UpgradesInStepsProperties,
     UpgradesProperties,
     UpgradesWithAbortsProperties,
@@ -182,7 +180,7 @@ DELETION = ProtocolEntry(
         ),
         Variant(
             "deletion-late-fences",
-            LateFencesProperties,
+            DeletionProperties.asked_of(LateFences),
             "the same, and requests to fence come late, or twice",
             bounds=_DELETION_BOUNDS,
             leaves_out=("counted_in_the_end",),
@@ -310,7 +308,7 @@ def _strange(
 ) -> Variant:  # fmt: skip
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
-        name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
+        name, UpgradesProperties.asked_of(Strangers), says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
         Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UPGRADES_UNCHECKED, asks=asks, of=of,
     )  # fmt: skip
 
@@ -326,7 +324,7 @@ def _hasty(
     )  # fmt: skip
 
 
-def _early(name: str, properties: type[UpgradesWithAbortsProperties], says: str, then: str) -> Variant:
+def _early(name: str, properties: type[Properties], says: str, then: str) -> Variant:
     """The guarantee as Kafka has it, claimed too early."""
     return Variant(
         name, properties, says, "618.35", None, _ZOMBIES, {"smoke": _TWO_SETS}, depth=_UPGRADES_UNCHECKED, of=_rolling(then),
@@ -388,19 +386,19 @@ UPGRADES = ProtocolEntry(
         ),
         _early(
             "upgraded-restarted",
-            RestartedOnlyProperties,
+            UpgradesWithAbortsProperties.asked_of(RestartedOnly),
             "Kafka: the guarantee claimed after each worker was restarted once more, without a new set",
             "two rolling upgrades, then a restart of each worker",
         ),
         _early(
             "upgraded-counted",
-            CountedOnlyProperties,
+            UpgradesWithAbortsProperties.asked_of(CountedOnly),
             "Kafka: the guarantee claimed after a set got its count, without another restart",
             "two rolling upgrades, then a new set",
         ),
         Variant(
             "mass-upgrade",
-            MassUpgradeProperties,
+            UpgradesProperties.asked_of(MassUpgrade),
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
             # Nobody can ask in vain: all workers know the question from the same moment on.
@@ -444,7 +442,7 @@ UPGRADES = ProtocolEntry(
         ),
         Variant(
             "claimed-early",
-            ClaimedEarlyProperties,
+            UpgradesProperties.asked_of(ClaimedEarly),
             "the guarantee claimed before the last worker has finished the second upgrade",
             "618.35",
             None,

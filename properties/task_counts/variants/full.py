@@ -9,26 +9,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka, Of
+from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
+from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
+from fencepost.model.task_counts.parts.compaction import ReorderingTopic
 from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.task_counts.claims.full import (
     APromises,
-    AttendedPromises,
     BPromises,
-    ClaimedPromises,
+    ClusterPromises,
     ConfigTopicProperties,
     CooperativePromises,
     EagerPromises,
     GrainPromises,
-    LateFencePromises,
     MPromises,
-    RefusedPromises,
     ReleasedEagerPromises,
     ReleasedPromises,
-    ReorderingTopicProperties,
     ShippedPromises,
-    TakenPromises,
-    UnansweredPromises,
-    UnattendedPromises,
     WritingPromises,
 )
 from fencepost.properties.task_counts.variants.bounds import (
@@ -140,18 +136,18 @@ FULL_VARIANTS = (
         "sessioned",
     ),
     _claims(
-        "shipped-cooperative-claims", ClaimedPromises,
+        "shipped-cooperative-claims", CooperativePromises.asked_of(Claimed),
         "Kafka: cooperative rebalances, and a task that the newest set does not have stays with a worker that was away "
         "and claims it, until the next one", "618.53", expected={"all_covered": "violated"}, asks=(),
         of=Kafka(settings=ENABLED | {"connect.protocol": ("compatible", "sessioned")}),
     ),
     _claims(
-        "cooperative-claims-taken", TakenPromises,
+        "cooperative-claims-taken", CooperativePromises.asked_of(Taken),
         "the same, and the assignor takes what is claimed and not configured, whoever was assigned it last", "618.53",
         of=TEXT,
     ),
     _claims(
-        "cooperative-claims-refused", RefusedPromises,
+        "cooperative-claims-refused", CooperativePromises.asked_of(Refused),
         "the same, and a worker does not start a task that the newest set does not have", "618.52", of=TEXT,
     ),
     _released(
@@ -186,21 +182,21 @@ FULL_VARIANTS = (
         _SEEN, depth=NOT_BOUNDED, of=MISTAKE,
     ),
     Variant(
-        "shipped-unattended", UnattendedPromises,
+        "shipped-unattended", ClusterPromises.asked_of(Unattended),
         "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
         of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
     ),
     _left_failed(
-        "shipped-late-fence", LateFencePromises,
+        "shipped-late-fence", ClusterPromises.asked_of(LateFence),
         "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
     ),
     _left_failed(
-        "shipped-unanswered", UnansweredPromises,
+        "shipped-unanswered", ClusterPromises.asked_of(Unanswered),
         "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the task",
     ),
     Variant(
-        "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
+        "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,
         asks=(*_BOTH, "one_of_each", "polls_in_the_end"), of=SHIPPED,
     ),
@@ -392,7 +388,7 @@ CONFIG_TOPIC = ProtocolEntry(
         ),
         Variant(
             "order-not-kept",
-            ReorderingTopicProperties,
+            ConfigTopicProperties.asked_of(ReorderingTopic),
             "a compaction that does not keep the order: a count comes to stand after a set that nobody fenced for",
             "618.2",
             None,

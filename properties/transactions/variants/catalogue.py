@@ -7,6 +7,7 @@ that is publicly known, as a rule misread.
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.language import combined
 from fencepost.model.releases import (
     ANY_NETWORK,
     MISTAKE,
@@ -20,8 +21,13 @@ from fencepost.model.releases import (
     Kafka,
     Of,
 )
+from fencepost.model.transactions.abstract.cores import LateMarkerCore, PromptVerifiedCore, V1Core, VerifiedCore
+from fencepost.model.transactions.abstract.overlapping import OverlappingV1
+from fencepost.model.transactions.abstract.versions import OneEpoch
+from fencepost.model.transactions.detailed.expiry import Expiring
+from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
+from fencepost.properties.transactions.claims.core import Promises, V2Lemmas, V2MutantLemmas
 from fencepost.properties.transactions.claims.core_overlapping import (
     FatedLateV1,
     FatedOverlappingV2,
@@ -29,31 +35,21 @@ from fencepost.properties.transactions.claims.core_overlapping import (
     FatedTimedOutV2,
     FatedV2,
     FatedVerified,
-    OverlappingPromptPromises,
     OverlappingV2Lemmas,
-    OverlappingVerifiedPromises,
     TimedOutV2Lemmas,
 )
 from fencepost.properties.transactions.claims.core_v1 import (
-    LateMarkerPromises,
     PromptV1Lemmas,
     PromptV1MutantLemmas,
     PromptVerifiedLemmas,
-    V1CorePromises,
     VerifiedLemmas,
 )
 from fencepost.properties.transactions.claims.full import (
-    ExpiringPromises,
-    OneEpochPromises,
+    FullPromises,
     PromptV1Promises,
     PromptVerifiedPromises,
     V1Promises,
-    V2MendedPromises,
-    V2Of42Promises,
-    V2Of400Promises,
-    V2OfTrunkPromises,
     V2Promises,
-    V2UpgradedPromises,
     VerifiedPromises,
     VersionsPromises,
 )
@@ -260,12 +256,12 @@ TRANSACTIONS = ProtocolEntry(
               progress_bounds=PROGRESS, leaves_out=_TWICE_KEPT,
               of=(Kafka("4.3", "4.4.0", V2), Kafka("4.2", "4.2", V2, "a fail-over loses the next producer id (KAFKA-20310)"))),
         _full(
-            "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
+            "v2-trunk", FullPromises.asked_of(V2OfTrunk), "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
             "late copies", "a retry at the last epoch", judged=("txn.25",), expected=_violated(*_LONE, *_KNOWN),
             bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=Kafka("trunk", settings=V2),
         ),
         _full(
-            "v2-mended", V2MendedPromises, "and a retry at the last epoch is looked for before the end of the epochs",
+            "v2-mended", FullPromises.asked_of(V2Mended), "and a retry at the last epoch is looked for before the end of the epochs",
             "late copies", "a retry at the last epoch", expected=_violated(*_LONE),
             bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=TEXT,
         ),
@@ -293,16 +289,16 @@ TRANSACTIONS = ProtocolEntry(
             "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
             asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END, of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
-        _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
+        _misread("v1-late-marker", Promises.asked_of(LateMarkerCore), "a late marker decides the next transaction, verified or not",
                  "txn.9", _LATE, LATE_MARKER, Kafka(settings=V1 | ANY_NETWORK)),
-        _misread("v1-verified-overlapping", OverlappingVerifiedPromises,
+        _misread("v1-verified-overlapping", Promises.asked_of(combined(OverlappingV1, VerifiedCore)),
                  "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was fenced",
                  "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3), Kafka(settings=VERIFIED | ANY_NETWORK)),
-        _misread("v1-overlapping-prompt", OverlappingPromptPromises,
+        _misread("v1-overlapping-prompt", Promises.asked_of(combined(OverlappingV1, PromptVerifiedCore)),
                  "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and told",
                  "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING, Kafka(settings=VERIFIED)),
         Variant(
-            "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
+            "v1-hanging", Promises.asked_of(V1Core), "a record that comes after its transaction is over opens another, for ever",
             "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
             ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
             (HANGING,), depth=NOT_BOUNDED, of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
@@ -310,34 +306,34 @@ TRANSACTIONS = ProtocolEntry(
         _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
                  "txn.25", (*_LONE, *_OVER), FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
         Variant(
-            "v2-rotation-lost", V2Of42Promises,
+            "v2-rotation-lost", FullPromises.asked_of(V2Of42),
             "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
             "txn.25", None, _violated(*_ROTATED), {"smoke": ROTATION},
-            Names(lambda: (n for n in V2Of42Promises.properties if n not in (*_ROTATED, *_ANSWERED, *_ANSWERING))),
+            Names(lambda: (n for n in FullPromises.asked_of(V2Of42).properties if n not in (*_ROTATED, *_ANSWERED, *_ANSWERING))),
             (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ANSWERED, of=Kafka("4.0.0", "4.2", V2),
         ),
         _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
                  "txn.2", _LONE, dict(FULL, clients=1, copies=1), Kafka("4.0.0", settings=V2)),
         Variant(
-            "v2-upgraded", V2UpgradedPromises, "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
+            "v2-upgraded", FullPromises.asked_of(V2Upgraded), "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
             "of its own epoch, behind which a record that comes late hangs", "txn.23", None, _violated(*_UPGRADED),
-            {"smoke": ROTATION}, Names(lambda: (n for n in V2UpgradedPromises.properties if n not in (*_UPGRADED, *_ENDS))),
+            {"smoke": ROTATION}, Names(lambda: (n for n in FullPromises.asked_of(V2Upgraded).properties if n not in (*_UPGRADED, *_ENDS))),
             (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
             of=Kafka("4.3", "4.4.0", V2 | {"transaction log": "of 4.2 or before"}),
         ),
         Variant(
-            "v2-upgraded-strict", V2UpgradedPromises, "the same with partitions that refuse that marker: what is stuck stays "
+            "v2-upgraded-strict", FullPromises.asked_of(V2Upgraded), "the same with partitions that refuse that marker: what is stuck stays "
             "so", "txn.23", ("txn.23", "no_last_epoch"), _violated(*_ENDS), {"smoke": ROTATION},
-            Names(lambda: (n for n in V2UpgradedPromises.properties if n not in _ENDS)), (ROTATION,), proof=False,
+            Names(lambda: (n for n in FullPromises.asked_of(V2Upgraded).properties if n not in _ENDS)), (ROTATION,), proof=False,
             depth=NOT_BOUNDED, of=MISTAKE,
         ),
         _full(
-            "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            "v2-expiring", FullPromises.asked_of(Expiring), "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
             expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
             bounds=_bounds(EXPIRING), of=Kafka("4.2", "4.4.0", V2),
         ),
         _full(
-            "v2-expiring-recovered", ExpiringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
+            "v2-expiring-recovered", FullPromises.asked_of(Expiring), "the same, and who was fenced comes back (KAFKA-18019)", "",
             rule="txn.20", reading=("txn.20", "recovers"), expected=_violated("fenced_for_good", *_LONE),
             bounds=_bounds(EXPIRING), of=MISTAKE,  # of clients of before 4.0, which speak no v2
         ),
@@ -381,7 +377,7 @@ TRANSACTIONS = ProtocolEntry(
             "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
             _LATE[:3], VERSIONS, Kafka("4.0.0", "4.1", CHANGING),
         ),
-        _misread("versions-one-epoch", OneEpochPromises,
+        _misread("versions-one-epoch", Promises.asked_of(OneEpoch),
                  "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",
                  "txn.16", _LATE[:3], VERSIONS),
         _bug(
@@ -389,7 +385,7 @@ TRANSACTIONS = ProtocolEntry(
             "refuse_end: guard 1 dropped", _FENCED, FULL,
         ),
         _bug(
-            "v2-bumps-past-the-last", V2Of400Promises, "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
+            "v2-bumps-past-the-last", FullPromises.asked_of(V2Of400), "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
             "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH, Kafka("4.0.0", "4.0.0", V2),
         ),
         _bug(

@@ -9,6 +9,7 @@ forgotten, a tail that is lost.  What a restart from a snapshot takes is known b
 
 from collections.abc import Mapping
 
+from fencepost.model.language import combined
 from fencepost.model.language.properties import Properties
 from fencepost.model.releases import (
     ABSTRACTION,
@@ -24,41 +25,53 @@ from fencepost.model.releases import (
     Kafka,
     Of,
 )
+from fencepost.model.transactions.abstract.away import (
+    Dropping,
+    Mended,
+    Mortal,
+    MortalAsking,
+    MortalPromptVerified,
+    MortalV2,
+    Unclean,
+)
+from fencepost.model.transactions.abstract.cores import PromptV1Core, PromptVerifiedCore, VerifiedCore
+from fencepost.model.transactions.abstract.several import SeveralV1, SeveralVerified
+from fencepost.model.transactions.abstract.uncovered import Uncovered
+from fencepost.model.transactions.parts.forgetting import (
+    AnsweredEarly,
+    ForgetfulV2,
+    ForgottenTooSoon,
+    GivingUp,
+    OneUnderWay,
+    Renumbering,
+    RenumberingAnyway,
+)
+from fencepost.model.transactions.parts.sequences import (
+    BeyondTheWindow,
+    ClearedByAbort,
+    KeptOverAbort,
+    Sequences,
+    SequencesV1,
+    SequencesV2,
+    Wrapping,
+)
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, UncoveredPromises
+from fencepost.properties.transactions.claims.core import V2Lemmas
+from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, CoveredPromises
 from fencepost.properties.transactions.claims.core_v1 import (
-    DroppingPromptVerifiedPromises,
-    DroppingV2Promises,
-    ForgettingPromptV1Promises,
-    ForgettingPromptVerifiedPromises,
-    MendedV2Promises,
+    MortalLemmas,
     MortalPromptVerifiedLemmas,
-    MortalV2Lemmas,
-    MortalVerifiedLemmas,
-    SeveralV1Promises,
+    SeveralLemmas,
+    SeveralPromises,
     SeveralV2Lemmas,
-    SeveralVerifiedLemmas,
-    UncleanPromptVerifiedPromises,
-    UncleanV2Promises,
+    VerifiedLemmas,
 )
 from fencepost.properties.transactions.claims.sequences import (
-    AnsweredEarlyProperties,
-    BeyondTheWindowProperties,
-    ClearedByAbortProperties,
-    ForgetfulRefusals,
-    ForgetfulV2Properties,
-    ForgottenTooSoonProperties,
-    GivingUpProperties,
-    KeptOverAbortProperties,
-    OneUnderWayProperties,
-    RenumberingAnywayProperties,
-    RenumberingProperties,
+    ForgetfulLemmas,
+    InOrder,
+    Promises,
+    Refusals,
     SequencesProperties,
-    SequencesRefusals,
-    SequencesV1Properties,
-    SequencesV2Properties,
-    SequencesV2Refusals,
-    WrappingProperties,
 )
 from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED, REASONS, SCRIPT
 
@@ -125,7 +138,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
     (
         Variant(
             "parked-v2",
-            MortalV2Lemmas,
+            V2Lemmas.asked_of(MortalV2, MortalLemmas),
             "v2: markers are kept for a partition that is away, and leaders ask again after every loss of memory",
             bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
             depth=NOT_BOUNDED,
@@ -138,7 +151,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             judged=(), of=Kafka("4.2", "4.2", V2),
         ),
         _parked(
-            "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
+            "parked-v1-verified", VerifiedLemmas.asked_of(combined(MortalAsking, VerifiedCore), MortalLemmas), "v1 with verification: nothing hangs, no zombie writes",
             *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker",
             features={"two owners": dict(_NO_FAULT, clients=2)}, absences=0, tails=0,
             of=Kafka("3.6", "4.2", VERIFIED | ANY_NETWORK),
@@ -155,7 +168,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             of=Kafka("4.2", settings=V2),
         ),
         _several(
-            "several-v1-verified", SeveralVerifiedLemmas,
+            "several-v1-verified", VerifiedLemmas.asked_of(SeveralVerified, SeveralLemmas),
             "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
             dict(clients=1, epochs=1), *_LATE, *_PROGRESS, "both_ends", "told_before_the_marker", "told_aborted",
             "third_epoch", features={"two owners": dict(clients=2, epochs=2)},
@@ -170,92 +183,92 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             of=ABSTRACTION,
         ),
         _case(
-            "log-uncovered", UncoveredPromises,
+            "log-uncovered", CoveredPromises.asked_of(Uncovered),
             "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", _TAIL,
             "nothing_lost", "as_told", "one_fate", rule="txn.8", of=Kafka("4.0.0", settings=V2),
         ),
         _case(
-            "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
+            "several-v1", SeveralPromises.asked_of(SeveralV1), "v1: the second record comes after the end of its transaction",
             dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
             of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _case(
-            "several-v1-verified-late", SeveralVerifiedLemmas,
+            "several-v1-verified-late", VerifiedLemmas.asked_of(SeveralVerified, SeveralLemmas),
             "v1 with verification: the second record joins the next transaction, which shares its epoch",
             dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9", of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
         _case(
-            "dropped-v2", DroppingV2Promises,
+            "dropped-v2", MortalLemmas.asked_of(combined(Dropping, MortalV2)),
             "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
             "what stayed open there",
             dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka("4.3", settings=V2),
         ),
         _case(
-            "dropped-v2-fenced", DroppingV2Promises,
+            "dropped-v2-fenced", MortalLemmas.asked_of(combined(Dropping, MortalV2)),
             "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
             dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
             of=Kafka("4.3", settings=V2),
         ),
         _case(
-            "dropped-v1", DroppingPromptVerifiedPromises,
+            "dropped-v1", MortalLemmas.asked_of(combined(Dropping, MortalPromptVerified)),
             "the same in v1 with verification, where the next transaction has the same epoch",
             dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka("4.3", settings=VERIFIED),
         ),
         _case(
-            "dropped-v1-torn", DroppingPromptVerifiedPromises,
+            "dropped-v1-torn", MortalLemmas.asked_of(combined(Dropping, MortalPromptVerified)),
             "the same with two partitions, one of which is away: a transaction is committed in one, and the abort of "
             "the next one decides the other",
             dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
             of=Kafka("4.3", settings=VERIFIED),
         ),
         _case(
-            "expired-v1", ForgettingPromptV1Promises,
+            "expired-v1", MortalLemmas.asked_of(combined(Mortal, PromptV1Core)),
             "v1: a partition forgets the epoch that kept a fenced producer out",
             dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
             "no_zombie_write", "nothing_committed_unasked", of=Kafka(settings=UNVERIFIED),
         ),
         _case(
-            "expired-v1-verified", ForgettingPromptVerifiedPromises,
+            "expired-v1-verified", MortalLemmas.asked_of(combined(MortalAsking, PromptVerifiedCore)),
             "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
             dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
             "nothing_lost", of=Kafka(settings=VERIFIED),
         ),
         _case(
-            "unclean-v2", UncleanV2Promises,
+            "unclean-v2", MortalLemmas.asked_of(combined(Unclean, MortalV2)),
             "a leader takes over that lacks records that were acknowledged, or the marker behind them: what stays open "
             "hangs, and the next transaction decides it",
             dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
-            "unclean-v2-fenced", UncleanV2Promises,
+            "unclean-v2-fenced", MortalLemmas.asked_of(combined(Unclean, MortalV2)),
             "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
             dict(_QUIET, clients=2, transactions=1, epochs=3, tails=1), "nothing_open_after_a_fence",
             of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
-            "unclean-v2-aborted", MendedV2Promises,
+            "unclean-v2-aborted", MortalLemmas.asked_of(combined(Mended, MortalV2)),
             "an operator aborts what hangs before another transaction can decide it: what was committed there is lost, "
             "and nothing else becomes visible",
             dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             asks=("nothing_committed_unasked", "decided_in_the_end"), of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
-            "unclean-v2-aborted-torn", MendedV2Promises,
+            "unclean-v2-aborted-torn", MortalLemmas.asked_of(combined(Mended, MortalV2)),
             "the same with two partitions: what the operator aborts in one is committed in the other",
             dict(_QUIET, clients=1, transactions=1, partitions=2, epochs=2, tails=1), "one_fate",
             of=Kafka("4.0.0", settings=V2 | UNCLEAN),
         ),
         _case(
-            "unclean-v1", UncleanPromptVerifiedPromises,
+            "unclean-v1", MortalLemmas.asked_of(combined(Unclean, MortalPromptVerified)),
             "a leader takes over that lacks a marker, in v1 with verification, where the next transaction has the same "
             "epoch", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_hangs", "nothing_lost", "as_told",
             "nothing_committed_unasked", of=Kafka(settings=VERIFIED | UNCLEAN),
         ),
         _case(
-            "unclean-v1-torn", UncleanPromptVerifiedPromises,
+            "unclean-v1-torn", MortalLemmas.asked_of(combined(Unclean, MortalPromptVerified)),
             "the same with two partitions: a transaction is committed in one, and the abort of the next one decides "
             "the other", dict(_QUIET, clients=1, partitions=2, epochs=1, tails=1), "one_fate",
             of=Kafka(settings=VERIFIED | UNCLEAN),
@@ -364,7 +377,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "same-epoch",
-            SequencesV1Properties,
+            SequencesProperties.asked_of(SequencesV1),
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
@@ -373,7 +386,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "new-epoch",
-            SequencesV2Properties,
+            SequencesProperties.asked_of(SequencesV2),
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
@@ -382,7 +395,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "kept-over-abort",
-            KeptOverAbortProperties,
+            Promises.asked_of(KeptOverAbort),
             "numbers used again after an abort, by a producer that the partition remembers",
             "txn.14",
             expected={"told_is_written": "violated"},
@@ -393,7 +406,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "cleared-by-abort",
-            ClearedByAbortProperties,
+            Promises.asked_of(ClearedByAbort),
             "its repair, on a network in which batches may be late",
             "txn.14",
             expected={"told_is_written": "violated", "written_once": "violated"},
@@ -403,7 +416,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "beyond-the-window",
-            BeyondTheWindowProperties,
+            Promises.asked_of(BeyondTheWindow),
             "more batches under way than the partition remembers",
             "txn.14",
             expected={"written_once": "violated"},
@@ -414,7 +427,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "forgetful-giving-up",
-            GivingUpProperties,
+            ForgetfulLemmas.asked_of(GivingUp),
             "leaders restart, lose a tail, forget; a producer that is refused gives up, and sends nothing again",
             bounds=_FORGETTING,
             leaves_out=("in_its_transaction", "both_transactions"),
@@ -425,7 +438,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "forgetful-new-epoch",
-            ForgetfulV2Properties,
+            InOrder.asked_of(ForgetfulV2),
             "leaders restart, lose a tail, forget; a transaction that is refused is aborted (v2)",
             bounds=_FORGETTING,
             progress_bounds=(dict(_FORGETFUL, sends=2),),
@@ -435,7 +448,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "forgetful-one-under-way",
-            OneUnderWayProperties,
+            InOrder.asked_of(OneUnderWay),
             "leaders restart, lose a tail, forget; the producer has one batch under way, and would number it anew",
             bounds=_ONE_UNDER_WAY,
             leaves_out=("two_under_way", "forgotten_and_written"),
@@ -446,19 +459,19 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _of_refusals(
             "answered-again",
-            SequencesRefusals,
+            SequencesProperties.asked_of(Sequences, Refusals),
             "what is sent again is answered, and never out of order",
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _of_refusals(
             "answered-again-new-epoch",
-            SequencesV2Refusals,
+            SequencesProperties.asked_of(SequencesV2, Refusals),
             "the same in transactions of v2",
             of=Kafka("4.0.0", settings=V2),
         ),
         _wrong(
             "restarted-and-refused",
-            ForgetfulRefusals,
+            ForgetfulLemmas.asked_of(GivingUp, Refusals),
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
             ("never_out_of_order",),
@@ -467,7 +480,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "expired-and-refused",
-            ForgetfulRefusals,
+            ForgetfulLemmas.asked_of(GivingUp, Refusals),
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             ("never_out_of_order",),
@@ -476,7 +489,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "restarted",
-            RenumberingProperties,
+            Promises.asked_of(Renumbering),
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
             ("written_once",),
@@ -485,7 +498,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "expired",
-            RenumberingProperties,
+            Promises.asked_of(Renumbering),
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
@@ -494,7 +507,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "expired-too-soon",
-            ForgottenTooSoonProperties,
+            Promises.asked_of(ForgottenTooSoon),
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             ("written_once",),
@@ -503,7 +516,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "unclean",
-            AnsweredEarlyProperties,
+            Promises.asked_of(AnsweredEarly),
             "txn.26",
             dict(_ONE_FAULT, fail_overs=1),
             ("written_once", "told_is_written"),
@@ -512,7 +525,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "bumped-elsewhere",
-            RenumberingAnywayProperties,
+            Promises.asked_of(RenumberingAnyway),
             "txn.13",
             _SMALL,
             ("written_once",),
@@ -521,7 +534,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         _wrong(
             "wrapped",
-            WrappingProperties,
+            Promises.asked_of(Wrapping),
             "txn.13",
             dict(_SMALL, window=1, most=1, round=2),
             ("written_once",),

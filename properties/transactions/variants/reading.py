@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
 from fencepost.model.releases import MISTAKE, TRANSACTIONAL, UNCLEAN, V1, V2, Kafka, Of
+from fencepost.model.transactions.parts.cleaning import EntriesTooSoon, MarkersAsRecords, MarkersTooSoon, WithoutHorizon
+from fencepost.model.transactions.parts.metadata_timed_out import MetadataTimedOut
 from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
 from fencepost.properties.transactions.claims.offsets import (
     GroupMemoryProperties,
@@ -15,17 +17,13 @@ from fencepost.properties.transactions.claims.offsets import (
     TransactionalOffsetsProperties,
 )
 from fencepost.properties.transactions.claims.reading import (
+    CleanedPromises,
     CleanedProperties,
-    EntriesTooSoonPromises,
-    MarkersAsRecordsPromises,
-    MarkersTooSoonPromises,
     ReadCommittedProperties,
     UncleanReadingPromises,
-    WithoutHorizonPromises,
 )
 from fencepost.properties.transactions.claims.recovery import (
     MetadataInDoubt,
-    MetadataInDoubtPromises,
     MetadataInTheLog,
     MetadataPromises,
     TransactionLogProperties,
@@ -244,20 +242,20 @@ READ_COMMITTED = ProtocolEntry(
         ),
         _uncleanly(
             "cleaned-without-horizon",
-            WithoutHorizonPromises,
+            CleanedPromises.asked_of(WithoutHorizon),
             "a marker goes while a replica that lags has read of its transaction and not of the end",
             "ended_is_known_again",
         ),
         _uncleanly(
             "cleaned-markers-too-soon",
-            MarkersTooSoonPromises,
+            CleanedPromises.asked_of(MarkersTooSoon),
             "a marker goes, and its entry in the index, while records of its transaction are left",
             "only_what_was_committed",
             "ended_is_known_again",
         ),
         _uncleanly(
             "cleaned-markers-as-records",
-            MarkersAsRecordsPromises,
+            CleanedPromises.asked_of(MarkersAsRecords),
             "a marker goes since a later record has the bytes of its key, and the entry in the index stays",
             "all_that_was_committed",
             "ended_is_known_again",
@@ -267,7 +265,7 @@ READ_COMMITTED = ProtocolEntry(
         ),
         _uncleanly(
             "cleaned-index-too-soon",
-            EntriesTooSoonPromises,
+            CleanedPromises.asked_of(EntriesTooSoon),
             "the index loses an aborted transaction of which records are left",
             "only_what_was_committed",
         ),
@@ -422,18 +420,18 @@ TRANSACTION_LOG = ProtocolEntry(
             depth=NOT_BOUNDED, of=Kafka("trunk", settings=V2),
         ),
         Variant(
-            "metadata-retries-timed-out", MetadataInDoubtPromises,
+            "metadata-retries-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),
             "the same with a producer that repeats what it is not told of",
             expected=dict.fromkeys(("all_of_it_is_in_the_log", "retries_are_answered"), "violated"),
             bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
             of=Kafka("trunk", settings=V2),
         ),
         Variant(
-            "metadata-4.3-timed-out", MetadataInDoubtPromises,
+            "metadata-4.3-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),
             "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
             "txn.25", ("txn.25", "no_last_epoch"), dict.fromkeys(_RETRIES, "violated"),
             {"smoke": dict(_METADATA["smoke"], losses=0)},
-            Names(lambda: (n for n in MetadataInDoubtPromises.properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
+            Names(lambda: (n for n in MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt).properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
             of=Kafka("4.3", "4.4.0", V2),
         ),
         _recovery_wrong(
