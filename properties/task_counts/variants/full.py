@@ -8,11 +8,11 @@ The full models of task counts in the catalogue: A, M, B and what shipped, and w
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka, Of
+from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
 from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.parts.compaction import ReorderingTopic
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.full import (
     APromises,
     BPromises,
@@ -40,7 +40,6 @@ from fencepost.properties.task_counts.variants.bounds import (
     LINGERING,
     LINGERING_FEATURES,
     NIGHTLY,
-    NOT_BOUNDED,
     PROGRESS,
     REBALANCING,
     REBALANCING_FEATURES,
@@ -331,20 +330,6 @@ _NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
 _COMPACTION_WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
 
 
-def _read_otherwise(
-    name: str, says: str, rule: str, alternative: str | None, breaks: str, *, of: Of, **bounds: int
-) -> Variant:
-    """Asked for no more than what it breaks."""
-    others = Names(
-        lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
-    )
-    reading = None if alternative is None else (rule, alternative)
-    return Variant(
-        name, ConfigTopicProperties, says, rule, reading, {breaks: "violated"}, {"smoke": _COMPACTION_SMALL | bounds},
-        Names(lambda: (*others, *_COMPACTION_WITNESSES)), depth=_NO_CHECKS, proof=False, of=of,
-    )  # fmt: skip
-
-
 CONFIG_TOPIC = ProtocolEntry(
     "config-topic",
     "The config topic record by record: sets that count from their commit on, and what compaction leaves of them.",
@@ -359,32 +344,39 @@ CONFIG_TOPIC = ProtocolEntry(
             proof=False,
             of=TEXT,
         ),
-        _read_otherwise(
+        wrong(
             "slow-reader",
+            ConfigTopicProperties,
             "compaction takes a configuration from under a reader, who has one that was never committed in its place",
             "618.3",
-            None,
+            _COMPACTION_SMALL | _ONE_TASK | dict(log=5, crashes=1),
             "runs_that_set",
+            depth=_NO_CHECKS,
+            proof=False,
             of=Kafka(settings=ENABLED),
-            **_ONE_TASK | dict(log=5, crashes=1),
         ),
-        _read_otherwise(
+        wrong(
             "complete-sets-counted",
+            ConfigTopicProperties,
             "workers count a set only if they have all of its configurations (shipped)",
             "618.19",
-            "complete_sets_only",
+            _COMPACTION_SMALL | _ONE_TASK,
             "starts_from_the_newest",
+            reading="complete_sets_only",
+            depth=_NO_CHECKS,
+            proof=False,
             of=Kafka(settings=ENABLED),
-            **_ONE_TASK,
         ),
-        _read_otherwise(
+        wrong(
             "numbers-remembered",
+            ConfigTopicProperties,
             "a number that one process has counted is compared by another one, which has read what compaction left",
             "618.19",
-            "remembered_by_number",
+            _COMPACTION_SMALL | _ONE_TASK | dict(restarts=1),
             "starts_from_the_newest",
-            of=MISTAKE,
-            **_ONE_TASK | dict(restarts=1),
+            reading="remembered_by_number",
+            depth=_NO_CHECKS,
+            proof=False,
         ),
         Variant(
             "order-not-kept",
