@@ -23,7 +23,7 @@ from fencepost.model.task_counts.abstract.core import Instance, Worker
 from fencepost.model.task_counts.parts.collisions import CollidingNames
 from fencepost.model.task_counts.parts.collisions import Stage as ClashStage
 from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Round, Stage
-from fencepost.model.task_counts.parts.deletion import Deletion, LateFences, TombstoneAfterFencing
+from fencepost.model.task_counts.parts.deletion import Deletion, TombstoneAfterFencing
 from fencepost.model.task_counts.parts.deletion import Round as DeletionRound
 from fencepost.model.task_counts.parts.deletion import Stage as DeleteStage
 
@@ -468,10 +468,6 @@ class DeletionProperties(Properties, of=Deletion):
                 & implies(s.is_old(i) & ~s.pending, shut_out_soon(i)),
             ),
         )  # fmt: skip
-
-
-class LateFencesProperties(DeletionProperties, of=LateFences):
-    """The promises where requests to fence come late, which shut out a task too many, and never spare one."""
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):

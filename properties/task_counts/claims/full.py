@@ -22,14 +22,12 @@ from fencepost.model.language import (
 from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.abstract.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.detailed.asking import B, Shipped
-from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
-from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.detailed.full import Full
 from fencepost.model.task_counts.detailed.lingering import Entry, LingeringEager, Released
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
 from fencepost.model.task_counts.detailed.workers import Position
-from fencepost.model.task_counts.parts.compaction import ConfigTopic, ReorderingTopic
+from fencepost.model.task_counts.parts.compaction import ConfigTopic
 from fencepost.model.task_counts.parts.compaction import Position as CompactionPosition
 from fencepost.model.task_counts.parts.writing import Call, Part, Writing
 
@@ -219,22 +217,6 @@ class MPromises(ClusterPromises, of=M):
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
 
 
-class UnattendedPromises(ClusterPromises, of=Unattended):
-    """The promises of what shipped, where failed tasks are never restarted."""
-
-
-class LateFencePromises(ClusterPromises, of=LateFence):
-    """The promises of what shipped, where a request to fence comes late, and failed tasks are never restarted."""
-
-
-class UnansweredPromises(ClusterPromises, of=Unanswered):
-    """The promises of what shipped, where a leader does not answer, and failed tasks are never restarted."""
-
-
-class AttendedPromises(ClusterPromises, of=Attended):
-    """The promises of what shipped, where failed tasks are restarted by a user."""
-
-
 REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again"} | {
     **dict.fromkeys(("stall", "expire", "resume", "come_back", "rejoin", "leave_running", "time_out", "hand_out"), ()),
     "end_left": ("stop",),
@@ -272,18 +254,6 @@ class CooperativePromises(EagerPromises, of=Cooperative):
         return exists(
             Instance, Worker, lambda k, w: s.can_commit(k) & (s.worker[k] == w) & s.joined[w] & (s.of[k] == s.based)
         )
-
-
-class ClaimedPromises(CooperativePromises, of=Claimed):
-    """Shipped, with cooperative rebalances as Kafka has them."""
-
-
-class TakenPromises(CooperativePromises, of=Taken):
-    """The same, where the assignor takes what the newest set does not have."""
-
-
-class RefusedPromises(CooperativePromises, of=Refused):
-    """The same, where a worker does not start that."""
 
 
 class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
@@ -457,7 +427,3 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
             lambda p, w: (p < s.end) & s.may_run(w) & s.is_count(s.record[p])
             & (s.count[w] < s.says(s.record[p])),
         )  # fmt: skip
-
-
-class ReorderingTopicProperties(ConfigTopicProperties, of=ReorderingTopic):
-    """The promises of a topic whose compaction does not keep the order."""

@@ -20,12 +20,10 @@ from fencepost.model.transactions.abstract.core import (
 from fencepost.model.transactions.abstract.cores import LateRecordCore, PromptV1Core, V2Core, VerifiedCore
 from fencepost.model.transactions.abstract.fated import Fated
 from fencepost.model.transactions.abstract.overlapping import (
-    OverlappingPromptVerified,
     OverlappingV2,
-    OverlappingVerified,
 )
 from fencepost.model.transactions.abstract.timed_out import TimedOutV2
-from fencepost.model.transactions.abstract.uncovered import Covered, Uncovered
+from fencepost.model.transactions.abstract.uncovered import Covered
 from fencepost.properties.transactions.claims.core import Promises, V2Lemmas
 
 
@@ -141,14 +139,6 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
         )  # fmt: skip
 
 
-class OverlappingVerifiedPromises(Promises, of=OverlappingVerified):
-    """v1 with verification, where the leader's question may be answered by a coordinator that was deposed."""
-
-
-class OverlappingPromptPromises(Promises, of=OverlappingPromptVerified):
-    """The promises of overlapping coordinators on a network that is prompt, the owner's own requests included."""
-
-
 # What is left of the promises where appends to the transaction log time out: all of them.
 #
 # The idea: a record in doubt says what the coordinator might do next anyway, and nothing is said of it before another
@@ -248,10 +238,6 @@ class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
             s.uncovered & (s.outcome_before != Outcome.NONE),
             (s.ended_before < s.ended) & exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended_before)),
         ) & (s.ended_before <= s.ended)
-
-
-class UncoveredPromises(CoveredPromises, of=Uncovered):
-    """The promises, of coordinators that do not wait."""
 
 
 # What a group that commits offsets in transactions may rely on: each client of a core, with respect to each partition,

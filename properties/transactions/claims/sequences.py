@@ -17,25 +17,12 @@ from fencepost.model.language import (
     witness,
 )
 from fencepost.model.transactions.parts.forgetting import (
-    AnsweredEarly,
     Forgetful,
-    ForgetfulV2,
-    ForgottenTooSoon,
-    GivingUp,
-    OneUnderWay,
-    Renumbering,
-    RenumberingAnyway,
 )
 from fencepost.model.transactions.parts.sequences import (
-    BeyondTheWindow,
-    ClearedByAbort,
     Epoch,
-    KeptOverAbort,
     Send,
     Sequences,
-    SequencesV1,
-    SequencesV2,
-    Wrapping,
 )
 
 
@@ -151,30 +138,6 @@ class SequencesProperties(Promises, of=Sequences):
             Send, Epoch,
             lambda a, e: implies(s.sent[a, e] & ~s.is_past(a, e), (e == s.epoch) & (s.turn_of[a] == s.turn)),
         )  # fmt: skip
-
-
-class SequencesV1Properties(SequencesProperties, of=SequencesV1):
-    """The promises about sequence numbers with transactions that leave the epoch as it is."""
-
-
-class SequencesV2Properties(SequencesProperties, of=SequencesV2):
-    """The promises about sequence numbers with a new epoch at the end of every transaction."""
-
-
-class KeptOverAbortProperties(Promises, of=KeptOverAbort):
-    """The promises, of numbers used again and remembered."""
-
-
-class ClearedByAbortProperties(Promises, of=ClearedByAbort):
-    """The promises, of numbers used again and forgotten."""
-
-
-class BeyondTheWindowProperties(Promises, of=BeyondTheWindow):
-    """The promises, of a producer with too many batches under way."""
-
-
-class WrappingProperties(Promises, of=Wrapping):
-    """The promises, of numbers that begin again."""
 
 
 # What sequence numbers promise where leaders forget: under which conditions a batch is still written once.
@@ -332,34 +295,6 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
         )  # fmt: skip
 
 
-class GivingUpProperties(ForgetfulLemmas, of=GivingUp):
-    """The properties of a producer that fails a batch refused as out of order, and goes on under a new epoch."""
-
-
-class ForgetfulV2Properties(InOrder, of=ForgetfulV2):
-    """The properties of transactions that each end with a new epoch."""
-
-
-class OneUnderWayProperties(InOrder, of=OneUnderWay):
-    """The properties of a producer that has at most one batch under way."""
-
-
-class RenumberingProperties(Promises, of=Renumbering):
-    """The promises, of a producer that numbers anew."""
-
-
-class RenumberingAnywayProperties(Promises, of=RenumberingAnyway):
-    """The promises, of a producer that numbers anew what was not refused."""
-
-
-class ForgottenTooSoonProperties(Promises, of=ForgottenTooSoon):
-    """The promises, where a producer is forgotten at any time."""
-
-
-class AnsweredEarlyProperties(Promises, of=AnsweredEarly):
-    """The promises, where what was answered may be lost."""
-
-
 # Whether a partition refuses a producer that is alone and sends again what it was not told of (txn.P8).
 #
 # It does not, as long as it forgets nothing of the producer.  A leader that has forgotten a batch takes its copy for
@@ -383,15 +318,3 @@ class Refusals(Promises):
             lambda a, b: s.sent[a, s.epoch] & s.written[a] & (s.number[a, s.epoch] == s.settled)
             & ~s.answered[a, s.epoch] & s.sent[b, s.epoch] & s.written[b] & (s.number[b, s.epoch] == s.settled + 1),
         )  # fmt: skip
-
-
-class SequencesRefusals(SequencesProperties, Refusals, of=Sequences):
-    """Without transactions."""
-
-
-class SequencesV2Refusals(SequencesV2Properties, Refusals, of=SequencesV2):
-    """Where every end of a transaction raises the epoch."""
-
-
-class ForgetfulRefusals(GivingUpProperties, Refusals, of=GivingUp):
-    """The promises of a partition leader that starts again, loses a tail of its log, or forgets a producer."""
