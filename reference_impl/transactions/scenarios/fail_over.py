@@ -1,6 +1,6 @@
 """Known bugs of a coordinator that takes over, or does not know that it was replaced: see `scenarios.py`."""
 
-from fencepost.reference_impl.transactions.defects.outages import LoadsPastTheHighWatermark
+from fencepost.reference_impl.transactions.defects.successors import LoadsPastTheHighWatermark
 from fencepost.reference_impl.transactions.outages import depose, fail_over_uncovered, misdirect
 from fencepost.reference_impl.transactions.scenarios.script import (
     CLIENT_TIMEOUT_MS,

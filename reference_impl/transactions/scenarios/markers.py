@@ -4,8 +4,8 @@ from typing import Any
 
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
-from fencepost.reference_impl.transactions.defects.outages import ChecksByFeature, TakesLeaderlessForDeleted
 from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
+from fencepost.reference_impl.transactions.defects.successors import ChecksByFeature, LeaderlessTakenForDeleted
 from fencepost.reference_impl.transactions.outages import (
     come_back,
     elect_unclean,
@@ -74,10 +74,10 @@ def _leaderless(coordinator: type[Coordinator], mode: str) -> dict[str, Any]:
 
 
 @KNOWN.shown(
-    "KAFKA-20734", _leaderless(TakesLeaderlessForDeleted, "v2"), _leaderless(Coordinator, "v2"), reference=True
+    "KAFKA-20734", _leaderless(LeaderlessTakenForDeleted, "v2"), _leaderless(Coordinator, "v2"), reference=True
 )
 @KNOWN.shown(
-    "KAFKA-20734-v1", _leaderless(TakesLeaderlessForDeleted, "v1"), _leaderless(Coordinator, "v1"), reference=True
+    "KAFKA-20734-v1", _leaderless(LeaderlessTakenForDeleted, "v1"), _leaderless(Coordinator, "v1"), reference=True
 )
 def partition_away_at_its_marker(script: Script) -> None:
     """KAFKA-20734: while its partition has no leader, the transaction's marker counts as written, and is never sent.

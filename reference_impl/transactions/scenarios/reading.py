@@ -5,7 +5,7 @@ from dataclasses import replace
 from fencepost.reference_impl.transactions.brokers.compaction import CompactedLog, marker_key
 from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
-from fencepost.reference_impl.transactions.defects.outages import IndexEndsWithTheMap, MarkersAreRecords
+from fencepost.reference_impl.transactions.defects.successors import IndexEndsWithTheMap, MarkersAreRecords
 from fencepost.reference_impl.transactions.environment import Environment
 from fencepost.reference_impl.transactions.messages import COMMIT
 from fencepost.reference_impl.transactions.scenarios.script import (

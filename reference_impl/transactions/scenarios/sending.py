@@ -1,7 +1,7 @@
 """Known bugs of idempotent producers, which raise their epoch by themselves: see `scenarios.py`."""
 
 from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
-from fencepost.reference_impl.transactions.defects.idempotent import RenumbersAll, RenumbersRefused
+from fencepost.reference_impl.transactions.defects.client import RenumbersAll, RenumbersRefused
 from fencepost.reference_impl.transactions.scenarios.script import (
     CLIENT_TIMEOUT_MS,
     KNOWN,

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from fencepost.reference_impl.id_blocks import Kind, reference, simulate
 from fencepost.reference_impl.id_blocks.defects import broken
-from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY, Breaks
+from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY
 from fencepost.reference_impl.id_blocks.scenarios import SCENARIOS, fetch_block, scenario, settle
+from fencepost.reference_impl.simulation.defects import Breaks
 
 STEP, TIME, KIND, NODE, BROKER, EPOCH, REQUEST, GRANT, FIRST, LENGTH, ID, ERROR = range(12)
 # Rough weather: faults frequent enough, and late copies early enough, that each defect shows within some seeds.

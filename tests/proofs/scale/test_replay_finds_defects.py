@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
-from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY, Breaks
+from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY
+from fencepost.reference_impl.simulation.defects import Breaks
 
 SIMULATE = "fencepost.reference_impl.id_blocks:simulate_with_stats"
 ROUGHER = {

@@ -8,7 +8,8 @@ import agreement_doubles
 import pytest
 from fencepost.proofs.testing import agree
 from fencepost.reference_impl.id_blocks import reference
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY, Breaks
+from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.simulation.defects import Breaks
 
 BROKEN = "fencepost.reference_impl.id_blocks.defects.broken"
 SECONDS, EXAMPLES = 30, 100

@@ -3,8 +3,9 @@
 import connect_exposing_more
 import connect_symptoms as symptom
 import pytest
+from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.task_counts.defects import broken
-from fencepost.reference_impl.task_counts.defects.broken import REGISTRY, Breaks, find
+from fencepost.reference_impl.task_counts.defects.broken import REGISTRY, find
 from fencepost.reference_impl.task_counts.events import readable
 from fencepost.reference_impl.task_counts.generator import simulate
 

@@ -12,8 +12,9 @@ import txn_exposing_stalling
 import txn_exposing_successors
 import txn_exposing_together
 import txn_symptoms as symptom
+from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.transactions.defects import broken
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY, Breaks
+from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from fencepost.reference_impl.transactions.scenarios.known import scenario
 from fencepost.reference_impl.transactions.scenarios.script import Script
 from fencepost.reference_impl.transactions.system import Parts
