@@ -1,11 +1,8 @@
 """Bugs and holes that are publicly known, by their numbers: with the bug a promise fails, in the fewest steps that the
-golden file has; mended every promise holds within the same bounds; and the implementation does alike.
+golden file has; mended every promise holds within the same bounds.
 
 In how many steps each promise of each variant fails is compared every night, by `test_golden.py`.
 """
-
-from importlib import import_module
-from typing import Any
 
 import golden
 import pytest
@@ -13,10 +10,6 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity.search import first_broken
 from fencepost.properties.catalogue import Scenario, bounds_of, protocols
-from fencepost.properties.history import Manifest
-from fencepost.properties.history.checking import Finding
-from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.history.properties_of import properties_of
 
 ELSEWHERE = ("group-fencing", "source-commits", "source-offsets", "task-counts")
 """Their variants with a bug, and those without, are explored in tests of their own."""
@@ -26,21 +19,6 @@ KNOWN = {
     if entry.name not in ELSEWHERE
     for known in entry.scenarios
 }
-FOUND = {
-    "id-blocks-KAFKA-15552": "ids_unique",
-    "id-blocks-KAFKA-20031": "ids_unique",
-    "id-blocks-KAFKA-14694": "ids_unique",
-    "task-count-deletion-B34": "no_zombie_commits",
-    "task-count-connectors-618.49": "newest_set_polls",
-    "exactly-once-upgrade-618.33": "no_zombie_commits",
-    "exactly-once-upgrade-618.34": "no_zombie_commits",
-    "exactly-once-upgrade-follower-writes-a-set": "no_zombie_commits",
-    "config-topic-compaction-order": "no_zombie_commits",
-}
-"""The property of histories that the implementation breaks with the bug; of transactions see
-tests/transactions/reference/test_transactions_scenarios.py."""
-AS_WELL = {"id-blocks-KAFKA-20031": {"answers_disjoint", "blocks_contiguous", "blocks_disjoint"}}
-"""What is wrong without the bug too: the controller gives out what a broker has to refuse."""
 FEW = {"transactional-offsets-KAFKA-20845": 10}
 """One operation and one batch: there is no more to do."""
 
@@ -94,33 +72,3 @@ def test_mended(name: str) -> None:
         if counts["role"] == "progress":
             asked = {promise: fixed.properties.properties[promise]}
             assert check_progress(explore(fixed.spec, asked, bound))[promise].verdict == "holds"
-
-
-def findings(name: str, *, broken: bool) -> dict[str, Finding]:
-    """What the history properties that its mode promises find in the script's events."""
-    known = KNOWN[name][1]
-    module, _, function = (known.script or "").partition(":")
-    script = import_module(module)
-    events: list[Any] = getattr(script, function)(known.name, broken)
-    held = properties_of("id-blocks" if "id_blocks" in module else "task-counts")
-    config = {name: value for name, value in script.SCENARIOS[known.name].fixed.items() if name == "mode"}
-    unpromised = held.unpromised(Manifest(held.vocabulary.protocol, tuple(held.vocabulary.codes), (), config=config))
-    columns = columns_of(
-        held.vocabulary, [(0, [(e.step, e.time_us, held.vocabulary.codes[e.kind], *e[3:]) for e in events])]
-    )
-    return held.check(columns, [name for name in held.names if name not in unpromised], config)[0]
-
-
-def test_scripts_are_judged() -> None:
-    """Each that is not one of transactions."""
-    scripts = {name: known.script or "" for name, (_, known) in KNOWN.items()}
-    assert set(FOUND) == {name for name, script in scripts.items() if script and ".transactions." not in script}
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_in_the_implementation(name: str) -> None:
-    """The same happens there with the bug, and nothing is wrong without it."""
-    assert findings(name, broken=True)[FOUND[name]].violations > 0
-    fixed = findings(name, broken=False)
-    assert {n for n, found in fixed.items() if found.violations} == AS_WELL.get(name, set())
-    assert fixed[FOUND[name]].judged > 0
