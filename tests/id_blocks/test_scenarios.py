@@ -1,13 +1,11 @@
-"""Bugs that Apache Kafka had, by their public numbers: with the bug a promise fails, mended it holds, in model and
-implementation alike."""
+"""Bugs that Apache Kafka had, by their public numbers, in the implementation: with the bug a promise fails, mended it
+holds.  In the model: tests/proofs/test_bugs_in_models.py."""
 
 from importlib import import_module
 from typing import Any
 
 import pytest
-from command_line import fencepost
-from fencepost.proofs.necessity.search import first_broken
-from fencepost.properties.catalogue import Scenario, Variant, bounds_of
+from fencepost.properties.catalogue import Scenario
 from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
@@ -22,12 +20,6 @@ def test_the_known_bugs() -> None:
     assert list(SCENARIOS) == ["KAFKA-15552", "KAFKA-20031", "KAFKA-14694"]
 
 
-def model(known: Scenario, broken: bool) -> tuple[Variant, dict[str, int]]:
-    """The variant with or without the bug, within the bounds that the bug needs."""
-    variant = ID_BLOCKS.variant(known.broken if broken else known.fixed)
-    return variant, bounds_of(ID_BLOCKS.variant(known.broken), "smoke")
-
-
 def implementation(known: Scenario, broken: bool) -> dict[str, Finding]:
     """What the history properties find in the script's events."""
     module, _, function = known.script.partition(":")
@@ -37,20 +29,6 @@ def implementation(known: Scenario, broken: bool) -> dict[str, Finding]:
     columns = columns_of(EVENTS, [(0, rows)])
     findings, _ = properties_of("id-blocks").check(columns, properties_of("id-blocks").names)
     return findings
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_broken_in_the_model(name: str) -> None:
-    """An id is handed out twice."""
-    variant, bound = model(SCENARIOS[name], broken=True)
-    assert first_broken(variant.spec, {"no_id_twice": variant.asked["no_id_twice"]}, bound) is not None
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_mended_in_the_model(name: str) -> None:
-    """Within the same bounds every promise holds, and ids are handed out."""
-    variant, bound = model(SCENARIOS[name], broken=False)
-    assert first_broken(variant.spec, variant.asked, bound) is None
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -64,13 +42,3 @@ def test_mended_in_the_implementation(name: str) -> None:
     """The same deliveries, correct code: at least two ids, and all different."""
     ids = implementation(SCENARIOS[name], broken=False)["ids_unique"]
     assert (ids.violations, ids.judged >= 2) == (0, True)
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_counterexample_can_be_read(name: str) -> None:
-    """`fencepost show` tells the model's run of the bug, as predicted."""
-    known = SCENARIOS[name]
-    ran = fencepost("show", f"id-blocks/{known.broken}", "no id twice")
-    assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[-1].startswith("It is broken after ")
-    assert "given_twice = yes" in ran.out
