@@ -27,6 +27,15 @@ says in which state of the machine it can be played:
             self.call("advance", ms)
             self.call("ask", self.index("nodes", node + 1))
 
+A known bug is a scenario as well, on a machine of the variant in which it shows, and is no rule of a machine:
+
+    KNOWN_BUGS = KnownBugs(nodes=2)
+
+    @KNOWN_BUGS.shown("two-holders", defect="grants_twice", mode="lock")
+    def granted_to_both(machine: Locks) -> None:
+        machine.call("ask", 0)
+        machine.call("ask", 1)
+
 What comes of a call is not judged here: every call goes to the watcher of a `driving.Session`, which raises when it has
 seen enough.
 """
@@ -35,7 +44,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, wraps
 from random import Random
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, get_args, get_origin, get_type_hints
 
 from fencepost.properties.calls import Call
 from fencepost.properties.driving import Made, Message, Run, Session, waiting
@@ -74,6 +83,8 @@ class Machine(RuleBasedStateMachine):
     call_type: ClassVar[type[Call]]
     sizes: ClassVar[st.SearchStrategy[Any]]
     session: ClassVar[Session]
+    broken: ClassVar[bool] = True
+    """Whether a known bug is played as it goes wrong."""
     apart: ClassVar[bool] = False
     run: Run
     held: set[int]
@@ -173,11 +184,16 @@ class Machine(RuleBasedStateMachine):
         """Deliver what waits, oldest first, and what comes of it, until there is nothing to do; not what is held up,
         and not messages of the kinds ``without``."""
         for _ in range(most):
-            message = next((m for m in self.waiting() if m[1] not in without and m[0] not in self.held), None)
-            if message is not None:
-                self.send(message)
-            elif self.run.over or not self.otherwise():
+            if not self.deliver_next(without):
                 return
+
+    def deliver_next(self, without: Collection[str] = ()) -> bool:
+        """As `deliver_all`, once; False if there is nothing to do."""
+        message = next((m for m in self.waiting() if m[1] not in without and m[0] not in self.held), None)
+        if message is None:
+            return not self.run.over and self.otherwise()
+        self.send(message)
+        return True
 
     def otherwise(self) -> bool:
         """Let happen what happens where nothing is to be delivered; False if nothing does."""
@@ -378,3 +394,37 @@ def _rule(
         found = precondition(Machine.something_waits)(found)
     made: Callable[..., None] = found
     return made
+
+
+class KnownBug(NamedTuple):
+    """``broken``, ``fixed``: configurations of systems in which it shows, and does not; ``defect``: what the reference
+    has wrong in the first, by name, where the configuration alone makes no difference."""
+
+    play: Callable[[Any], None]
+    broken: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+    defect: str
+
+
+class KnownBugs(dict[str, KnownBug]):
+    """The known bugs of a protocol by name; ``usual``: keys of all their configurations."""
+
+    def __init__(self, **usual: Any) -> None:
+        super().__init__()
+        self.usual = usual
+
+    def shown(
+        self, name: str, broken: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
+        defect: str = "", **both: Any,
+    ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:  # fmt: skip
+        """The decorated scenario shows the bug of this name."""
+
+        def register(play: Callable[[Any], None]) -> Callable[[Any], None]:
+            usual = {**self.usual, **both}
+            self[name] = KnownBug(play, {**usual, **(broken or {})}, {**usual, **(fixed or {})}, defect)
+            return play
+
+        return register
+
+    def __missing__(self, name: str) -> KnownBug:
+        raise KeyError(f"no bug is known as {name!r}; known are {', '.join(self)}")

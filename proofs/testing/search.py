@@ -213,7 +213,7 @@ class Search:
 
         def over(machine: Any) -> None:
             base.teardown(machine)
-            self._account()
+            self.account()
 
         machine: Any = type(f"{self.variant.title()}Machine", (base,), {"session": self, "teardown": over})
         with warnings.catch_warnings(), suppress(Enough, Disagreed):
@@ -246,9 +246,9 @@ class Search:
                 continue
         except Disagreed as disagreed:
             self._disagrees(run, disagreed)
-        self._account()
+        self.account()
 
-    def _account(self) -> None:
+    def account(self) -> None:
         """Take note of the run that is over, and have it judged."""
         run, self.under_way = self.under_way, None
         if run is None:

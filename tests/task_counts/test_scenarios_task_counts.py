@@ -1,9 +1,6 @@
 """What goes wrong with task counts where a rule is broken or the guarantee ends, in model and implementation: with the
 mistake a promise fails, in the fewest steps, and mended it holds."""
 
-from importlib import import_module
-from typing import Any
-
 import pytest
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.necessity.search import first_broken
@@ -13,6 +10,7 @@ from fencepost.properties.history.checking import Finding
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.task_counts.events import TASK_COUNTS as EVENTS
+from fencepost.reference_impl.task_counts.scenarios import KNOWN
 
 ENTRIES = [
     protocols()[name]
@@ -66,7 +64,7 @@ FOUND |= {"follower-writes-a-set": "no_zombie_commits", "compaction-order": "no_
 def test_the_known_ones() -> None:
     """Each has a run written down, and each with a script the property that it breaks."""
     assert set(SCENARIOS) == set(RUNS)
-    assert {name for name, (_, known) in SCENARIOS.items() if known.script is not None} == set(FOUND)
+    assert {name for name, (_, known) in SCENARIOS.items() if known.played} == set(FOUND)
 
 
 def known(name: str) -> tuple[ProtocolEntry, Scenario, dict[str, int]]:
@@ -100,12 +98,10 @@ def test_mended(name: str) -> None:
 
 def findings(scenario: Scenario, broken: bool) -> dict[str, Finding]:
     """What the history properties that its mode promises find in the script's events."""
-    module, _, function = (scenario.script or "").partition(":")
-    known = import_module(module)
-    events: list[Any] = getattr(known, function)(scenario.name, broken)
+    events = KNOWN.scenario(scenario.name, broken)
     columns = columns_of(EVENTS, [(0, [(e.step, e.time_us, EVENTS.codes[e.kind], *e[3:]) for e in events])])
     held = properties_of("task-counts")
-    config = {"mode": known.SCENARIOS[scenario.name].fixed["mode"]}
+    config = {"mode": KNOWN[scenario.name].fixed["mode"]}
     unpromised = held.unpromised(Manifest("task-counts", tuple(EVENTS.codes), (), config=config))
     return held.check(columns, [name for name in held.names if name not in unpromised], config)[0]
 
