@@ -398,30 +398,33 @@ def _rule(
 
 class KnownBug(NamedTuple):
     """``broken``, ``fixed``: configurations of systems in which it shows, and does not; ``defect``: what the reference
-    has wrong in the first, by name, where the configuration alone makes no difference."""
+    has wrong in the first, by name, where the configuration alone makes no difference.  ``followed``: a model has all
+    that the configurations have."""
 
     play: Callable[[Any], None]
     broken: Mapping[str, Any]
     fixed: Mapping[str, Any]
     defect: str
+    followed: bool
 
 
 class KnownBugs(dict[str, KnownBug]):
-    """The known bugs of a protocol by name; ``usual``: keys of all their configurations."""
+    """The known bugs of a protocol by name; ``usual``: keys of all their configurations; ``on``: what a scenario is
+    given, by the machine."""
 
-    def __init__(self, **usual: Any) -> None:
+    def __init__(self, on: Callable[[Machine], Any] = lambda machine: machine, **usual: Any) -> None:
         super().__init__()
-        self.usual = usual
+        self.on, self.usual = on, usual
 
     def shown(
         self, name: str, broken: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
-        defect: str = "", **both: Any,
+        defect: str = "", followed: bool = True, **both: Any,
     ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:  # fmt: skip
         """The decorated scenario shows the bug of this name."""
 
         def register(play: Callable[[Any], None]) -> Callable[[Any], None]:
             usual = {**self.usual, **both}
-            self[name] = KnownBug(play, {**usual, **(broken or {})}, {**usual, **(fixed or {})}, defect)
+            self[name] = KnownBug(play, {**usual, **(broken or {})}, {**usual, **(fixed or {})}, defect, followed)
             return play
 
         return register

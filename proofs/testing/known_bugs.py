@@ -11,36 +11,39 @@ from fencepost.properties.driving import Factory
 from fencepost.properties.history import HistoryError
 from fencepost.properties.machine import KnownBugs
 from fencepost.properties.registry import Found
+from fencepost.properties.scripts import Over
 
-KNOWN_BUGS: Found[KnownBugs] = Found(("scenarios.known", "scenarios"), "KNOWN_BUGS")
+KNOWN_BUGS: Found[KnownBugs] = Found(("known_bugs", "scenarios"), "KNOWN_BUGS")
 """By protocol that has them."""
 
 
 def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> Failure | None:
     """How an implementation fails in the scenario of a known bug; None if it does not.  ``broken``: in the
     configuration, and by the calls, in which the bug would show.  Raises KeyError with the known names."""
-    bug = KNOWN_BUGS[protocol][name]
+    bugs = KNOWN_BUGS[protocol]
+    bug = bugs[name]
     config = dict(bug.broken if broken else bug.fixed)
-    search = Search(_followed(protocol, config), factory, config["mode"], {}, frozenset(), None, ())
-    base = search.agreeing.machines[config["mode"]]
+    agreeing = driven(protocol)
+    if not (bug.followed and _is_followed(agreeing, config)):
+        agreeing = replace(agreeing, follow=None)
+    search = Search(agreeing, factory, config["mode"], {}, frozenset(), None, ())
+    base = agreeing.machines[config["mode"]]
     machine: Any = type("KnownBugMachine", (base,), {"session": search, "broken": broken})()
-    with suppress(Enough, Disagreed):
+    with suppress(Enough, Disagreed, Over):
         machine.start(config)
-        bug.play(machine)
+        bug.play(bugs.on(machine))
         machine.teardown()
     search.account()
     return next(iter(search.failures), None)
 
 
-def _followed(protocol: str, config: dict[str, Any]) -> Agreeing:
-    """How the protocol is driven, without its model where there is none of a system with this configuration."""
-    agreeing = driven(protocol)
-    if agreeing.follow is not None:
-        try:
-            if config["mode"] in agreeing.unfollowed:
-                raise HistoryError("no model of this variant is followed")
-            for part in agreeing.parts(config):
-                agreeing.follow(config["mode"], part)
-        except HistoryError:
-            return replace(agreeing, follow=None)
-    return agreeing
+def _is_followed(agreeing: Agreeing, config: dict[str, Any]) -> bool:
+    """Is there a model of a system with this configuration?"""
+    if agreeing.follow is None or config["mode"] in agreeing.unfollowed:
+        return False
+    try:
+        for part in agreeing.parts(config):
+            agreeing.follow(config["mode"], part)
+    except HistoryError:
+        return False
+    return True

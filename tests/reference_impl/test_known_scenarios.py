@@ -8,9 +8,6 @@ from fencepost.reference_impl.group_fencing import reference as group_fencing
 from fencepost.reference_impl.group_fencing import scenarios as of_group_fencing
 from fencepost.reference_impl.group_fencing.system import build as build_group_fencing
 from fencepost.reference_impl.simulation.scenarios import Known, Messages
-from fencepost.reference_impl.source_commits import reference as source_commits
-from fencepost.reference_impl.source_commits import scenarios as of_source_commits
-from fencepost.reference_impl.source_commits.system import build as build_source_commits
 from fencepost.reference_impl.task_counts import reference as task_counts
 from fencepost.reference_impl.task_counts import scenarios as of_task_counts
 from fencepost.reference_impl.task_counts.system import build as build_task_counts
@@ -22,7 +19,6 @@ PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
     "task-counts": (of_task_counts.KNOWN, task_counts, build_task_counts),
     "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
-    "source-commits": (of_source_commits.KNOWN, source_commits, build_source_commits),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
 OF_THE_REFERENCE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if known[name].reference]
@@ -61,7 +57,6 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
         "transactions": [20, 16],
         "task-counts": [19, 2],
         "group-fencing": [36, 0],
-        "source-commits": [16, 0],
     }
 
 

@@ -4,15 +4,14 @@ import doctest
 
 import pytest
 from fencepost.properties.source_commits.interface import OPERATIONS, OUTCOMES
+from fencepost.properties.source_commits.known_bugs import COMMITTER, TASK, Script
 from fencepost.reference_impl.source_commits import reference, system
 from fencepost.reference_impl.source_commits.config import MODES, Config
-from fencepost.reference_impl.source_commits.parts import Parts
-from fencepost.reference_impl.source_commits.script import COMMITTER, TASK, Script
 
 
 def script(**config):
     """A task that has read its offsets."""
-    made = Script(Parts(), **config)
+    made = Script.of_reference(**config)
     made.begin()
     return made
 
@@ -250,7 +249,7 @@ def test_an_aborted_batch_is_told_of_when_its_offsets_are_committed():
 @pytest.mark.parametrize("mode", MODES)
 def test_what_waits_is_what_the_interface_says(mode):
     """Operations and outcomes by name, in every mode."""
-    task = Script(Parts(), mode=mode, partitions=2)
+    task = Script.of_reference(mode=mode, partitions=2)
     task.system.start()
     seen = set()
     for turn in range(60):
