@@ -136,7 +136,7 @@ class Claim:
 @dataclass(frozen=True)
 class Scenario:
     """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``played``: the
-    reference implementation shows it as well, in a scenario or a test of its own."""
+    reference implementation can have it as well, in a scenario or a test."""
 
     name: str
     says: str

@@ -521,7 +521,7 @@ ID_BLOCKS = Agreeing(
 KNOWN_BUGS = KnownBugs(seed=0, brokers=2, controllers=3, block_size=10, max_id=1000)
 
 
-@KNOWN_BUGS.shown("KAFKA-15552", defect="migrates_from_block_start", mode="bridge")
+@KNOWN_BUGS.bug("KAFKA-15552", defect="migrates_from_block_start", mode="bridge")
 def migration_reissues_a_block(machine: Bridge) -> None:
     """KAFKA-15552: ZooKeeper holds the block in use, KRaft needs the next free id; the migration copied the former.
 
@@ -537,7 +537,7 @@ def migration_reissues_a_block(machine: Bridge) -> None:
     machine.ask(1)
 
 
-@KNOWN_BUGS.shown("KAFKA-14694", defect="shared_claim_counter", mode="kraft")
+@KNOWN_BUGS.bug("KAFKA-14694", defect="shared_claim_counter", mode="kraft")
 def claim_counter_shared_over_blocks(machine: Rpc) -> None:
     """KAFKA-14694: a first asynchronous version let the claim counter of one block act on another.
 
@@ -549,7 +549,7 @@ def claim_counter_shared_over_blocks(machine: Rpc) -> None:
     machine.ask(0)
 
 
-@KNOWN_BUGS.shown("KAFKA-20114", defect="double_prefetch", mode="kraft")
+@KNOWN_BUGS.bug("KAFKA-20114", defect="double_prefetch", mode="kraft")
 def second_prefetch_overwrites_the_first(machine: Rpc) -> None:
     """KAFKA-20114: two demands see the block used up and both ask; the second answer replaces the first.
 
@@ -560,7 +560,7 @@ def second_prefetch_overwrites_the_first(machine: Rpc) -> None:
     machine.ask(0)
 
 
-@KNOWN_BUGS.shown("answer-before-commit", defect="answers_before_commit", mode="kraft")
+@KNOWN_BUGS.bug("answer-before-commit", defect="answers_before_commit", mode="kraft")
 def answered_before_commit(machine: Rpc) -> None:
     """The KIP never says that the record is committed *before* the answer; answering first loses the block.
 

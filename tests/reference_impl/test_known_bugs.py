@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from fencepost.proofs.testing.known_bugs import KNOWN_BUGS, played
+from fencepost.proofs.testing.search import KNOWN_BUGS, played
 from fencepost.properties.driving import Factory
 from fencepost.properties.registry import folder
 

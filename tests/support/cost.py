@@ -28,7 +28,6 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("events", "content", "properties/{p}/events*"),
     ("interface", "content", "properties/{p}/interface.py"),
     ("scenarios", "content", "properties/{p}/scenarios*"),
-    ("scenarios", "content", "properties/{p}/known_bugs.py"),
     ("history properties", "content", "properties/{p}/histories*"),
     ("translator", "plumbing", "properties/{p}/translator*"),
     ("words", "content", "properties/{p}/__init__.py"),

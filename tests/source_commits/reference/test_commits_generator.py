@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from fencepost.properties.source_commits.known_bugs import rows
+from fencepost.properties.source_commits.scenarios.known import rows
 from fencepost.reference_impl.source_commits import COLUMNS, KIND_NAMES, readable, simulate, simulate_with_stats
 
 DIGEST = """

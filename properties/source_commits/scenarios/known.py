@@ -9,13 +9,12 @@ script.commit("told")               # the committer runs until then
 from types import MappingProxyType
 from typing import Any
 
-from fencepost.properties import scripts
-from fencepost.properties.machine import KnownBugs
-from fencepost.properties.scripts import STEPS_MAX
+from fencepost.properties import machine
+from fencepost.properties.machine import STEPS_MAX, KnownBugs
 from fencepost.properties.source_commits.scenarios import COMMITTER, REQUESTS, TASK
 
 
-class Script(scripts.Script):
+class Script(machine.Script):
     """Threads and requests that go on one by one, and stand still where it matters."""
 
     PROTOCOL = "source-commits"
@@ -99,11 +98,11 @@ class Script(scripts.Script):
         """Everything happens, until nothing is left to happen."""
         idle = 0
         while idle < 4:
-            before = self.told()[:]
+            before = self.seen()[:]
             for number, *_ in self.system.threads():
                 if any(number == each for each, *_ in self.system.threads()):
                     self.system.step(number)
-            fresh = self.told()[len(before) :]
+            fresh = self.seen()[len(before) :]
             idle = 0 if any(event.kind != "told" for event in fresh) else idle + 1
 
     def crash(self) -> None:
@@ -125,8 +124,8 @@ EXACTLY_ONCE: dict[str, Any] = {"mode": "proposed-exactly-once"}
 LATE: dict[str, Any] = {**PROPOSED, "late_time_outs": True}
 
 
-@KNOWN_BUGS.shown("KAFKA-15091", {"mode": "last-polled"}, MENDED)
-@KNOWN_BUGS.shown("newest-acknowledged", {"mode": "newest-acknowledged"}, MENDED)
+@KNOWN_BUGS.bug("KAFKA-15091", {"mode": "last-polled"}, MENDED)
+@KNOWN_BUGS.bug("newest-acknowledged", {"mode": "newest-acknowledged"}, MENDED)
 def crashes_with_a_record_in_flight(script: Script) -> None:
     """Of two records the second is acknowledged, and commit is called: who takes that for a promise about either has
     upstream forget the first (B42, B45a)."""
@@ -138,7 +137,7 @@ def crashes_with_a_record_in_flight(script: Script) -> None:
     script.crash()
 
 
-@KNOWN_BUGS.shown("ahead-of-the-flush", {"mode": "ahead-of-the-flush"}, MENDED)
+@KNOWN_BUGS.bug("ahead-of-the-flush", {"mode": "ahead-of-the-flush"}, MENDED)
 def acknowledged_after_the_flush_began(script: Script) -> None:
     """Records are acknowledged while offsets before them are flushed (B45b)."""
     script.begin()
@@ -153,7 +152,7 @@ def acknowledged_after_the_flush_began(script: Script) -> None:
     script.crash()
 
 
-@KNOWN_BUGS.shown("previous-snapshot", {"mode": "previous-snapshot"}, MENDED)
+@KNOWN_BUGS.bug("previous-snapshot", {"mode": "previous-snapshot"}, MENDED)
 def acknowledged_before_the_flush_before(script: Script) -> None:
     """The task's thread is in its poll: what was acknowledged by the time of one call of commit is still in the queues
     at the next, so that the repair of B45b that connectors have does not hold either."""
@@ -166,7 +165,7 @@ def acknowledged_before_the_flush_before(script: Script) -> None:
     script.crash()
 
 
-@KNOWN_BUGS.shown("first-of-several", {"mode": "first-of-several"}, {**PROPOSED, "several": 2}, followed=False)
+@KNOWN_BUGS.bug("first-of-several", {"mode": "first-of-several"}, {**PROPOSED, "several": 2}, followed=False)
 def crashes_between_two_of_one(script: Script) -> None:
     """Two records are of one thing upstream, and the first carries its offset already (B45c)."""
     script.begin()
@@ -177,7 +176,7 @@ def crashes_between_two_of_one(script: Script) -> None:
     script.crash()
 
 
-@KNOWN_BUGS.shown("KAFKA-14079", {"mode": "failure-not-acknowledged"}, {**PROPOSED, "tolerance": "all"})
+@KNOWN_BUGS.bug("KAFKA-14079", {"mode": "failure-not-acknowledged"}, {**PROPOSED, "tolerance": "all"})
 def failure_is_tolerated(script: Script) -> None:
     """A record fails, which is tolerated, and its queue goes on, or does not (B43)."""
     script.begin()
@@ -188,7 +187,7 @@ def failure_is_tolerated(script: Script) -> None:
     script.system.audit()
 
 
-@KNOWN_BUGS.shown("H7a", {"mode": "snapshot-only", "partitions": 2}, {**PROPOSED, "partitions": 2})
+@KNOWN_BUGS.bug("H7a", {"mode": "snapshot-only", "partitions": 2}, {**PROPOSED, "partitions": 2})
 def flush_fails_and_the_next_does_not(script: Script) -> None:
     """What the flush writes is more than what was taken for it: the map says all of it."""
     script.begin()
@@ -201,7 +200,7 @@ def flush_fails_and_the_next_does_not(script: Script) -> None:
     script.commit()
 
 
-@KNOWN_BUGS.shown("late-time-out", LATE, PROPOSED)
+@KNOWN_BUGS.bug("late-time-out", LATE, PROPOSED)
 def times_out_as_the_flush_ends(script: Script) -> None:
     """The wait for a flush runs out of time just as its callback has run: all of it is stored, nothing comes back, and
     the task is never told. What the map says is committed; what it does not say may be as well."""
@@ -218,7 +217,7 @@ def times_out_as_the_flush_ends(script: Script) -> None:
     script.commit()
 
 
-@KNOWN_BUGS.shown("H7b", {"mode": "told-by-two-threads"}, PROPOSED)
+@KNOWN_BUGS.bug("H7b", {"mode": "told-by-two-threads"}, PROPOSED)
 def told_late(script: Script) -> None:
     """The committer has finished its flush when the task is asked to stop, and calls commit after the final one has:
     one thread at a time may commit, from what it takes to the end of the call."""
@@ -235,8 +234,8 @@ def told_late(script: Script) -> None:
     script.go_on()
 
 
-@KNOWN_BUGS.shown("put-late", SHIPPED, MENDED)
-@KNOWN_BUGS.shown("put-late-and-told", {"mode": "told-by-two-threads"}, PROPOSED)
+@KNOWN_BUGS.bug("put-late", SHIPPED, MENDED)
+@KNOWN_BUGS.bug("put-late-and-told", {"mode": "told-by-two-threads"}, PROPOSED)
 def handed_over_late(script: Script) -> None:
     """The committer has taken what is committable, and gives it to the writer when the final commit has written more:
     the stored offset goes back, behind what upstream has forgotten by then. Kafka has this today: what is taken under a
@@ -267,7 +266,7 @@ def _last_commit(script: Script) -> None:
             return
 
 
-@KNOWN_BUGS.shown("H7c", {"mode": "empty-means-all"}, PROPOSED)
+@KNOWN_BUGS.bug("H7c", {"mode": "empty-means-all"}, PROPOSED)
 def nothing_was_flushed(script: Script) -> None:
     """commit is called with an empty map: nothing is said anew, and not that nothing is left to be committed."""
     script.begin()
@@ -276,7 +275,7 @@ def nothing_was_flushed(script: Script) -> None:
     script.crash()
 
 
-@KNOWN_BUGS.shown("H7d", {**PROPOSED, "records": 4, "nulls": 4}, {**PROPOSED, "records": 4})
+@KNOWN_BUGS.bug("H7d", {**PROPOSED, "records": 4, "nulls": 4}, {**PROPOSED, "records": 4})
 def null_offset(script: Script) -> None:
     """The newest record carries a null offset, and the stored one is erased: the map says so, too late for a connector
     that has told upstream of the one before. A task whose upstream forgets may have no records without an offset."""
@@ -291,7 +290,7 @@ def null_offset(script: Script) -> None:
     script.begin()
 
 
-@KNOWN_BUGS.shown("H7f", defect="told_of_aborted_batch", **EXACTLY_ONCE)
+@KNOWN_BUGS.bug("H7f", defect="told_of_aborted_batch", **EXACTLY_ONCE)
 def batch_is_aborted(script: Script) -> None:
     """The connector has a batch aborted: its offsets are committed in a transaction of their own, and told of after
     that, not before."""
@@ -302,7 +301,7 @@ def batch_is_aborted(script: Script) -> None:
     script.begin()
 
 
-@KNOWN_BUGS.shown("aborted-acknowledged", {**EXACTLY_ONCE, "aborted_acknowledged": True}, EXACTLY_ONCE)
+@KNOWN_BUGS.bug("aborted-acknowledged", {**EXACTLY_ONCE, "aborted_acknowledged": True}, EXACTLY_ONCE)
 def aborted_records_are_acknowledged(script: Script) -> None:
     """As in Kafka: commitRecord has metadata of records that no reader will see, since their transaction was aborted
     at the connector's own wish."""
@@ -314,7 +313,7 @@ def aborted_records_are_acknowledged(script: Script) -> None:
     script.thread("told")
 
 
-@KNOWN_BUGS.shown("KAFKA-9184", {"mode": "zombie"}, PROPOSED)
+@KNOWN_BUGS.bug("KAFKA-9184", {"mode": "zombie"}, PROPOSED)
 def left_behind(script: Script) -> None:
     """A worker is taken for dead with a flush under way, and that arrives when the next instance has committed more.
     Nothing of the proposal helps: there is no transaction, and so no fence."""
