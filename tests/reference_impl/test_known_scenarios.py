@@ -8,16 +8,12 @@ from fencepost.reference_impl.group_fencing import reference as group_fencing
 from fencepost.reference_impl.group_fencing import scenarios as of_group_fencing
 from fencepost.reference_impl.group_fencing.system import build as build_group_fencing
 from fencepost.reference_impl.simulation.scenarios import Known, Messages
-from fencepost.reference_impl.task_counts import reference as task_counts
-from fencepost.reference_impl.task_counts import scenarios as of_task_counts
-from fencepost.reference_impl.task_counts.system import build as build_task_counts
 from fencepost.reference_impl.transactions import reference as transactions
 from fencepost.reference_impl.transactions.scenarios import known as of_transactions
 from fencepost.reference_impl.transactions.system import build as build_transactions
 
 PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
-    "task-counts": (of_task_counts.KNOWN, task_counts, build_task_counts),
     "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
@@ -55,7 +51,6 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
     assert found == {
         "transactions": [20, 16],
-        "task-counts": [19, 2],
         "group-fencing": [36, 0],
     }
 

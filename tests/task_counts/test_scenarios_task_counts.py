@@ -5,12 +5,6 @@ import pytest
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.necessity.search import first_broken
 from fencepost.properties.catalogue import ProtocolEntry, Scenario, bounds_of, protocols
-from fencepost.properties.history import Manifest
-from fencepost.properties.history.checking import Finding
-from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.task_counts.events import TASK_COUNTS as EVENTS
-from fencepost.reference_impl.task_counts.scenarios import KNOWN
 
 ENTRIES = [
     protocols()[name]
@@ -55,16 +49,14 @@ STEPS = {
 }
 RUNS = {name: (promise, steps.split()) for name, (promise, steps) in STEPS.items()}
 """The promise that fails, and a shortest run to it, but for the order of what is independent."""
-FOUND = {"B34": "no_zombie_commits", "618.33": "no_zombie_commits", "618.34": "no_zombie_commits"}
-FOUND |= {"618.49": "newest_set_polls"}
-FOUND |= {"follower-writes-a-set": "no_zombie_commits", "compaction-order": "no_zombie_commits"}
-"""The property of histories that the implementation breaks in the same way."""
+PLAYED = {"B34", "618.33", "618.34", "618.49", "follower-writes-a-set", "compaction-order"}
+"""Those that the implementation has as well: known bugs, and what goes beyond in test_task_counts_beyond.py."""
 
 
 def test_the_known_ones() -> None:
-    """Each has a run written down, and each with a script the property that it breaks."""
+    """Each has a run written down, and is in the implementation as well where it says so."""
     assert set(SCENARIOS) == set(RUNS)
-    assert {name for name, (_, known) in SCENARIOS.items() if known.played} == set(FOUND)
+    assert {name for name, (_, known) in SCENARIOS.items() if known.played} == PLAYED
 
 
 def known(name: str) -> tuple[ProtocolEntry, Scenario, dict[str, int]]:
@@ -94,21 +86,3 @@ def test_mended(name: str) -> None:
     assert made.violated == []
     assert made.complete
     assert sum(made.taken.values()) > 400
-
-
-def findings(scenario: Scenario, broken: bool) -> dict[str, Finding]:
-    """What the history properties that its mode promises find in the script's events."""
-    events = KNOWN.scenario(scenario.name, broken)
-    columns = columns_of(EVENTS, [(0, [(e.step, e.time_us, EVENTS.codes[e.kind], *e[3:]) for e in events])])
-    held = properties_of("task-counts")
-    config = {"mode": KNOWN[scenario.name].fixed["mode"]}
-    unpromised = held.unpromised(Manifest("task-counts", tuple(EVENTS.codes), (), config=config))
-    return held.check(columns, [name for name in held.names if name not in unpromised], config)[0]
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_in_the_implementation(name: str) -> None:
-    """The same happens there with the mistake, and nothing is wrong without it."""
-    _, scenario, _ = known(name)
-    assert findings(scenario, broken=True)[FOUND[name]].violations > 0
-    assert [n for n, f in findings(scenario, broken=False).items() if f.violations] == []
