@@ -160,15 +160,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``script``: the same in
-    the reference implementation, a module:function called as function(name, broken), which returns events; None where
-    the model alone has it."""
+    """A bug that is publicly known: the variant that has it, and the one that has it mended.  ``played``: the
+    reference implementation can have it as well, in a scenario or a test."""
 
     name: str
     says: str
     broken: str
     fixed: str
-    script: str | None = None
+    played: bool = False
 
 
 @dataclass(frozen=True)

@@ -206,9 +206,9 @@ ID_BLOCKS = ProtocolEntry(
         Claim("730.13", "bridge", _SAFE, ("both_ways_at_once",), "brokers and the controller write the same node"),
     ),
     scenarios=(
-        Scenario("KAFKA-15552", "the move to KRaft gives out ZooKeeper's latest block again", "bridge-from-block-start", "bridge", f"{REFERENCE}.scenarios:scenario"),
-        Scenario("KAFKA-20031", "a block that starts at the last id held passes the broker's check", "kraft-faulty-controller-off-by-one", "kraft-faulty-controller", f"{REFERENCE}.scenarios:scenario"),
-        Scenario("KAFKA-14694", "two threads install the next block, and one claim counter serves both", "kraft-threads-without-test", "kraft-threads", f"{REFERENCE}.scenarios:scenario"),
+        Scenario("KAFKA-15552", "the move to KRaft gives out ZooKeeper's latest block again", "bridge-from-block-start", "bridge", True),
+        Scenario("KAFKA-20031", "a block that starts at the last id held passes the broker's check", "kraft-faulty-controller-off-by-one", "kraft-faulty-controller", True),
+        Scenario("KAFKA-14694", "two threads install the next block, and one claim counter serves both", "kraft-threads-without-test", "kraft-threads", True),
     ),
 )  # fmt: skip
 

@@ -142,7 +142,7 @@ CONNECTORS = ProtocolEntry(
             "a healthy task is shut out by one of a connector that its own cluster does not know",
             "names-collide",
             "connectors",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
     ),
 )
@@ -267,7 +267,7 @@ DELETION = ProtocolEntry(
             "KAFKA-14147: the count of a deleted connector is forgotten, and a task of its former life goes on",
             "deletion-clears-memory",
             "deletion",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
     ),
 )
@@ -512,21 +512,21 @@ UPGRADES = ProtocolEntry(
             "a worker runs a task with a plain producer, which a new set does not stop",
             "one-worker-without-support",
             "mass-upgrade",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
         Scenario(
             "follower-writes-a-set",
             "a set written between a round and its count: the count is of another set, and too small",
             "foreign-set",
             "two-rolling-upgrades",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
         Scenario(
             "618.34",
             "a count that nobody has fenced for",
             "foreign-count",
             "two-rolling-upgrades",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
         Scenario(
             "618.35",

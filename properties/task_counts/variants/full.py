@@ -203,7 +203,7 @@ FULL_VARIANTS = (
 
 
 def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
-    return Scenario(name, says, broken, fixed, "fencepost.reference_impl.task_counts.scenarios:scenario")
+    return Scenario(name, says, broken, fixed, played=True)
 
 
 FULL_SCENARIOS = (
@@ -408,7 +408,7 @@ CONFIG_TOPIC = ProtocolEntry(
             "a count is moved behind a set that nobody fenced for",
             "order-not-kept",
             "config-topic",
-            script="fencepost.reference_impl.task_counts.scenarios:scenario",
+            played=True,
         ),
     ),
 )

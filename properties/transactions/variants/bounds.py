@@ -86,8 +86,3 @@ REASONS = {
     "stragglers": "one second callback meets one newer entry",
     "expiries": "an id is forgotten once",
 }
-
-
-# Where the reference implementation tells known bugs of transactions: called with a name.
-
-SCRIPT = "fencepost.reference_impl.transactions.scenarios.known:scenario"

@@ -81,7 +81,6 @@ from fencepost.properties.transactions.variants.bounds import (
     PROGRESS,
     REASONS,
     ROTATION,
-    SCRIPT,
     SHALLOW,
     TIMED_OUT,
     TIMED_OUT_PROGRESS,
@@ -193,7 +192,7 @@ def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **m
 
 
 def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
-    return Scenario(name, says, broken, fixed, SCRIPT)
+    return Scenario(name, says, broken, fixed, played=True)
 
 
 TRANSACTIONS = ProtocolEntry(

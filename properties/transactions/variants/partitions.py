@@ -73,7 +73,7 @@ from fencepost.properties.transactions.claims.sequences import (
     Refusals,
     SequencesProperties,
 )
-from fencepost.properties.transactions.variants.bounds import REASONS, SCRIPT
+from fencepost.properties.transactions.variants.bounds import REASONS
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
@@ -233,32 +233,32 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Scenario(
             "KAFKA-14402-second", "a second record comes late, and opens a transaction that nothing will end",
             "several-v1", "several-v1-verified",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
             "several-v1-verified-late", "several-v2",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",
             "log-uncovered", "log-covered",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
             "dropped-v2", "parked-v2",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
             "dropped-v1", "parked-v1-verified-prompt",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-20716", "a leader without the marker of a transaction has it open again, and the next one decides it",
             "unclean-v2", "parked-v2",
-            script=SCRIPT,
+            played=True,
         ),
     ),
 )  # fmt: skip
@@ -506,21 +506,21 @@ IDEMPOTENCE = ProtocolEntry(
             "a batch is taken for an aborted one of the same number, answered, and not written",
             "kept-over-abort",
             "new-epoch",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-14034",
             "a restarted leader refuses a batch that it has written, and the producer sends it under another number",
             "restarted",
             "forgetful-giving-up",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "librdkafka-4953",
             "the epoch is raised on account of another partition, and what was written here is sent again",
             "bumped-elsewhere",
             "idempotent",
-            script=SCRIPT,
+            played=True,
         ),
     ),
 )

@@ -28,7 +28,6 @@ from fencepost.properties.transactions.claims.recovery import (
     MetadataPromises,
     TransactionLogProperties,
 )
-from fencepost.properties.transactions.variants.bounds import SCRIPT
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -153,7 +152,7 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "the next owner of a partition fetches an offset that a pending commit is about to change",
             "offsets-fetched-early",
             "transactional-offsets",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-20845",
@@ -302,35 +301,35 @@ READ_COMMITTED = ProtocolEntry(
             "one record past the last stable offset is read, of a transaction that is open",
             "read-committed-inclusive",
             "read-committed",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "AutoMQ-754",
             "the list of aborted transactions is cut at the end of the piece",
             "read-committed-short-list",
             "read-committed",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "librdkafka-3369",
             "the marker of an empty aborted transaction takes the entry of a later one out of the list",
             "read-committed-first-entry",
             "read-committed",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-13727",
             "the cleaner stops within a segment, and takes abort markers of transactions whose records it left",
             "cleaned-markers-too-soon",
             "cleaned",
-            script=SCRIPT,
+            played=True,
         ),
         Scenario(
             "KAFKA-14055",
             "the cleaner takes a marker for a record with the same key as a later one",
             "cleaned-markers-as-records",
             "cleaned",
-            script=SCRIPT,
+            played=True,
         ),
     ),
 )
@@ -428,7 +427,7 @@ TRANSACTION_LOG = ProtocolEntry(
     scenarios=(
         Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
                  "metadata-4.2", "metadata-retries",
-                 script=SCRIPT),
+                 played=True),
         Scenario("KAFKA-20357-in-doubt", "an append times out, its record is replicated after that, and the retry "
                  "meets a coordinator that read it and does not know the epoch before", "metadata-4.3-timed-out",
                  "metadata-retries-timed-out"),

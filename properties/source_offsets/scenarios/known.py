@@ -1,23 +1,107 @@
-"""Known bugs of source offsets, and holes in what KIP-618 says of them, each played twice: with it, and without it.
+"""Known bugs of source offsets, and holes in what KIP-618 says of them, as scenarios; and a history of everything.
 
-    events = scenario("KAFKA-15018", broken=True)
+    script.until(0, "commit")                # task 0 has sent its records and offsets
+    script.system.stall(0)
+    script.system.restart(0)
+    script.go_on()                           # its successor, and everybody else
+    script.audit()
 
-A scenario says what a task stands still before, what happens meanwhile, and what fails; everything else goes on by
-itself. With the correct parts what an auditor reads is the source, and a restart resumes where that ends.
+A scenario has what a task stands still before, what happens meanwhile, and what fails.  Without its bug, what an
+auditor reads is the source, and a restart resumes where that ends.
 """
 
-from fencepost.reference_impl.source_offsets.script import KNOWN, OWNER, Script
+from types import MappingProxyType
+from typing import Any
 
-TWO = {"tasks": 2, "partitions": 2}
-SWITCHED = {"separate": False}
-LATER, TAKEN = {"mode": "shipped-own-topic-later"}, {"mode": "shipped-own-topic-taken"}
-MIGRATION = {"mode": "migration-sentinel", **SWITCHED}
+from fencepost.properties import machine
+from fencepost.properties.machine import STEPS_MAX, KnownBugs
+from fencepost.properties.source_offsets.scenarios import OWNER
+
+AFTER_TRANSACTION_MS = 75_000  # longer than transaction.timeout.ms, and an interval of looking for it
+STEP_MS = 5_000
+
+
+class Script(machine.Script):
+    """Tasks that go on until they wait for an operation, and stand still there: one with a source partition of four
+    records, of which one poll returns one, unless it says more."""
+
+    PROTOCOL = "source-offsets"
+    SMALL = MappingProxyType({
+        "seed": 0, "tasks": 1, "partitions": 1, "records": 4, "batch": 1, "separate": True, "boundary": "poll",
+    })  # fmt: skip
+
+    def threads(self, task: int) -> list[tuple[int, str, int, int]]:
+        """Those of a task, oldest first."""
+        return [thread for thread in self.system.threads() if thread[2] == task and thread[0] not in self.held]
+
+    def until(self, task: int, operation: str, times: int = 1) -> int:
+        """The task's threads go on, oldest first, until one of them waits for this operation, for the so-manieth time;
+        its number. Raises RuntimeError if none ever does."""
+        for _ in range(STEPS_MAX):
+            found = next((number for number, name, *_ in self.threads(task) if name == operation), None)
+            if found is not None:
+                times -= 1
+                if not times:
+                    return found
+            if not self.walk(task):
+                break
+        raise RuntimeError(f"task {task} never comes to {operation}: {self.system.threads()}")
+
+    def walk(self, task: int, steps: int = 1) -> bool:
+        """So many operations of the task's threads; False if there are not so many."""
+        for _ in range(steps):
+            threads = self.threads(task)
+            if not threads:
+                return False
+            self.system.step(threads[0][0])
+        return True
+
+    def then(self, task: int, operation: str, outcome: str = "ok") -> None:
+        """The task goes on until this operation, which happens, or does not, as `outcome` says."""
+        self.system.step(self.until(task, operation), outcome)
+
+    def hold(self, task: int, operation: str) -> int:
+        """A thread of the task that waits for this stands still from now on; its number."""
+        number = self.until(task, operation)
+        self.held.add(number)
+        return number
+
+    def release(self, number: int) -> None:
+        """It does what it waits for."""
+        self.held.discard(number)
+        self.system.step(number)
+
+    def go_on(self, *tasks: int) -> None:
+        """These tasks do all they can, or everybody."""
+        for _ in range(STEPS_MAX):
+            ready = [thread for thread in self.system.threads() if thread[0] not in self.held]
+            number = next((each[0] for each in ready if not tasks or each[2] in tasks), None)
+            if number is None:
+                return
+            self.system.step(number)
+
+    def audit(self) -> None:
+        """All goes on, transactions time out, and an auditor looks."""
+        self.held.clear()
+        self.go_on()
+        for _ in range(0, AFTER_TRANSACTION_MS, STEP_MS):
+            self.system.advance(STEP_MS)
+            self.go_on()
+        self.system.audit()
+
+
+KNOWN_BUGS = KnownBugs(Script.on, **Script.SMALL)
+
+TWO: dict[str, Any] = {"tasks": 2, "partitions": 2}
+SWITCHED: dict[str, Any] = {"separate": False}
+LATER, TAKEN = {"mode": "shipped-own-topic-later", **SWITCHED}, {"mode": "shipped-own-topic-taken"}
+MIGRATION: dict[str, Any] = {"mode": "migration-sentinel", **SWITCHED}
 OPERATED = {"downgrades": True, "records": 6}
-TOMBSTONES = {"rounds": 2, "records": 2}
+TOMBSTONES: dict[str, Any] = {"rounds": 2, "records": 2}
 
 
-@KNOWN.defect("C22", "reads_to_the_last_stable", **TWO)
-@KNOWN.defect("one-look", "one_look", **TWO)
+@KNOWN_BUGS.bug("C22", defect="reads_to_the_last_stable", **TWO)
+@KNOWN_BUGS.bug("one-look", defect="one_look", **TWO)
 def open_transaction_of_another_task(script: Script) -> None:
     """C22: a task has its offsets in a transaction that is still open; what another task commits behind it is not
     stable, and the successor of that one does not see it, unless it waits."""
@@ -33,7 +117,7 @@ def open_transaction_of_another_task(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("isolation", "reads_uncommitted")
+@KNOWN_BUGS.bug("isolation", defect="reads_uncommitted")
 def aborted_offsets(script: Script) -> None:
     """A task dies before its commit, and its successor reads the offsets of the transaction that it has aborted."""
     script.until(0, "commit")
@@ -42,7 +126,7 @@ def aborted_offsets(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.18", "reads_first")
+@KNOWN_BUGS.bug("618.18", defect="reads_first")
 def predecessor_commits_late(script: Script) -> None:
     """Offsets are read, and then the predecessor commits, before it is fenced."""
     script.until(0, "send")
@@ -57,7 +141,7 @@ def predecessor_commits_late(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("C24", "offsets_in_another_transaction")
+@KNOWN_BUGS.bug("C24", defect="offsets_in_another_transaction")
 def crash_between_two_transactions(script: Script) -> None:
     """Records and offsets are committed one after the other, and the task dies in between."""
     script.until(0, "flush")
@@ -66,7 +150,7 @@ def crash_between_two_transactions(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.27-flush", "committed_without_offsets")
+@KNOWN_BUGS.bug("618.27-flush", defect="committed_without_offsets")
 def offsets_cannot_be_sent(script: Script) -> None:
     """The offsets of a transaction cannot be sent: nothing of it may be committed."""
     script.then(0, "flush", "failed")
@@ -75,7 +159,7 @@ def offsets_cannot_be_sent(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.27-unsure", "sent_again_when_unsure")
+@KNOWN_BUGS.bug("618.27-unsure", defect="sent_again_when_unsure")
 def commit_is_not_answered(script: Script) -> None:
     """A commit is done, and its answer is lost: whoever takes it for not done sends everything again."""
     script.then(0, "commit", "lost")
@@ -84,7 +168,7 @@ def commit_is_not_answered(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.27-dropped", "noted_before_sent")
+@KNOWN_BUGS.bug("618.27-dropped", defect="noted_before_sent", boundary="interval")
 def stops_while_a_record_waits(script: Script) -> None:
     """The producer does not take a record now; before it is tried again, the task ends in order, and commits what it
     has, without that one."""
@@ -96,8 +180,8 @@ def stops_while_a_record_waits(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.19", "checked_first", **TWO)
-@KNOWN.defect("618.19-unchecked", "not_checked", **TWO)
+@KNOWN_BUGS.bug("618.19", defect="checked_first", **TWO)
+@KNOWN_BUGS.bug("618.19-unchecked", defect="not_checked", **TWO)
 def opens_its_producer_late(script: Script) -> None:
     """A task of an older set opens its producer when the set of one task is at work, which has all partitions."""
     script.until(1, "open")
@@ -111,7 +195,7 @@ def opens_its_producer_late(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.7", "not_fenced", **TWO)
+@KNOWN_BUGS.bug("618.7", defect="not_fenced", **TWO)
 def commits_after_a_new_set(script: Script) -> None:
     """A task of an older set stands still before it sends its offsets; a set of one task, which has all partitions, has
     another transactional id, and nothing open to wait for in the offsets topic."""
@@ -129,7 +213,7 @@ def commits_after_a_new_set(script: Script) -> None:
 # 618.31: two offsets topics as one
 
 
-@KNOWN.defect("C26", "global_preferred")
+@KNOWN_BUGS.bug("C26", defect="global_preferred")
 def a_copy_is_late(script: Script) -> None:
     """The copy of an offset in the worker's topic is not made; whoever prefers that topic goes back by one."""
     script.then(0, "copy")
@@ -139,7 +223,7 @@ def a_copy_is_late(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("7.9", LATER, SWITCHED)
+@KNOWN_BUGS.bug("7.9", LATER, SWITCHED)
 def a_topic_of_its_own(script: Script) -> None:
     """The connector is given a topic of its own, in which there is nothing yet. As released, nulls of that one hide
     what the worker's topic has, and the source is read again from its beginning."""
@@ -148,7 +232,7 @@ def a_topic_of_its_own(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.31-partition", "all_or_nothing", **SWITCHED, tasks=1, partitions=2)
+@KNOWN_BUGS.bug("618.31-partition", defect="all_or_nothing", **SWITCHED, tasks=1, partitions=2)
 def one_partition_only(script: Script) -> None:
     """When the connector has a topic of its own, only one of its source partitions is committed there as yet: what is
     known of the other one is still in the worker's topic."""
@@ -162,7 +246,7 @@ def one_partition_only(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("7.8-taken", TAKEN, {"taken": True})
+@KNOWN_BUGS.bug("7.8-taken", TAKEN, {"taken": True}, followed=False)
 def copied_and_taken(script: Script) -> None:
     """As released, the copy in the worker's topic is made before the commit; the transaction is aborted, and then the
     connector is configured without a topic of its own: a record is left out that was never committed."""
@@ -173,7 +257,7 @@ def copied_and_taken(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("7.8", {"mode": "falls-back-alone"}, {})
+@KNOWN_BUGS.bug("7.8", {"mode": "falls-back-alone"}, {})
 def copied_and_aborted(script: Script) -> None:
     """The same with a view that falls back on the worker's topic: the own one has nothing else of that partition, and
     need not be taken away."""
@@ -184,8 +268,8 @@ def copied_and_aborted(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("KAFKA-15018", "tombstone_primary_first", **TOMBSTONES)
-@KNOWN.defect("B35", "tombstones_not_copied", **TOMBSTONES)
+@KNOWN_BUGS.bug("KAFKA-15018", defect="tombstone_primary_first", **TOMBSTONES)
+@KNOWN_BUGS.bug("B35", defect="tombstones_not_copied", **TOMBSTONES)
 def tombstone_in_one_topic(script: Script) -> None:
     """B35: an offset is in both topics; its tombstone is committed in the own one, and does not get to the worker's:
     a restart finds the old offset there. With the worker's topic first, the flush fails, and nothing is committed."""
@@ -203,7 +287,7 @@ def tombstone_in_one_topic(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("KAFKA-15018-await", "flush_not_awaited", **TOMBSTONES)
+@KNOWN_BUGS.bug("KAFKA-15018-await", defect="flush_not_awaited", **TOMBSTONES)
 def tombstone_is_not_awaited(script: Script) -> None:
     """The worker's producer is slow with a tombstone; the task, which does not wait for it, commits its records without
     any offset, and dies."""
@@ -214,25 +298,10 @@ def tombstone_is_not_awaited(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("late-copy", {**TOMBSTONES, "mode": "late-copies"}, {**TOMBSTONES, "rounds": 1})
-def a_copy_comes_behind_a_tombstone(script: Script) -> None:
-    """The worker's producer still has the copy of an offset when its task has gone to another worker, which writes a
-    tombstone; then the copy comes, beside any transaction, and nothing fences it."""
-    copy = script.hold(0, "copy")
-    script.system.stop(0)
-    script.then(0, "stop")
-    script.system.restart(0)
-    script.then(0, "commit")
-    script.release(copy)
-    script.system.kill(0)
-    script.system.restart(0)
-    script.audit()
-
-
 # 618.30, 618.39, 618.45: to copy
 
 
-@KNOWN.defect("H8", "owners_not_fenced", **MIGRATION)
+@KNOWN_BUGS.bug("H8", defect="owners_not_fenced", **MIGRATION)
 def two_owners(script: Script) -> None:
     """H8: an owner of the Connector has found the topic empty, and stands still; another one fills it, and tasks go on
     from there; then the first one fills it as well, with what was there at first."""
@@ -251,7 +320,7 @@ def two_owners(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("C25", "looks_first", **MIGRATION)
+@KNOWN_BUGS.bug("C25", defect="looks_first", **MIGRATION)
 def looked_before_it_fenced(script: Script) -> None:
     """The same with owners that fence one another: the first one has looked, and not yet opened its producer."""
     script.then(0, "commit")
@@ -269,7 +338,7 @@ def looked_before_it_fenced(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.30", "copied_in_pieces", **MIGRATION, partitions=2, tasks=1)
+@KNOWN_BUGS.bug("618.30", defect="copied_in_pieces", **MIGRATION, partitions=2, tasks=1)
 def half_of_it(script: Script) -> None:
     """An owner fails when it has copied one of two offsets: without a transaction the topic is not empty, and the next
     one leaves it at that."""
@@ -283,7 +352,7 @@ def half_of_it(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.45", "tasks_do_not_wait", **MIGRATION)
+@KNOWN_BUGS.bug("618.45", defect="tasks_do_not_wait", **MIGRATION)
 def before_it_is_filled(script: Script) -> None:
     """A task starts before its topic is filled, at the beginning of the source."""
     script.then(0, "commit")
@@ -292,7 +361,7 @@ def before_it_is_filled(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.45-fence", "copied_before_fenced", **MIGRATION)
+@KNOWN_BUGS.bug("618.45-fence", defect="copied_before_fenced", **MIGRATION)
 def old_set_goes_on(script: Script) -> None:
     """The topic is filled while the tasks of the old configuration are still at work in the global one."""
     script.then(0, "commit")
@@ -308,7 +377,7 @@ def old_set_goes_on(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.defect("618.39", "copied_by_tasks", **SWITCHED, tasks=2, partitions=2)
+@KNOWN_BUGS.bug("618.39", defect="copied_by_tasks", **SWITCHED, tasks=2, partitions=2)
 def copied_twice(script: Script) -> None:
     """The rejected alternative: two tasks find the own topic empty; one copies, and goes on; then the other copies what
     was there at first. Nothing is copied in the view of both, so that nothing can be late."""
@@ -339,7 +408,7 @@ def used_and_downgraded(script: Script, hard: bool) -> None:
     script.until(0, "send", 3)
 
 
-@KNOWN.shown("618.36", OPERATED, {**OPERATED, "separate": False})
+@KNOWN_BUGS.bug("618.36", OPERATED, {**OPERATED, "separate": False}, followed=False)
 def stale_topic(script: Script) -> None:
     """Software from before this feature goes on in the worker's topic; back with the feature, the own topic, which is
     stale by then, has precedence. Without a topic of its own nothing is stale."""
@@ -348,7 +417,7 @@ def stale_topic(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("618.36-deleted", OPERATED, OPERATED)
+@KNOWN_BUGS.bug("618.36-deleted", OPERATED, OPERATED, followed=False)
 def stale_topic_deleted(script: Script) -> None:
     """The same; the fixed way is to delete the own topic before, as the text says."""
     used_and_downgraded(script, hard=True)
@@ -361,7 +430,7 @@ def stale_topic_deleted(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("618.36-soft", {**OPERATED, "implicit": True}, OPERATED)
+@KNOWN_BUGS.bug("618.36-soft", {**OPERATED, "implicit": True}, OPERATED, followed=False)
 def soft_downgrade(script: Script) -> None:
     """With the feature switched off, a topic that the connector's configuration names is used on, and nothing is stale;
     one that was implied by another cluster of its producer is not, and is."""
@@ -370,7 +439,7 @@ def soft_downgrade(script: Script) -> None:
     script.audit()
 
 
-@KNOWN.shown("618.36-aborted", {**OPERATED, "separate": False}, {**OPERATED, "separate": True})
+@KNOWN_BUGS.bug("618.36-aborted", {**OPERATED, "separate": False}, {**OPERATED, "separate": True}, followed=False)
 def reads_what_was_aborted(script: Script) -> None:
     """A task dies before its commit; with the feature switched off the worker reads its topic with read_uncommitted,
     and resumes behind records that were aborted. A topic of the connector's own is read with read_committed still."""
@@ -382,4 +451,46 @@ def reads_what_was_aborted(script: Script) -> None:
     script.audit()
 
 
-scenario, play, SCENARIOS = KNOWN.scenario, KNOWN.play, KNOWN
+# A history of about everything
+
+EVERYTHING = {"tasks": 2, "partitions": 2, "records": 12, "batch": 2, "filtered": 5, "separate": False}
+
+
+def rows() -> list[tuple[int, ...]]:
+    """Two tasks read two source partitions, first with their offsets in the worker's topic, then with a topic of their
+    own. One stands still with its offsets sent and its transaction undecided; the other one's successor has to wait for
+    that. One is killed, one ends in order, one is of an older set and is fenced, a commit is not answered, a record is
+    dropped. Every promise is kept, and at the end the source is in the output."""
+    script = Script.of_reference(**EVERYTHING)
+    system = script.system
+    for task in (0, 1, 0, 1):
+        script.then(task, "commit")
+    system.audit()
+    system.configure(2, True)  # what was at work is fenced
+    for task in (0, 1):
+        script.walk(task, 2)
+        script.then(task, "commit")
+    script.until(0, "commit")
+    system.stall(0)
+    script.then(1, "commit")
+    system.kill(1)
+    system.restart(1)
+    script.go_on(1)  # waits for the transaction of task 0
+    system.resume(0)
+    script.then(0, "commit")
+    script.then(1, "commit", "lost")
+    system.restart(1)
+    script.go_on(1)
+    system.stop(0)
+    script.then(0, "stop")
+    system.restart(0)
+    script.until(0, "send")
+    system.stall(0)
+    system.restart(0)
+    script.go_on(0)
+    system.resume(0)
+    system.fail_over()
+    system.change_leader(1)
+    script.audit()
+    made: list[tuple[int, ...]] = system.env.log.rows
+    return made
