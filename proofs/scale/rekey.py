@@ -115,8 +115,7 @@ def rekey(
             f"{pieces[0].where}: a history or row group has more than the {limit:,} events that a worker holds, and "
             f"Spark is not running, which groups them: fencepost replay {opened.location} --master 'local[2]'"
         )
-    from fencepost.proofs.scale.spark import session, translated
-    from pyspark.sql.functions import expr
+    from fencepost.proofs.scale.spark import expr, session, translated
 
     properties = properties_of(opened.manifest.protocol)
     with session(spark) as running, translated():
@@ -193,7 +192,7 @@ def _grouped(
 ) -> tuple[Any, dict[str, str]]:
     """All rows of groups that a worker holds, with their `route` and `bucket`; and by property why it is not judged, or
     not on all groups: what is violated in the others is so."""
-    from pyspark.sql.functions import broadcast, expr
+    from fencepost.proofs.scale.spark import broadcast, expr
 
     unknown, roots = dict[str, str](), dict[int, tuple[np.ndarray, np.ndarray]]()
     linked = [route for route in routes if route.is_linked]

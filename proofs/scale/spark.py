@@ -25,7 +25,9 @@ from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings
 from fencepost.properties.history import HistoryError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import broadcast, expr
 
+__all__ = ["SparkUnavailable", "Tasks", "broadcast", "collect", "expr", "session", "translated"]
 TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
 UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
 POLL_SECONDS = 0.2
