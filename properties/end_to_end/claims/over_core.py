@@ -2,8 +2,9 @@
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.detailed import Detailed
-from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore, ProducerEpoch
+from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore
 from fencepost.model.group_fencing.core import Fate, Member, Partition
+from fencepost.model.group_fencing.over_core import ProducerEpoch
 from fencepost.model.language import (
     Part,
     Properties,

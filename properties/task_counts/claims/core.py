@@ -306,10 +306,7 @@ class ALemmas(CoreLemmas, of=ACore):
 class MLemmas(CoreLemmas, of=MCore):
     """Lemmas of revision M: rounds beside the leader's thread, with views of the topic that may be old."""
 
-    @lemma
-    def covered_is_counted(s):
-        """A set that was counted when it was the newest is counted."""
-        return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
+    covered_is_counted = ALemmas.covered_is_counted
 
 
 class BLemmas(CoreLemmas, of=BCore):

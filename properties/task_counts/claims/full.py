@@ -30,6 +30,7 @@ from fencepost.model.task_counts.detailed.workers import Position
 from fencepost.model.task_counts.parts.compaction import ConfigTopic
 from fencepost.model.task_counts.parts.compaction import Position as CompactionPosition
 from fencepost.model.task_counts.parts.writing import Call, Part, Writing
+from fencepost.properties.task_counts.claims.core import Promises as CorePromises
 
 
 def of_the_core(s):
@@ -64,10 +65,7 @@ A_STEPS = CLUSTER_STEPS | {
 class FullPromises(Properties):
     """The promises of one connector, whose config topic is a log."""
 
-    @promise(rule="618.P1")
-    def no_zombie(s):
-        """Once a task of one generation polls, no task of an earlier generation can commit."""
-        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.set_of(k)))
+    no_zombie = CorePromises.no_zombie
 
     @promise(rule="618.P3")
     def all_covered(s):
@@ -76,22 +74,9 @@ class FullPromises(Properties):
             Instance, lambda k: implies(s.can_commit(k), (s.set_of(k) == s.latest_set()) | (s.task[k] < s.count()))
         )
 
-    @promise(rule="618.P1")
-    def one_of_each(s):
-        """No two instances of one task can commit, of whatever sets."""
-        return forall(
-            Instance, Instance,
-            lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
-        )  # fmt: skip
+    one_of_each = CorePromises.one_of_each
 
-    @witness(of="no_zombie")
-    def a_zombie_shut_out(s):
-        """A task of an earlier set still runs, unable to commit, beside one that can."""
-        return exists(
-            Instance,
-            Instance,
-            lambda j, k: (s.stage[j] == Stage.RUNNING) & ~s.live[j] & s.can_commit(k) & (s.of[j] < s.of[k]),
-        )
+    a_zombie_shut_out = CorePromises.a_zombie_shut_out
 
     @witness(of="no_zombie")
     def woken_up_late(s):

@@ -24,7 +24,7 @@ from fencepost.model.transactions.abstract.overlapping import (
 )
 from fencepost.model.transactions.abstract.timed_out import TimedOutV2
 from fencepost.model.transactions.abstract.uncovered import Covered
-from fencepost.properties.transactions.claims.core import Promises, V2Lemmas
+from fencepost.properties.transactions.claims.core import Promises, V2Lemmas, as_prepared
 
 
 class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
@@ -44,14 +44,7 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
     @lemma
     def cleared_as_prepared(s):
         """A record that may still be appended is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]))
 
     @lemma
     def held_of_somebody(s):
@@ -74,14 +67,7 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
     @lemma
     def held_as_decided(s):
         """What a cache has open and can still be appended is undecided, or ends as prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.begun[t] & s.held[p, s.number[t]] & (s.known[p] <= s.number[t]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.begun[t] & s.held[p, s.number[t]] & (s.known[p] <= s.number[t]))
 
     @lemma
     def settled_as_decided(s):

@@ -3,7 +3,7 @@
 Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any.
 """
 
-from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, when, witness
+from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, witness
 from fencepost.model.transactions.abstract.away import (
     Mortal,
     MortalPromptVerified,
@@ -26,6 +26,7 @@ from fencepost.properties.transactions.claims.core import (
     DecidingAskingLemmas,
     Promises,
     V2Lemmas,
+    as_prepared,
 )
 
 
@@ -119,14 +120,7 @@ class PromptLemmas(V1Lemmas, Deciding):
     @lemma
     def added_as_prepared(s):
         """What takes part and has not asked for an end is undecided, or ends as prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t))
 
     @lemma
     def added_and_undecided_is_open(s):
@@ -380,13 +374,9 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
     @lemma
     def second_as_prepared(s):
         """A second record that is open, or may be appended, is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn, Partition,
-            lambda t, p: implies(
-                (s.second[t, p] == Fate.OPEN) | (s.asked_again[t, p] & s.cleared_again[t, p]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )  # fmt: skip
+        return as_prepared(
+            s, lambda t, p: (s.second[t, p] == Fate.OPEN) | (s.asked_again[t, p] & s.cleared_again[t, p])
+        )
 
     @lemma
     def second_there_before_commit(s):

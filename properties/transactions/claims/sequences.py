@@ -198,23 +198,11 @@ class ForgetfulLemmas(Promises, of=Forgetful):
             lambda a, e: implies(s.died[a, e], s.sent[a, e] & ((e < s.epoch) | (s.number[a, e] < s.settled))),
         )  # fmt: skip
 
-    @lemma
-    def numbers_are_used(s):
-        """Numbers of the present epoch are below the next one."""
-        return forall(Send, Epoch, lambda a, e: implies(s.sent[a, e] & (e == s.epoch), s.number[a, e] < s.next))
+    numbers_are_used = SequencesProperties.numbers_are_used
 
-    @lemma
-    def one_batch_a_number(s):
-        """No two batches have the same number in one epoch."""
-        return forall(
-            Send, Send, Epoch,
-            lambda a, b, e: implies(s.sent[a, e] & s.sent[b, e] & (s.number[a, e] == s.number[b, e]), a == b),
-        )  # fmt: skip
+    one_batch_a_number = SequencesProperties.one_batch_a_number
 
-    @lemma
-    def sent_in_one_epoch(s):
-        """A batch is sent in one epoch."""
-        return forall(Send, Epoch, Epoch, lambda a, e, f: implies(s.sent[a, e] & s.sent[a, f], e == f))
+    sent_in_one_epoch = SequencesProperties.sent_in_one_epoch
 
     @lemma
     def written_was_sent(s):
@@ -224,10 +212,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
             lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])) & implies(s.copied[a], s.written[a]),
         )
 
-    @lemma
-    def answered_was_written(s):
-        """There are no answers but to what was written."""
-        return forall(Send, Epoch, lambda a, e: implies(s.answered[a, e], s.sent[a, e] & s.written[a]))
+    answered_was_written = SequencesProperties.answered_was_written
 
     @lemma
     def told_is_copied(s):
