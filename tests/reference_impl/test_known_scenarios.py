@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.group_fencing import reference as group_fencing
-from fencepost.reference_impl.group_fencing import scenarios as of_group_fencing
-from fencepost.reference_impl.group_fencing.system import build as build_group_fencing
 from fencepost.reference_impl.simulation.scenarios import Known, Messages
 from fencepost.reference_impl.transactions import reference as transactions
 from fencepost.reference_impl.transactions.scenarios import known as of_transactions
@@ -14,7 +11,6 @@ from fencepost.reference_impl.transactions.system import build as build_transact
 
 PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
-    "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
 OF_THE_REFERENCE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if known[name].reference]
@@ -51,7 +47,6 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
     assert found == {
         "transactions": [20, 16],
-        "group-fencing": [36, 0],
     }
 
 
