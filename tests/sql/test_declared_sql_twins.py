@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from fencepost.properties.end_to_end import events as end_to_end
+from fencepost.properties.group_fencing import events as group_fencing
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.planting.beds import BEDS
@@ -20,6 +21,7 @@ from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_commits.histories import ACKNOWLEDGED, DONE
 from fencepost.properties.source_offsets import events as offsets
 from id_block_sql import told
+from model_histories import runs
 from random_told import Columns, doctored_story, random_events
 from related_sql import generated
 
@@ -80,6 +82,17 @@ TWINS = {
             "stored_is_done": covers(commits.Kind.offset_written, DONE, "part"),
             "committable_is_acknowledged": covers(commits.Kind.committable, ACKNOWLEDGED, "instance", "part"),
         },
+    ),
+    "group-fencing": Twins(
+        group_fencing.Kind,
+        "offset_taken offset_settled output_read",
+        {
+            "client": (-1, 3), "generation": (-1, 4), "partition": (-1, 2), "offset": (-1, 5), "output": (-1, 2),
+            "position": (-1, 5), "producer_id": (-1, 3), "outcome": (-1, 2), "error": (0, 2),
+        },
+        settings={"records": "10", "old": "0"},
+        error=("error",),
+        least=8,
     ),
     "end-to-end": Twins(
         end_to_end.Kind,
@@ -165,3 +178,12 @@ def test_planted_violations(name: str) -> None:
     assert {each: count for each, (count, _) in found.items()} == expected
     assert expected.keys() == properties_of(name).properties.keys()
     assert by_duckdb(name, columns) == found
+
+
+@pytest.mark.parametrize("variant", ["draft", "unstable-fetch", "new-protocol-pattern-changed"])
+def test_histories_of_mistaken_models(variant: str) -> None:
+    """Runs of a mistaken model get the same verdict."""
+    _, made = runs(f"group-fencing/{variant}", 800)
+    found = by_kernel("group-fencing", made.columns)
+    assert found.keys() & {"newest_owner_commits", "fetches_are_stable", "one_producer_commits"}
+    assert by_duckdb("group-fencing", made.columns) == found
