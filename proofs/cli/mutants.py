@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, MASTER, PROFILE, PROTOCOL, complete_variant, on_spark
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import FRESH, JSON, MASTER, PROFILE, PROTOCOL, complete_variant, on_spark
 from fencepost.proofs.cli.shared.output import bound_in_words, console, duration
-from fencepost.proofs.report import cut_short, write_json
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 
 
@@ -17,14 +16,12 @@ from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntr
 @click.argument("names", nargs=-1, metavar="[PROTOCOL[/VARIANT]]...", shell_complete=complete_variant, type=PROTOCOL)
 @PROFILE
 @JSON
-@click.option("--quick", is_flag=True, help="Leave out the search in each of the bounds.")
-@click.option("--anew", is_flag=True, help="Search all of them again, rather than only those that are missing.")
+@FRESH
 @click.option("--write", is_flag=True, help="Write the runs into the files of the properties.")
 @MASTER
 def mutants(
-    names: tuple[str, ...], profile: Profile, json_file: Path | None, quick: bool, anew: bool, write: bool,
-    master: str | None,
-) -> int:  # fmt: skip
+    names: tuple[str, ...], profile: Profile, json_file: Path | None, fresh: bool, write: bool, master: str | None
+) -> int:
     """Find, for each promise that holds, a mutation that breaks it.
 
     A promise that nothing could have broken within its bounds says nothing, and `fencepost verify` calls it vacuous.
@@ -36,7 +33,7 @@ def mutants(
     be true by construction (`no_mutant`).  Example: fencepost mutants transactions/core-v2
     """
     from fencepost.proofs.necessity import proof_mutants
-    from fencepost.proofs.necessity.keeping import IN_EACH, hand_in_searches
+    from fencepost.proofs.necessity.keeping import hand_in_searches
     from fencepost.proofs.necessity.kept import differ, write_runs
     from fencepost.proofs.necessity.killers import bounds_by_feature, file_of
     from fencepost.proofs.scale.jobs import Jobs
@@ -45,14 +42,8 @@ def mutants(
     start = time.perf_counter()
     chosen = _chosen(names)
     left, spared_wrongly, documents = 0, 0, list[dict[str, Any]]()
-
-    def so_far() -> None:
-        """The variants that were searched to the end when an interrupt came."""
-        if json_file is not None:
-            write_json(json_file, cut_short(documents))
-
-    with when_interrupted(so_far), Jobs(len(chosen), spark=on_spark(master)) as jobs:
-        for (entry, variant), searched in hand_in_searches(jobs, chosen, profile, anew, () if quick else IN_EACH):
+    with reported(json_file, lambda: documents), Jobs(len(chosen), spark=on_spark(master)) as jobs:
+        for (entry, variant), searched in hand_in_searches(jobs, chosen, profile, fresh):
             file = file_of(variant)
             if file is None:
                 raise CatalogueError(f"{variant.name} is written in no file beside which runs could be kept")
@@ -81,9 +72,9 @@ def mutants(
                 console.print(f"    [red]no mutation is refused[/] by the proof of {name}")
             for name in found.wrongly_spared:
                 console.print(f"    [red]the no_mutant is not so[/] of {name}: leave it out")
-            left += len(found.missing) + len(found.unrefused)
-            spared_wrongly += len(found.wrongly_spared)
             without = [*(name for name, _ in found.missing), *found.unrefused]
+            left += len(without)
+            spared_wrongly += len(found.wrongly_spared)
             runs = [run.as_dict() for run in found.runs]
             about = {"protocol": entry.name, "variant": variant.name}
             documents.append(about | {"runs": runs, "without": without, "unbroken": unbroken})
@@ -92,8 +83,6 @@ def mutants(
         console.print(
             "only what cites a rule is got wrong: give rule=… to the guards and updates that a promise rests on"
         )
-    if json_file is not None:
-        write_json(json_file, documents)
     return 1 if left or spared_wrongly else 0
 
 
@@ -101,8 +90,5 @@ def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:
     """The variants that were named, or all, of protocols that `verify` includes."""
     if not names:
         return [(entry, v) for entry in protocols().values() if entry.verified for v in entry.variants]
-    found: list[tuple[ProtocolEntry, Variant]] = []
-    for name in dict.fromkeys(names):
-        entry, variant = find(name)
-        found += [(entry, v) for v in ([variant] if variant else entry.variants)]
-    return found
+    found = [find(name) for name in dict.fromkeys(names)]
+    return [(entry, v) for entry, variant in found for v in ([variant] if variant else entry.variants)]

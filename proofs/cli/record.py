@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.shared.options import JSON
+from fencepost.proofs.cli.shared.options import JSON, config_option, configured
 from fencepost.proofs.cli.shared.output import SIGNS, console, errors
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parents[1] / "recording"
 RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
 """The protocols that have recorders."""
+
+USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_version": "unknown"}
 
 
 @click.command()
@@ -36,15 +38,16 @@ RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "c
     "--clients", type=click.Path(path_type=Path), help="What clients asked and were answered: one JSON object a line."
 )  # fmt: skip
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
-@click.option("--block-size", type=click.IntRange(1), default=1000, show_default=True, help="Ids in a block.")
 @click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated.")
-@click.option("--quiet-end", is_flag=True, help="All had come to rest before the logs were copied.")
-@click.option("--incomplete", is_flag=True, help="Transactions: some logs are lost; what is there is recorded.")
-@click.option("--kafka-version", default="unknown", show_default=True, help="What the manifest says of the cluster.")
+@config_option(
+    "block_size=1000: ids in a block.  quiet_end=true: all had come to rest before the logs were copied.  "
+    "incomplete=true: of transactions, some logs are lost, and what is there is recorded.  kafka_version=4.3: what the "
+    "manifest says of the cluster.",
+)
 @JSON
 def record(
-    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, block_size: int,
-    topics: tuple[str, ...], quiet_end: bool, incomplete: bool, kafka_version: str, json_file: Path | None,
+    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, topics: tuple[str, ...],
+    pairs: tuple[str, ...], json_file: Path | None,
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 
@@ -59,12 +62,11 @@ def record(
     from fencepost.properties.history.claiming import require_free
     from fencepost.properties.history.location import Location
 
+    config = configured(pairs, USUAL)
     recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
     require_free(Location.of(out))
     with _reading() as progress:
-        report = recorder.record(
-            Request(log_dirs, clients, out, block_size, topics, quiet_end, kafka_version, progress, incomplete)
-        )
+        report = recorder.record(Request(log_dirs, clients, out, topics=topics, progress=progress, **config))
     _print(report)
     if json_file is not None:
         write_json(json_file, {"schema": SCHEMA, **report.json})
@@ -89,14 +91,13 @@ def _print(report: "Report") -> None:
 
 @contextmanager
 def _reading() -> Iterator[Callable[[Path, int], None]]:
-    """Tells on a terminal which segment was read, and how much so far."""
+    """Names on a terminal the segment that was read last, and how much was read."""
     done = 0
     with spinner("reading logs") as shown:
 
-        def told(file: Path, size: int) -> None:
+        def progress(file: Path, size: int) -> None:
             nonlocal done
             done += size
-            label = f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}"
-            shown.show(label)
+            shown.show(f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}")
 
-        yield told
+        yield progress

@@ -1,6 +1,5 @@
 """``fencepost agree``: any implementation against the model, or real brokers."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,15 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SEED, complete_variant, import_from_here
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import (
+    JSON,
+    PROTOCOL,
+    SEED,
+    complete_variant,
+    config_option,
+    configured,
+    import_from_here,
+)
 from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
-from fencepost.proofs.cli.shared.progress import spinner, told_each_minute
+from fencepost.proofs.cli.shared.progress import each_minute, spinner
 from fencepost.proofs.connection_errors import remove_topics, wire_errors
 from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, cut_short, write_json
+from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, find
 from fencepost.properties.conformance_spec import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
 from fencepost.properties.history.manifest import Manifest
@@ -34,14 +41,13 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.engine import SoFar
     from fencepost.proofs.testing.regressions import Regressions
 
-LIBRARIES = {"librdkafka": "confluent_kafka", "kafka-python": "kafka"}
-LIBRARY_LOGGER = "kafka"
-"""Under which name kafka-python logs."""
 CLIENTS = {
-    "raw": "over_tcp:over_tcp",
-    "librdkafka": "librdkafka:librdkafka",
-    "kafka-python": "kafka_python:kafka_python",
+    "raw": ("over_tcp:over_tcp", ""),
+    "librdkafka": ("librdkafka:librdkafka", "confluent_kafka"),
+    "kafka-python": ("kafka_python:kafka_python", "kafka"),
 }
+"""Those that can speak to brokers, each with the library that it needs."""
+USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0}
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
     "guards never true": "guards that were never fulfilled when they were looked at",
@@ -60,74 +66,43 @@ MOST = 10_000_000
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option(
-    "--implementation",
-    metavar="MODULE:FACTORY",
-    help="What to hold against the model; default: the reference implementation.",
-)
+    "--implementation", metavar="MODULE:FACTORY",
+    help="What to hold against the model.  With --bootstrap, who speaks to the brokers: also raw, librdkafka or "
+    "kafka-python.  [default: the reference implementation]",
+)  # fmt: skip
 @click.option("--examples", type=click.IntRange(1, MOST), default=100, show_default=True, help="Clusters to drive.")
-@click.option("--steps", type=click.IntRange(1, MOST), help="Steps of each (default: as many as suit the protocol).")
+@click.option("--steps", type=click.IntRange(1, MOST), help="Steps of each.  [default: as many as suit the protocol]")
 @click.option(
-    "--expecting",
-    multiple=True,
-    metavar="RULE",
-    help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none; "
-    "default: those that the variant is known to break.",
-)
+    "--from", "source", type=click.Choice(("chance", "model")), default="chance", show_default=True,
+    help="What is driven; model: the stored runs of the model that show its rules to be necessary.",
+)  # fmt: skip
 @click.option(
-    "--regressions",
-    "plays_kept",
-    is_flag=True,
-    help="Replay the stored runs of the model that show its rules to be necessary, and drive nothing else.",
-)
-@click.option("--promises-only", is_flag=True, help="Check promises on events only; skip the model.")
+    "--promise", "promises", multiple=True, metavar="RULE",
+    help="Look for violations of this promise alone, without the model; may be repeated; `all` for all.",
+)  # fmt: skip
 @click.option(
-    "--observe",
-    type=click.Choice(["black-box", "all"]),
+    "--expecting", multiple=True, metavar="RULE",
+    help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none.  "
+    "[default: those that the variant is known to break]",
+)  # fmt: skip
+@click.option(
+    "--observe", type=click.Choice(["black-box", "all"]),
     help="Look at what clients, readers and users see, or at all that the implementation shows.  "
     "[default: black-box with --bootstrap, else all]",
-)
-@click.option(
-    "--promise",
-    "promises",
-    multiple=True,
-    metavar="RULE",
-    help="Look for violations of this promise alone (repeatable).",
-)
+)  # fmt: skip
 @click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
-@click.option(
-    "--client", type=click.Choice(list(CLIENTS)), help="Who speaks to the brokers.  [default: raw, the reference's own]"
+@config_option(
+    "newcomers=5000: in some clusters so many new producers, which find ids drawn by lot; unclean_elections=true: "
+    "replicas that lack the end of a log may lead, and no model follows; timeouts=true: brokers let transactions time "
+    "out, in real time; call_limit=S: seconds after which a call hangs, 30, of brokers none."
 )
-@click.option(
-    "--client-log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="What kafka-python logs; it is in no verdict and no report.  [default: nowhere]",
-)  # fmt: skip
-@click.option(
-    "--call-limit", type=click.FloatRange(0.01), metavar="SECONDS",
-    help="A call that takes longer hangs, and nothing is judged.  [default: 30; of brokers: none]",
-)  # fmt: skip
-@click.option("--timeouts", is_flag=True, help="Let transactions time out, in real time: slower.")
-@click.option(
-    "--newcomers",
-    type=click.IntRange(1),
-    metavar="COUNT",
-    help="Transactions: in some of the clusters so many new producers, one after another.  5000 find ids drawn by lot.",
-)
-@click.option(
-    "--unclean-elections", is_flag=True,
-    help="Transactions: let replicas lead that lack the end of a log.  No model follows what is lost then; what stays "
-    "promised is judged.",
-)  # fmt: skip
-@click.option("--keep-topics", is_flag=True, help="Leave the topics on the brokers that the run has made there.")
 @click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
 @HTML
 @SEED
 @JSON
 def agree(
-    name: str, implementation: str | None, examples: int, steps: int | None, expecting: tuple[str, ...],
-    plays_kept: bool, promises_only: bool, observe: Any, promises: tuple[str, ...],
-    bootstrap: str | None, client: str | None, client_log: Path | None,
-    call_limit: float | None,
-    timeouts: bool, newcomers: int | None, unclean_elections: bool, keep_topics: bool, verbose: bool,
+    name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
+    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, pairs: tuple[str, ...], verbose: bool,
     html_file: Path | None, seed: int, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
@@ -149,98 +124,91 @@ def agree(
     if implementation is not None:
         import_from_here()
     kept = _promises(agreeing.protocol, variant)
-    excused, only = _rules("--expecting", expecting, kept), _rules("--promise", promises, kept)
+    promises_only = "all" in promises
+    excused = _rules("--expecting", expecting, kept)
+    only = _rules("--promise", () if promises_only else promises, kept)
+    settings = configured(pairs, USUAL)
     config: dict[str, Any] = {}
     if bootstrap is not None:
-        agreeing, config = _over_the_wire(agreeing, bootstrap, timeouts)
+        agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
         if variant not in agreeing.variants:
             there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
             raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
-    elif client or timeouts:
-        raise CatalogueError("--client and --timeouts are about brokers: name them with --bootstrap")
-    if newcomers is not None:
-        agreeing = _with_newcomers(agreeing, newcomers)
-    if unclean_elections:
+    elif implementation in CLIENTS or settings["timeouts"]:
+        raise CatalogueError(f"{', '.join(CLIENTS)} and timeouts are about brokers: name them with --bootstrap")
+    if settings["newcomers"]:
+        agreeing = _with_newcomers(agreeing, settings["newcomers"])
+    if settings["unclean_elections"]:
         if bootstrap or not any(hasattr(each, "elect_unclean") for each in agreeing.call.interface):
-            raise CatalogueError("--unclean-elections are of transactions, in a cluster that the driver has to itself")
+            raise CatalogueError("unclean_elections are of transactions, in a cluster that the driver has to itself")
         config, promises_only = {"unclean_elections": True}, True
-    if implementation and client:
-        raise CatalogueError("--implementation says already who is driven; leave out --client")
-    if client_log is not None and client != "kafka-python":
-        raise CatalogueError("--client-log is what kafka-python logs: name it with --client kafka-python")
-    if (library := LIBRARIES.get(client or "")) and find_spec(library) is None:
-        raise CatalogueError(f"--client {client} is not installed: {how_to_install('clients')}")
-    live = CLIENTS.get(client or "", "")
-    target = implementation or agreeing.reference
-    if live and not implementation:
-        target = f"fencepost.reference_impl.live.{folder(agreeing.protocol)}.{live}"
-        if find_spec(target.partition(":")[0]) is None:
-            raise CatalogueError(
-                f"--client {client}: of {agreeing.protocol} there is nothing but raw requests; leave it out"
-            )
-    # What real clients do by themselves between two requests is not in the model, and by which rules is theirs to say.
-    if only is None and client not in (None, "raw"):
-        only = frozenset(rule for rule, told in RULES.items() if rule.startswith("txn.") and told.kind == "promise")
+    if implementation in CLIENTS:
+        target = _client(implementation, agreeing.protocol)
+        if only is None and implementation != "raw":
+            # What real clients do by themselves between two requests is not in the model; the rules are theirs to say.
+            only = frozenset(rule for rule, of in RULES.items() if rule.startswith("txn.") and of.kind == "promise")
+    else:
+        target = implementation or agreeing.reference
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
-    kept_runs = regressions(agreeing) if plays_kept else None
+    kept_runs = regressions(agreeing) if source == "model" else None
     examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
         """Of an implementation of the user's own nothing is: its defects may break what the mistake breaks."""
-        return as_predicted(report, agreeing) if excused is None and implementation is None else ""
+        own = implementation is not None and implementation not in CLIENTS
+        return "" if excused is not None or own else as_predicted(report, agreeing)
 
-    shown = _Shown(
-        f"{target}{where}", f"{agreeing.protocol}/{variant}", target, bootstrap, read, json_file,
+    screen = _Screen(
+        f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
         sorted(only) if promises and only is not None else [], kept_runs, verbose, predicted,
     )  # fmt: skip
-    so_far: list[SoFar] = []
-
-    def partly(why: str, interrupted: bool = False) -> None:
-        """What was found before the run was cut short, if it had begun."""
-        if so_far:
-            shown.tell(so_far[0](why), interrupted)
-
+    so_far: list[SoFar] = []  # what makes a report of the clusters that were driven until then
+    made: list[AgreementReport] = []
     label = f"agreement of {target}{where}"
-    progress = told_each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
-    interrupted = when_interrupted(lambda: partly("interrupted", True), lambda: so_far)
-    with interrupted, _topics_removed(None if keep_topics else bootstrap), _logged_to(client_log):
+    progress = each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
+
+    def report() -> "AgreementReport":
+        return made[-1] if made else so_far[-1]("interrupted")
+
+    def document() -> "Agreed":
+        return _document(report(), target, bootstrap, read, kept_runs)
+
+    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), _topics_removed(bootstrap):
         try:
             with progress as bar:
-                report = run(
+                found = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
                     kept=kept_runs, progress=bar.advance, started=so_far.append,
-                    call_limit=call_limit or (None if bootstrap else CALL_LIMIT),
+                    call_limit=settings["call_limit"] or (None if bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
-            if isinstance(error, (InputError, *wire_errors())):
-                partly(str(error))
+            if so_far and isinstance(error, (InputError, *wire_errors())):
+                made.append(so_far[-1](str(error)))
+                screen.print(report())
+                if json_file is not None:
+                    write_json(json_file, document())
             raise
-    shown.tell(report)
-    if html_file is not None:
-        from fencepost.proofs.pages.programs import pages_of
+        made.append(found)
+        screen.print(found)
+        if html_file is not None:
+            from fencepost.proofs.pages.programs import pages_of
 
-        write_pages(pages_of(report), html_file, None)
-    return 0 if report.verdict == "holds" or predicted(report) else 1
+            write_pages(pages_of(found), html_file)
+    return 0 if found.verdict == "holds" or predicted(found) else 1
 
 
-@contextmanager
-def _logged_to(file: Path | None) -> Iterator[None]:
-    """What kafka-python logs is added to this file, if there is one.  Raises OSError."""
-    if file is None:
-        yield
-        return
-    handler = logging.FileHandler(file, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    logger = logging.getLogger(LIBRARY_LOGGER)
-    try:
-        logger.addHandler(handler)
-        yield
-    finally:
-        logger.removeHandler(handler)
-        handler.close()
+def _client(name: str, protocol: str) -> str:
+    """The factory of a client that speaks to brokers; CatalogueError where it is not installed, or there is none."""
+    factory, library = CLIENTS[name]
+    if library and find_spec(library) is None:
+        raise CatalogueError(f"{name} is not installed: {how_to_install('clients')}")
+    target = f"fencepost.reference_impl.live.{folder(protocol)}.{factory}"
+    if find_spec(target.partition(":")[0]) is None:
+        raise CatalogueError(f"{name}: of {protocol} there is nothing but raw requests; leave it out")
+    return target
 
 
 @contextmanager
@@ -259,22 +227,18 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """Where and how a report is shown.  ``only``: the promises that were asked for, if not all were."""
+class _Screen:
+    """How a report is printed.  ``only``: the promises that were asked for, if not all were."""
 
     who: str
     against: str
-    target: str
-    bootstrap: str | None
-    sources: dict[str, str]
-    json_file: Path | None
+    of_brokers: bool
     only: list[str]
     kept: "Regressions | None"
     verbose: bool
     predicted: Callable[["AgreementReport"], str]
 
-    def tell(self, report: "AgreementReport", interrupted: bool = False) -> None:
-        """Prints it, and writes it as JSON where that is asked for."""
+    def print(self, report: "AgreementReport") -> None:
         against = "" if report.model != "none" else " (its promises only; model: none)"
         if self.only:
             against = f" ({', '.join(self.only)} only; model: none)"
@@ -291,7 +255,7 @@ class _Shown:
             console.print(f"    {self.kept}", markup=False)
         if report.inconclusive:
             console.print(f"    inconclusive: {report.inconclusive}", markup=False)
-            console.print("    No promise was broken as far as they were tried; --promises-only asks for no more.")
+            console.print("    No promise was broken as far as they were tried; --promise all asks for no more.")
         elif report.by_promises:
             console.print("    judged by its promises alone: the model can't be followed from what a black box shows")
         elif report.ended:
@@ -299,8 +263,8 @@ class _Shown:
         if report.failure is not None:
             console.print(str(report.failure), markup=False)
             console.print(report.program, markup=False)
-            if told := self.predicted(report):
-                console.print(f"as predicted of {report.variant}: {told}", markup=False)
+            if why := self.predicted(report):
+                console.print(f"as predicted of {report.variant}: {why}", markup=False)
         for difference in report.differences:
             console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
             console.print(f"{difference}\n{difference.program}", markup=False)
@@ -309,36 +273,35 @@ class _Shown:
             console.print(broken.program, markup=False)
         for rule, by in report.excused.items():
             for excuse, count in by.items():
-                told = f"{rule} broken in {count} clusters as {report.variant} allows, and no defect: {excuse}"
-                console.print(f"    {told}", markup=False)
+                words = f"{rule} broken in {count} clusters as {report.variant} allows, and no defect: {excuse}"
+                console.print(f"    {words}", markup=False)
         if report.lacks:
             lacks = "; ".join(report.lacks)
             console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
         for reason, count in sorted(report.coverage.beyond.items()):
             console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
-        for line in () if self.bootstrap or report.by_promises else unreached(report.never, self.verbose):
+        for line in () if self.of_brokers or report.by_promises else unreached(report.never, self.verbose):
             console.print(f"    {line}", markup=False)
-        if self.json_file is not None:
-            document = self._document(report)
-            write_json(self.json_file, cut_short(document) if interrupted else document)
 
-    def _document(self, report: "AgreementReport") -> "Agreed":
-        return {
-            "schema": SCHEMA, "implementation": self.target, "protocol": report.protocol, "variant": report.variant,
-            "observe": report.observe, "observed": list(report.observed),
-            "model": report.model, "seed": report.seed, "verdict": report.verdict, "examples": report.examples,
-            "program": report.program,
-            "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
-            "excused": {rule: dict(by) for rule, by in report.excused.items()},
-            "dangers": dict(sorted(report.dangers.items())),
-            "never": report.never, "seconds": round(report.seconds, 3),
-            "failure": str(report.failure) if report.failure else None, "bootstrap": self.bootstrap,
-            "sources": self.sources,
-            "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
-            "lacks": list(report.lacks), "regressions": None if self.kept is None else self.kept.as_dict,
-            "differences": [{"told": str(each), "program": each.program} for each in report.differences],
-            "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
-        }  # fmt: skip
+
+def _document(
+    report: "AgreementReport", target: str, bootstrap: str | None, sources: dict[str, str], kept: "Regressions | None"
+) -> "Agreed":
+    return {
+        "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": report.variant,
+        "observe": report.observe, "observed": list(report.observed),
+        "model": report.model, "seed": report.seed, "verdict": report.verdict, "examples": report.examples,
+        "program": report.program,
+        "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+        "excused": {rule: dict(by) for rule, by in report.excused.items()},
+        "dangers": dict(sorted(report.dangers.items())),
+        "never": report.never, "seconds": round(report.seconds, 3),
+        "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap, "sources": sources,
+        "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
+        "lacks": list(report.lacks), "regressions": None if kept is None else kept.as_dict,
+        "differences": [{"told": str(each), "program": each.program} for each in report.differences],
+        "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
+    }  # fmt: skip
 
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:

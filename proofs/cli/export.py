@@ -1,17 +1,12 @@
-"""``export``: protocols in the language of another tool, which then checks them without ours."""
+"""``export``: protocols in TLA+, which TLC then checks without our engines."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, chosen, complete_variant, parse_bounds
 from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
-
-if TYPE_CHECKING:
-    from fencepost.proofs.readings import tla
-
-LANGUAGES = ("tla",)
 
 
 class OutputFolder(click.Path):
@@ -29,19 +24,20 @@ class OutputFolder(click.Path):
 
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
-@click.option("--to", type=click.Choice(LANGUAGES), required=True, expose_value=False, help="TLA+, for TLC.")
 @click.argument("folder", metavar="DIR", type=OutputFolder())
-@click.option("--symmetry", is_flag=True, help="States that differ in the names of elements alone are one.")
+@click.option(
+    "--reduce", "reduced", type=click.Choice(("symmetry",)), help="States that differ in the names of elements are one."
+)
 @BOUND
 @PROFILE
-def export(name: str, folder: Path, symmetry: bool, changes: tuple[str, ...], profile: Profile) -> int:
+def export(name: str, folder: Path, reduced: str | None, changes: tuple[str, ...], profile: Profile) -> int:
     """Write a protocol as TLA+, for TLC.
 
     Each variant becomes a module with its configuration; without a variant, all main ones do.  TLC then finds as many
     states and steps as `fencepost explore` with the same bounds, and breaks the same properties in as many steps.
     Liveness stands in a module of its own, with the fairness that it rests on.  What is not exported is printed, and
     stands in the module.
-    Example: fencepost export kip618-yardstick --to tla DIR --bound tasks=2 --bound log=2
+    Example: fencepost export kip618-yardstick DIR --bound tasks=2 --bound log=2
     """
     from fencepost.proofs.readings import tla
 
@@ -51,30 +47,21 @@ def export(name: str, folder: Path, symmetry: bool, changes: tuple[str, ...], pr
     asked = parse_bounds(changes)
     bounds = [bounds_of(variant, profile, asked) for _, variant in variants]
     read_from(variant for _, variant in variants)
-    asked_of = [(*each, bound) for each, bound in zip(variants, bounds, strict=True)]
     texts: dict[str, str] = {}
-    told: list[str] = []
-    for entry, variant, bound in asked_of:
-        told.append(f"{entry.name}/{variant.name} within {bound_in_words(bound)}")
-        module = tla.of_variant(entry, variant, bound, symmetry=symmetry)
-        texts |= tla.files([module])
-        told += _of_tla(folder, module)
+    lines: list[str] = []
+    for (entry, variant), bound in zip(variants, bounds, strict=True):
+        made = tla.of_variant(entry, variant, bound, symmetry=reduced == "symmetry")
+        texts |= tla.files([made])
+        lines += [
+            f"{entry.name}/{variant.name} within {bound_in_words(bound)}",
+            f"    {folder / made.stem}.tla: {made.actions} actions, {len(made.invariants)} invariants, "
+            f"{len(made.steps)} properties of steps",
+        ]
+        if made.progress:
+            lines.append(f"    {folder / made.stem}Liveness.tla: {len(made.progress)} properties of progress")
+        lines += [f"    not exported: {sentence}" for sentence in made.left_out]
+        lines.append(f"    java -cp tla2tools.jar tlc2.TLC -deadlock -workers 1 -config {made.stem}.cfg {made.stem}")
     tla.write(folder, texts)
-    for line in told:
+    for line in lines:
         console.print(line, markup=False)
     return 0
-
-
-def _of_tla(folder: Path, made: "tla.Exported") -> list[str]:
-    """What was written of a variant, what was not, and how it is checked."""
-    return [
-        f"    {folder / made.stem}.tla: {made.actions} actions, {len(made.invariants)} invariants, "
-        f"{len(made.steps)} properties of steps",
-        *(
-            [f"    {folder / made.stem}Liveness.tla: {len(made.progress)} properties of progress"]
-            if made.progress
-            else []
-        ),
-        *(f"    not exported: {sentence}" for sentence in made.left_out),
-        f"    java -cp tla2tools.jar tlc2.TLC -deadlock -workers 1 -config {made.stem}.cfg {made.stem}",
-    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
     BOUND,
     JSON,
@@ -19,19 +19,14 @@ from fencepost.proofs.cli.shared.options import (
 from fencepost.proofs.cli.shared.output import bound_in_words, console, duration, read_from
 from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.cli.telling import brief
+from fencepost.proofs.cli.show import brief
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, cut_short, write_json
+from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import Profile, bounds_of
 
 if TYPE_CHECKING:
     from fencepost.proofs.engines.simulate import Wandering
     from fencepost.proofs.schemas import Simulated
-
-AIM = click.option(
-    "--aim", "aims", multiple=True, type=click.Choice(("plain", "starts", "near", "weights", "targets")),
-    default=("near",), show_default=True, help="Search heuristic; may be repeated.  plain: uniformly random.",
-)  # fmt: skip
 
 
 @click.command()
@@ -39,7 +34,10 @@ AIM = click.option(
 @click.option(
     "--steps", type=click.IntRange(1, 10**9), default=10_000, show_default=True, help="To take, in all walks."
 )
-@AIM
+@click.option(
+    "--aim", "aims", multiple=True, type=click.Choice(("plain", "starts", "near", "weights", "targets")),
+    default=("near",), show_default=True, help="Search heuristic; may be repeated.  plain: uniformly random.",
+)  # fmt: skip
 @SEED
 @BOUND
 @PROFILE
@@ -63,9 +61,10 @@ def simulate(
     bound = bounds_of(variant, profile, parse_bounds(changes))
     read = read_from([variant])
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
-    under_way: list[Callable[[], Wandering]] = []
+    under_way: list[Callable[[], Wandering]] = []  # what gives the walks that were made until then
 
-    def document(found: "Wandering") -> "Simulated":
+    def document() -> "Simulated":
+        found = under_way[-1]()
         return {
             "schema": SCHEMA, "variant": f"{entry.name}/{variant.name}", "seed": seed, "aims": found.aims,
             "bounds": found.bounds, "promise": found.promise, "steps": found.steps, "examples": found.examples,
@@ -74,15 +73,11 @@ def simulate(
             "shortest": found.shortest, "sources": read,
         }  # fmt: skip
 
-    def so_far() -> None:
-        """The walks that were made when an interrupt came; a run that breaks a promise is not made shorter any more."""
-        if json_file is not None:
-            write_json(json_file, cut_short(document(under_way[0]())))
-
-    with when_interrupted(so_far, lambda: under_way), spinner(f"{entry.name}/{variant.name}"):
+    with reported(json_file, document, lambda: under_way), spinner(f"{entry.name}/{variant.name}"):
         found = walk(
             variant, bound, seed=seed, steps=steps, aims=[a for a in AIMS if a in aims], started=under_way.append
         )
+        under_way.append(lambda: found)
     about = f"{found.steps:,} steps in {found.examples:,} walks, {duration(found.seconds)}"
     about += f"; {found.explored:,} states explored to set out from" if found.explored else ""
     if found.promise is None or found.trace is None:
@@ -100,7 +95,5 @@ def simulate(
         asked, how = variant.asked[found.promise], "A run found by random walks, and made shorter."
         how = how + "  No run within these bounds is shorter." if found.shortest else how
         stories = [story_of(entry, variant, variant.spec, asked, bound, found.trace, about=how)]
-    write_pages(stories, html_file, None)
-    if json_file is not None:
-        write_json(json_file, document(found))
+    write_pages(stories, html_file)
     return 0 if found.promise is None or variant.expected.get(found.promise) == "violated" else 1

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from fencepost.proofs.cli.shared.options import BOUND, PROFILE, PROTOCOL, complete_variant, parse_bounds, the_one
 from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
-from fencepost.proofs.cli.shared.pages import HTML, MERMAID, story_of, write_pages
+from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import Profile, bounds_of
 
@@ -16,11 +16,7 @@ from fencepost.properties.catalogue import Profile, bounds_of
 @BOUND
 @PROFILE
 @HTML
-@MERMAID
-def validate(
-    name: str, file: Path, changes: tuple[str, ...], profile: Profile, html_file: Path | None,
-    mermaid_file: Path | None,
-) -> int:  # fmt: skip
+def validate(name: str, file: Path, changes: tuple[str, ...], profile: Profile, html_file: Path | None) -> int:
     """Hold an ITF trace against a model and its promises.
 
     FILE is in the format that Apalache and Quint write; `fencepost show --itf` writes it too.  Exit code 0 if it is a
@@ -69,6 +65,6 @@ def validate(
     write_pages(
         [story_of(entry, variant, variant.spec, one, bounds, found, verdict="" if broken else "holds throughout",
                   about=about) for one in told],
-        html_file, mermaid_file,
+        html_file,
     )  # fmt: skip
     return int(bool(broken or open_ones))

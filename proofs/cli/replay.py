@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fencepost.proofs.cli.histories import CORES, SPARK, settings
+from fencepost.proofs.cli.generate import settings
 from fencepost.proofs.cli.shared.exits import HOLDS, NOT_SO, REFUSED
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, MASTER, PROTOCOL, OutputFile
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import CORES, JSON, MASTER, PROTOCOL, OutputFile
 from fencepost.proofs.cli.shared.output import console, errors, read_from
 from fencepost.proofs.cli.shared.pages import HTML, write_pages
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import SCHEMA, cut_short, write_json
+from fencepost.proofs.report import SCHEMA
 from fencepost.properties.catalogue import CatalogueError, protocols
 from fencepost.properties.nearest import instead, underscored
 from fencepost.properties.registry import PROTOCOLS
@@ -69,9 +69,8 @@ class Dataset:
     metavar="PROPERTY",
     help="Fail if this property, or conformance, is not decided; repeatable; `all`: all that the mode promises.",
 )
-@click.option("--strict", is_flag=True, help="Fail if anything that applies to the protocol is not decided.")
 @click.option(
-    "--conformance/--no-conformance", default=True, show_default=True, help="Also hold each history against the model."
+    "--no-conformance", "conformance", is_flag=True, flag_value=False, default=True, help="Leave the model out."
 )
 @click.option(
     "--expecting",
@@ -97,35 +96,21 @@ class Dataset:
     "[default: as many as half of this machine's memory is taken to hold, on each core]",
 )
 @click.option("--verbose", is_flag=True, help="A line for each property, also for what holds or is not decided.")
-@SPARK
 @MASTER
 @CORES
 @JSON
 def replay(
-    directory: str,
-    packages: tuple[str, ...],
-    checks: tuple[str, ...],
-    required: tuple[str, ...],
-    strict: bool,
-    conformance: bool,
-    expecting: tuple[str, ...],
-    rows_file: Path | None,
-    html_file: Path | None,
-    limit: int | None,
-    verbose: bool,
-    spark: bool | None,
-    master: str | None,
-    cores: int | None,
-    json_file: Path | None,
-) -> int:
+    directory: str, packages: tuple[str, ...], checks: tuple[str, ...], required: tuple[str, ...], conformance: bool,
+    expecting: tuple[str, ...], rows_file: Path | None, html_file: Path | None, limit: int | None, verbose: bool,
+    master: str | None, cores: int | None, json_file: Path | None,
+) -> int:  # fmt: skip
     """Hold histories against their properties and the model.
 
     DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
     was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
     that the model cannot follow to its end is `undecided`.  A violation is `as predicted`, and no failure, where its
     variant breaks the property by design and the model, following the same history, takes the step that allows it.
-    Exit code 1 if something is violated, or if what --require names is not decided; --strict is --require all.  Exit
-    code 2 if nothing at all was decided.
+    Exit code 1 if something is violated, or if what --require names is not decided, 2 if nothing at all was decided.
 
     Histories of one system in several vocabularies are judged in each by its own protocol's properties and model; with
     --check, in those that have such a property.
@@ -146,49 +131,43 @@ def replay(
     from fencepost.properties.history.location import Location
     from fencepost.properties.history.sets import datasets_in
 
-    asked = Asked(checks, (*required, *(["all"] if strict else [])), conformance, expecting)
+    asked = Asked(checks, required, conformance, expecting)
     there = datasets_in(Location.of(directory))
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
-    documents: dict[str, dict[str, Any]] = {}
-    under_way: list[tuple[Dataset, Mapping[str, str], Callable[[], ReplayReport]]] = []
+    documents: dict[str, Callable[[], dict[str, Any]]] = {}  # of what is under way, as far as its pieces were checked
 
-    def so_far() -> None:
-        """What was found in the pieces that were checked when an interrupt came."""
-        if json_file is not None:
-            dataset, read, found = under_way[-1]
-            document = {**documents, dataset.name: _document(dataset, read, found())}
-            write_json(json_file, cut_short(_of_several(document) if there else document[""]))
+    def document() -> dict[str, Any]:
+        found = {name: made() for name, made in documents.items()}
+        return {"schema": SCHEMA, "datasets": found} if there else found[""]
 
     each = (("--protocol", [PROTOCOLS[name] for name in packages]), ("--expecting", expecting))
     command = ["fencepost", "replay", directory, *(w for option, values in each for v in values for w in (option, v))]
     codes, rows, stories = [], list[Any](), list[Any]()
-    with when_interrupted(so_far, lambda: under_way):
+    with reported(json_file, document, lambda: documents):
         for dataset in chosen:
             if there:
                 console.print(f"{dataset.name}:", markup=False)
-            where = settings(spark, master, dataset.manifest.totals.rows)
-            read, report = judged(dataset, where, cores, under_way, limit)
-            documents[dataset.name] = _document(dataset, read, report)
+            where = settings(master, cores, dataset.manifest.totals.rows)
+            report = judged(dataset, where, cores, documents, limit)
             codes.append(_told(dataset, report, command, verbose))
             if rows_file is not None:
                 rows.append(violating(dataset, report, where, cores, limit))
             if html_file is not None:
                 stories += _stories(dataset, report)
-    write_pages(stories, html_file, None)
-    if rows_file is not None:
-        from fencepost.proofs.scale.violating import write_rows
+        write_pages(stories, html_file)
+        if rows_file is not None:
+            from fencepost.proofs.scale.violating import write_rows
 
-        write_rows(rows_file, rows)
-    if json_file is not None:
-        write_json(json_file, _of_several(documents) if there else documents[""])
+            write_rows(rows_file, rows)
     return NOT_SO if NOT_SO in codes else max(codes)
 
 
 def judged(
-    dataset: Dataset, spark: Any, cores: int | None, under_way: list[Any], limit: int | None = None
-) -> tuple[Mapping[str, str], "ReplayReport"]:
-    """The files that judge, with their hashes, and the report.  While it comes about, ``under_way`` has at its end
-    what makes a report of what there is."""
+    dataset: Dataset, spark: Any, cores: int | None, documents: dict[str, Callable[[], dict[str, Any]]],
+    limit: int | None = None,
+) -> "ReplayReport":  # fmt: skip
+    """The report.  While it comes about, ``documents`` has under the dataset's name what makes a document of what there
+    is; then, of all of it.  ``limit``: from how many events on a history is re-keyed; None: than a worker holds."""
     from fencepost.proofs.scale.replay import replay as run
     from fencepost.proofs.traces import conformance_of, predicted_of
     from fencepost.properties.history.properties_of import properties_of
@@ -197,14 +176,22 @@ def judged(
     entry = protocols()[manifest.protocol]
     variants = [v for v in entry.variants if v.name == manifest.variant] or entry.variants
     read = read_from(variants, properties_of(entry.name).module)
+
+    def document(report: "ReplayReport") -> dict[str, Any]:
+        further = {"sources": read, "required": list(dataset.wanted), "unmet": report.unmet(dataset.wanted)}
+        return {"schema": SCHEMA, **report.as_dict(), **further}
+
+    def started(so_far: "Callable[[], ReplayReport]") -> None:
+        documents[dataset.name] = lambda: document(so_far())
+
     report = run(
         dataset.place, spark=spark, cores=cores, checks=dataset.checks or None,
         further={CONFORMANCE: conformance_of(manifest)} if dataset.conformance else {},
         excuses=predicted_of(manifest, _expected(manifest, dataset.expecting)),
-        rekey=limit,
-        started=lambda so_far: under_way.append((dataset, read, so_far)),
+        rekey=limit, started=started,
     )  # fmt: skip
-    return read, report
+    documents[dataset.name] = lambda: document(report)
+    return report
 
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
@@ -237,19 +224,9 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
     )  # fmt: skip
 
 
-def _document(dataset: Dataset, read: Mapping[str, str], report: "ReplayReport") -> dict[str, Any]:
-    """For JSON."""
-    further = {"sources": read, "required": list(dataset.wanted), "unmet": report.unmet(dataset.wanted)}
-    return {"schema": SCHEMA, **report.as_dict(), **further}
-
-
-def _of_several(documents: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "datasets": dict(documents)}
-
-
 def _told(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
     """Prints a report; the exit code that it makes.  ``command``: the words of a replay of the same histories."""
-    from fencepost.proofs.cli.replay_lines import Lines
+    from fencepost.proofs.cli.shared.replay_lines import Lines
 
     for line in Lines(report, dataset.place, dataset.manifest, command, verbose).all():
         console.print(line)

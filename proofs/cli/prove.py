@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from fencepost.proofs.cli.shared.exits import code_of
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
-from fencepost.proofs.cli.shared.options import JSON, PROTOCOL, SECOND, chosen, complete_variant
-from fencepost.proofs.cli.shared.output import SIGNS, console, duration, read_from, verdict_sign
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import FRESH, JSON, PROTOCOL, SECOND, chosen, complete_variant
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from, verdict_sign
 from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.cli.shared.seconding import CERTIFICATES, second_opinion
-from fencepost.proofs.cli.shared.seconding import rows as rows_of_second
 from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
-from fencepost.proofs.report import cut_short, write_json
-from fencepost.properties.catalogue import Variant, bounds_of
+from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
 
 if TYPE_CHECKING:  # Z3, for which `--help` need not wait
     from fencepost.proofs.engines.induction import Obligation, Proof
@@ -27,27 +24,45 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
     from fencepost.proofs.results import Result
 
 
+TIMES = {"smoke": 1, "ci": 10, "nightly": 100}
+"""By profile, how many times the usual limit of Z3's work is allowed to a step."""
+
+
+class CertificatesFolder(click.Path):
+    """A directory that is not there, or is empty, or holds certificates; any other is refused before the work
+    begins."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from fencepost.proofs.engines.second.certificates import refusal
+
+        folder = Path(str(super().convert(value, param, ctx)))
+        if (why := refusal(folder)) is not None:
+            self.fail(why, param, ctx)
+        return folder
+
+
 @click.command()
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
-@click.option(
-    "--rlimit", type=click.IntRange(1), help="Z3's resource limit per obligation; more decides more, and takes longer."
-)
 @click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
+@click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True,
+    help="How long each step may take; what is left undecided may be decided by a larger one.",
+)  # fmt: skip
 @JSON
 @HTML
 @SECOND
-@CERTIFICATES
-@click.option("--fresh", is_flag=True, help="Prove again what an earlier run has cached, of unchanged actions too.")
+@click.option(
+    "--certificates", type=CertificatesFolder(), metavar="DIR",
+    help="Write every step of the proofs as an SMT-LIB 2 file, with an index.",
+)  # fmt: skip
+@FRESH
 def prove(
-    name: str,
-    rlimit: int | None,
-    verbose: bool,
-    json_file: Path | None,
-    html_file: Path | None,
-    second: str | None,
-    certificates: Path | None,
-    fresh: bool,
-) -> int:
+    name: str, verbose: bool, profile: Profile, json_file: Path | None, html_file: Path | None, second: str | None,
+    certificates: Path | None, fresh: bool,
+) -> int:  # fmt: skip
     """Prove the promises by induction, without any bound.
 
     A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
@@ -64,9 +79,6 @@ def prove(
     With --certificates each step of a proof is a file that says in SMT-LIB 2 what Z3 has refuted, for any solver to
     read, beside an index of what solvers said; with --second-opinion cvc5 that solver is asked too.
     """
-    from fencepost.proofs.engines.induction import Obligation, number_of_obligations
-    from fencepost.proofs.engines.induction import prove as induction
-    from fencepost.proofs.engines.obligation_cache import KeptSteps
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
     from fencepost.proofs.engines.second.certificates import Certificates, write
@@ -78,79 +90,77 @@ def prove(
     every: list[dict[str, Any]] = []
     stories: list[Story] = []
     of_second: list[Result] = []
-    wrong = 0
+    wrong, rlimit = 0, RLIMIT * TIMES[profile]
     asked = chosen(name)
     read = read_from(variant for _, variant in asked)
-    for entry, variant in asked:
-        console.print(f"{entry.name}/{variant.name}")
+    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with what is decided of it
 
-        aloud = Aloud()
-        decided: list[Obligation] = []
+    def rows() -> list[dict[str, Any]]:
+        return every + [r for e, v, decided in under_way for r in _rows(cut_induction(e, v, decided), decided, read)]
 
-        def so_far(entry=entry, variant=variant, decided=decided) -> None:  # type: ignore[no-untyped-def]
-            """The proofs that were made when an interrupt came, and the obligations of the one under way."""
-            if json_file is not None:
-                of_this = _rows(cut_induction(entry, variant, decided), decided, read)
-                write_json(json_file, cut_short([*every, *of_this]))
-
-        number = number_of_obligations(variant.spec, variant.kept)
-        with when_interrupted(so_far), spinner(f"proving {entry.name}/{variant.name}", number) as bar:
-
-            def told(o: Obligation, aloud=aloud, bar=bar, decided=decided) -> None:  # type: ignore[no-untyped-def]
-                bar.advance()
-                decided.append(o)
-                for line in aloud.takes(o) if verbose else ():
-                    console.print(line)
-
-            kept = KeptSteps.of(f"{entry.name}/{variant.name}", variant.spec, rlimit or RLIMIT, fresh=fresh)
-            proof = induction(variant.spec, variant.kept, rlimit=rlimit or RLIMIT, progress=told, kept=kept)
-            if kept is not None:
-                kept.write()
-            for line in aloud.rest() if verbose else ():
-                console.print(line)
+    with reported(json_file, rows):
+        for entry, variant in asked:
+            console.print(f"{entry.name}/{variant.name}")
+            decided: list[Obligation] = []
+            under_way.append((entry, variant, decided))
+            proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose)
             results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
             reached = reached_by_runs(variant, proof)
-        for line in summary(results, frozenset(_broken(proof, reached))):
-            console.print(line)
-        for line in (*_kept(proof), *scope_lines(results)):
-            console.print(f"    {line}", markup=False)
-        for line in _attempts(variant, proof, reached):
-            console.print(line, markup=False)
-        if html_file is not None:
-            stories += attempted(entry, variant, reached)
-        every.extend(_rows(results, proof.obligations, read))
-        wrong += sum(not r.as_expected for r in results)
-        opinions: list[Opinion] = []
-        if second is not None:
-
-            def proved_so_far() -> None:
-                if json_file is not None:
-                    write_json(json_file, cut_short(every))
-
-            with when_interrupted(proved_so_far):
-                opinions = second_opinion(entry, variant, proof)
-            of_second += (rows := run_second(entry, variant, proof, opinions))
-            every.extend(rows_of_second(rows, opinions, read))
+            for line in summary(results, frozenset(_broken(proof, reached))):
+                console.print(line)
+            if dates := [o.kept for o in proof.obligations if o.kept]:
+                of_all = f"{len(dates)} of {len(proof.obligations)}"
+                console.print(f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed")
+            for line in scope_lines(results):
+                console.print(f"    {line}", markup=False)
+            for line in _attempts(variant, proof, reached):
+                console.print(line, markup=False)
+            if html_file is not None:
+                stories += attempted(entry, variant, reached)
+            every += _rows(results, proof.obligations, read)
+            under_way.clear()
+            wrong += sum(not r.as_expected for r in results)
+            opinions: list[Opinion] = []
+            if second is not None:
+                opinions = _second_opinion(entry, variant, proof)
+                of_second += (rows_of_second := run_second(entry, variant, proof, opinions))
+                every += _rows_of_second(rows_of_second, opinions, read)
+            if certificates is not None:
+                made.add(entry, variant, proof, opinions, Z3Again(rlimit))
+        disagreeing = sum(not r.as_expected for r in of_second)
+        besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
+        console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
         if certificates is not None:
-            made.add(entry, variant, proof, opinions, Z3Again(rlimit or RLIMIT))
-    disagreeing = sum(not r.as_expected for r in of_second)
-    besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
-    console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
-    if certificates is not None:
-        write(certificates, made, read)
-        console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
-    write_pages(stories, html_file, None)
-    if json_file is not None:
-        write_json(json_file, every)
-    proved = [row["verdict"] for row in every if row["engine"] == "induction"]
-    return code_of(proved, wrong + disagreeing)
+            write(certificates, made, read)
+            console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
+        write_pages(stories, html_file)
+    return code_of([row["verdict"] for row in every if row["engine"] == "induction"], wrong + disagreeing)
 
 
-def _kept(proof: "Proof") -> Iterator[str]:
-    """How much of a proof is of earlier runs."""
-    if dates := [o.kept for o in proof.obligations if o.kept]:
-        of_all = f"{len(dates)} of {len(proof.obligations)}"
-        yield f"{of_all} steps kept since {min(dates)}; nothing that they depend on has changed"
+def _proved(
+    entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool
+) -> "Proof":
+    """The proof of a variant; while it is made, each obligation is ``decided``, and read aloud if it is to be."""
+    from fencepost.proofs.engines.induction import number_of_obligations
+    from fencepost.proofs.engines.induction import prove as induction
+    from fencepost.proofs.engines.obligation_cache import KeptSteps
+
+    title, aloud = f"{entry.name}/{variant.name}", Aloud()
+    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
+
+        def progress(o: "Obligation") -> None:
+            bar.advance()
+            decided.append(o)
+            for line in aloud.takes(o) if verbose else ():
+                console.print(line)
+
+        kept = KeptSteps.of(title, variant.spec, rlimit, fresh=fresh)
+        proof = induction(variant.spec, variant.kept, rlimit=rlimit, progress=progress, kept=kept)
+        if kept is not None:
+            kept.write()
+        for line in aloud.rest() if verbose else ():
+            console.print(line)
+    return proof
 
 
 def _rows(
@@ -158,6 +168,48 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The rows of the report."""
     return [{**r.as_dict(), "sources": read, "obligations": _spelled(obligations, r)} for r in results]
+
+
+def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "list[Opinion]":
+    """Asks cvc5 what is proved, and prints what it says."""
+    from fencepost.proofs.engines.second.asking import require_cvc5
+    from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions, title_of
+
+    title = title_of(entry, variant)
+    with spinner(f"asking cvc5 of {title}", number_of_statements(proof)) as bar:
+        asked = opinions(entry, variant, proof, told=lambda _: bar.advance())
+    agreed = sum(o.verdict == "holds" for o in asked)
+    spent = duration(sum(o.answer.seconds for o in asked))
+    heading = f"second opinion, cvc5 {require_cvc5()}"
+    console.print(f"    {heading:<34} agrees on {agreed} of {len(asked)} obligations, {spent}", markup=False)
+    for o in asked:
+        if o.verdict == "unknown":
+            console.print(f"        cvc5 gives up on: {o.statement.says}, since {o.answer.why}", markup=False)
+    for sentence in disagreements(title, asked):
+        errors.print(f"[red]engines disagree:[/] {sentence}")
+    return asked
+
+
+def _rows_of_second(
+    results: "Sequence[Result]", asked: "Sequence[Opinion]", read: dict[str, str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The rows of the report, each with its obligations as cvc5 decided them."""
+    from fencepost.proofs.engines.second.opinions import DEAD
+
+    found = []
+    for r in results:
+        name = "" if r.property == DEAD else r.property
+        mine = [o for o in asked if o.statement.obligation.property == name]
+        steps = [
+            {
+                "says": o.statement.says, "kind": o.statement.obligation.kind, "action": o.statement.obligation.action,
+                "verdict": o.verdict, "how": "cvc5", "seconds": round(o.answer.seconds, 4),
+                "uses": list(o.statement.obligation.uses),
+            }
+            for o in mine
+        ]  # fmt: skip
+        found.append({**r.as_dict(), "sources": read, "obligations": steps})
+    return found
 
 
 def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:

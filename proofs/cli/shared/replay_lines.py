@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from fencepost.proofs.cli.replaying import CONFORMANCE
+from fencepost.proofs.cli.replay import CONFORMANCE
 from fencepost.proofs.cli.shared.output import SIGNS
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import ReplayReport
