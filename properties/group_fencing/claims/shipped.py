@@ -183,10 +183,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
     """Of the upgrade in which every client sends its generation first."""
 
-    @lemma
-    def of_the_newest(s):
-        """Whoever has the newest generation is a member."""
-        return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
+    of_the_newest = ByGenerationLemmas.of_the_newest
 
     @witness(of="nothing_twice")
     def both_kinds(s):

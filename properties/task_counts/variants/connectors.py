@@ -5,12 +5,11 @@ Several connectors in the catalogue: side by side in one group, and in several w
 
 from collections.abc import Mapping
 
-from fencepost.model.language.properties import Properties
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.model.task_counts.parts.deletion import LateFences
 from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Strangers
 from fencepost.model.task_counts.parts.upgrades_uncommitted import CountedOnly, RestartedOnly
-from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.connectors import (
     CollidingNamesProperties,
     ConnectorsProperties,
@@ -320,13 +319,6 @@ def _hasty(
     )  # fmt: skip
 
 
-def _early(name: str, properties: type[Properties], says: str, then: str) -> Variant:
-    """The guarantee as Kafka has it, claimed too early."""
-    return Variant(
-        name, properties, says, "618.35", None, _ZOMBIES, {"smoke": _TWO_SETS}, depth=_UPGRADES_DEPTH, of=_rolling(then),
-    )  # fmt: skip
-
-
 UPGRADES = ProtocolEntry(
     "exactly-once-upgrade",
     "From when on a cluster that is upgraded keeps zombies from committing, and which workers break it.",
@@ -380,17 +372,29 @@ UPGRADES = ProtocolEntry(
             judged=(),
             of=_rolling("two rolling upgrades, then a new set, then a restart of each worker"),
         ),
-        _early(
+        wrong(
             "upgraded-restarted",
             UpgradesWithAbortsProperties.asked_of(RestartedOnly),
             "Kafka: the guarantee claimed after each worker was restarted once more, without a new set",
-            "two rolling upgrades, then a restart of each worker",
+            "618.35",
+            _TWO_SETS,
+            "no_zombie",
+            "covered",
+            leaves_out=(),
+            depth=_UPGRADES_DEPTH,
+            of=_rolling("two rolling upgrades, then a restart of each worker"),
         ),
-        _early(
+        wrong(
             "upgraded-counted",
             UpgradesWithAbortsProperties.asked_of(CountedOnly),
             "Kafka: the guarantee claimed after a set got its count, without another restart",
-            "two rolling upgrades, then a new set",
+            "618.35",
+            _TWO_SETS,
+            "no_zombie",
+            "covered",
+            leaves_out=(),
+            depth=_UPGRADES_DEPTH,
+            of=_rolling("two rolling upgrades, then a new set"),
         ),
         Variant(
             "mass-upgrade",

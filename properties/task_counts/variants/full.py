@@ -86,13 +86,8 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
     )  # fmt: skip
 
 
-def _left_failed(name: str, properties: Any, says: str) -> Variant:
-    """What fails a task, where nobody restarts one."""
-    return Variant(
-        name, properties, says, "618.P4", None, {"polls_in_the_end": "violated"}, {"smoke": FAILING},
-        ("one_task_twice",), (FAILING,), depth=NOT_BOUNDED,
-        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
-    )  # fmt: skip
+LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
+"""What fails a task, where no user restarts one."""
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
@@ -184,16 +179,15 @@ FULL_VARIANTS = (
         "shipped-unattended", ClusterPromises.asked_of(Unattended),
         "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
-        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
+        of=LEFT,
     ),
-    _left_failed(
-        "shipped-late-fence", ClusterPromises.asked_of(LateFence),
-        "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
-    ),
-    _left_failed(
-        "shipped-unanswered", ClusterPromises.asked_of(Unanswered),
-        "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the task",
-    ),
+    wrong("shipped-late-fence", ClusterPromises.asked_of(LateFence),
+          "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
+          "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,), of=LEFT),
+    wrong("shipped-unanswered", ClusterPromises.asked_of(Unanswered),
+          "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the "
+          "task", "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,),
+          of=LEFT),
     Variant(
         "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,

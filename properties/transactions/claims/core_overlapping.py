@@ -376,7 +376,4 @@ class FatedVerified(OnV1, of=VerifiedCore):
 class FatedPromptV1(OnV1, of=PromptV1Core):
     """Of v1 on a network that is prompt."""
 
-    @refinement(of=Fated, actions=V1_STEPS)
-    def does_as_fated(s, c: Client, o: Partition):
-        """What the coordinator and the partition say of a client's transactions."""
-        return s.view(c, o)
+    does_as_fated = FatedLateV1.does_as_fated

@@ -119,7 +119,6 @@ core's, where one mistake does."""
 _ENDS = ("ends_in_the_end",)
 _ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
 _ANSWERED = ("answered_in_the_end", "initialized_in_the_end")
-_ANSWERING = ("waiting", "waiting_for_an_epoch")
 _UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
 _NOT_OF_A_RETRY = (
     *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
