@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import fencepost
-from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import settle
@@ -20,7 +19,7 @@ from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import ground
 from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
-from layouts import LAYOUTS
+from layouts import LAYOUTS, outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
