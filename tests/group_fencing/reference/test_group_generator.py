@@ -9,17 +9,11 @@ from collections import Counter
 import pytest
 from fencepost.properties.group_fencing.variants import SIMULATORS
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
-from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
 from fencepost.reference_impl.group_fencing.events import COLUMNS, KIND_NAMES, Event, Kind
 from fencepost.reference_impl.group_fencing.generator import FreeRun, simulate
-from fencepost.reference_impl.group_fencing.scenarios import SCENARIOS
-from fencepost.reference_impl.simulation.defects import Breaks
 from group_audit import played, wrong
 
 SEEDS = 40
-TRIES = 150
-ROUGH = {"pause": 0.1, "think_us": 30_000, "restart": 0.0, "close": 0.0}
-"""Zombies, whose producers nobody has fenced by their transactional ids."""
 DIGEST = """
 import hashlib
 from fencepost.reference_impl.group_fencing.generator import simulate
@@ -117,57 +111,3 @@ def test_what_an_application_leaves_out_is_noticed(config):
     """Offsets without metadata, or beside the transaction; or, in the new protocol, no listener and metadata asked
     when the offsets are sent; or the draft's fencing of ongoing transactions only: some record is copied twice."""
     assert any("twice" in wrong(played(seed, **config)) for seed in range(200))
-
-
-BY_SCRIPT = {
-    "assignment_epoch_ignored",
-    "group_stored_once",
-    "judged_too_early",
-    "old_clients_not_held",
-    "reverse_map_forgotten",
-    "undefined_generation_passes",
-    "ownership_checked",
-    "fetches_before_init",
-    "assignment_epochs_not_stored",
-    "expiry_ignores_pending",
-}
-"""Rare in random histories, or not to be told there from the holes of an upgrade: their scenarios show them
-(test_group_scenarios.py)."""
-BY_SEARCH = {
-    "takeover_unstored",
-    "members_loaded_for_ever",
-    "any_leaders_assignment",
-    "any_generation_lives",
-    "first_partition_covered",
-}
-"""Too rare in random histories: the search for what implementations do wrong finds them (test_group_agreement.py)."""
-DYING = {"session_ends_quietly", "target_not_loaded", "loading_is_unexpected"}
-"""They show where instances are killed and coordinators change."""
-HARMLESS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
-
-
-@pytest.mark.parametrize("name", sorted(REGISTRY.keys() - BY_SCRIPT - BY_SEARCH - set(HARMLESS)))
-def test_each_defect_is_found_by_some_seed(name):
-    """An auditor notices, in some history; what only holds things up is noticed by its being stuck."""
-    defect = REGISTRY[name]
-    copies = {} if dict(defect.needs).get("transactions") != "v1" else NO_COPIES
-    rough = {**ROUGH, "restart": 0.05, "move_group": 0.05, "pause": 0.03} if name in DYING else ROUGH
-    seen = set()
-    for seed in range(TRIES):
-        seen |= wrong(played(seed, broken=name, **rough, **copies))
-        if "stuck" in seen if defect.breaks is Breaks.PROGRESS else seen - {"stuck"}:
-            return
-    pytest.fail(f"in {TRIES} histories only {seen}")
-
-
-@pytest.mark.parametrize("name", HARMLESS)
-def test_what_is_harmless_is_found_by_none(name):
-    """Controls."""
-    found = [wrong(played(seed, broken=name, **ROUGH)) for seed in range(SEEDS)]
-    assert not any(found)
-
-
-def test_what_is_too_rare_has_a_scenario():
-    """The scenarios play the defects themselves."""
-    played_parts = [entry.broken.get("parts") for entry in SCENARIOS.values()]
-    assert all(REGISTRY[name].parts in played_parts for name in BY_SCRIPT)
