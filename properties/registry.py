@@ -7,6 +7,7 @@ What a protocol brings is found by convention in its package, and imported when 
     events.py        events/kinds.py           SIGNS        by which events a danger shows
     interface.py                               SYSTEM …     what implementations offer, from which driving is derived
     scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
+    scenarios.py     scenarios/known.py        KNOWN_BUGS   its known bugs as scenarios
     histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
     histories.py     histories/properties.py   BED          histories with planted violations, for its properties
     translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model

@@ -33,13 +33,13 @@ def _known(entry: ProtocolEntry, scenario: Scenario) -> Finding:
         name=scenario.name,
         what=f"{scenario.says[:1].upper()}{scenario.says[1:]}.",
         where=entry.name,
-        version="the reference implementation and the model" if scenario.script else "the model",
+        version="the reference implementation and the model" if scenario.played else "the model",
         breaks=tuple(dict.fromkeys(each.rule for each in violated if each.rule)),
         status=f"confirmed by {issue[0]}" if issue else "known",
         program=f'fencepost show {entry.name}/{variant.name} "{violated[0].name.replace("_", " ")}"',
         note=f"mended in {entry.name}/{scenario.fixed}",
         variants=(f"{entry.name}/{variant.name}",),
-        means="reference" if scenario.script else "model",
+        means="reference" if scenario.played else "model",
     )
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -19,9 +19,12 @@ from fencepost.proofs.testing.failures import Disagreed, Evidence
 from fencepost.proofs.testing.fault_counts import Exercised
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Share, Tracker
-from fencepost.properties.conformance_spec import Agreeing, FalseConjunct
+from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, driven
 from fencepost.properties.driving import Call, Factory, Made, Message, Program, Run, event_text, read
+from fencepost.properties.history import HistoryError
+from fencepost.properties.machine import KnownBugs, Over
 from fencepost.properties.monitoring import Broken
+from fencepost.properties.registry import Found
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
@@ -213,7 +216,7 @@ class Search:
 
         def over(machine: Any) -> None:
             base.teardown(machine)
-            self._account()
+            self.account()
 
         machine: Any = type(f"{self.variant.title()}Machine", (base,), {"session": self, "teardown": over})
         with warnings.catch_warnings(), suppress(Enough, Disagreed):
@@ -246,9 +249,9 @@ class Search:
                 continue
         except Disagreed as disagreed:
             self._disagrees(run, disagreed)
-        self._account()
+        self.account()
 
-    def _account(self) -> None:
+    def account(self) -> None:
         """Take note of the run that is over, and have it judged."""
         run, self.under_way = self.under_way, None
         if run is None:
@@ -397,3 +400,40 @@ def said(made: Made) -> str:
 class _Nobody:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is held against anything yet."""
+
+
+KNOWN_BUGS: Found[KnownBugs] = Found(("scenarios.known", "scenarios"), "KNOWN_BUGS")
+"""By protocol that has them."""
+
+
+def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> Failure | None:
+    """How an implementation fails in the scenario of a known bug; None if it does not.  ``broken``: in the
+    configuration, and by the calls, that bring the bug out.  Raises KeyError with the known names."""
+    bugs = KNOWN_BUGS[protocol]
+    bug = bugs[name]
+    config = dict(bug.broken if broken else bug.fixed)
+    agreeing = driven(protocol)
+    config.setdefault("mode", agreeing.variants[0])
+    if not (bug.followed and _is_followed(agreeing, config)):
+        agreeing = replace(agreeing, follow=None)
+    search = Search(agreeing, factory, config["mode"], config, frozenset(), None, ())
+    base = agreeing.machines[config["mode"]]
+    machine: Any = type("KnownBugMachine", (base,), {"session": search, "broken": broken})()
+    with suppress(Enough, Disagreed, Over):
+        machine.start(config)
+        bug.play(bugs.on(machine))
+        machine.teardown()
+    search.account()
+    return next(iter(search.failures), None)
+
+
+def _is_followed(agreeing: Agreeing, config: dict[str, Any]) -> bool:
+    """Is there a model of a system with this configuration?"""
+    if agreeing.follow is None or config["mode"] in agreeing.unfollowed:
+        return False
+    try:
+        for part in agreeing.parts(config):
+            agreeing.follow(config["mode"], part)
+    except HistoryError:
+        return False
+    return True

@@ -258,6 +258,6 @@ PLANTS = {
     ),
 }  # fmt: skip
 
-EXAMPLE = "fencepost.reference_impl.group_fencing.everything:rows"
+EXAMPLE = "fencepost.properties.group_fencing.scenarios.known:rows"
 BED = Bed(GROUP_FENCING, EXAMPLE, PLANTS, {"mode": "shipped", "records": 10, "quiet_end": True})
 simulate_many = BED.simulate_many

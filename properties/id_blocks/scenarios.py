@@ -30,7 +30,7 @@ from fencepost.properties.id_blocks.interface import (
     missing,
 )
 from fencepost.properties.id_blocks.translator import SLOTS, BlocksInterpreter
-from fencepost.properties.machine import scenario, variants
+from fencepost.properties.machine import KnownBugs, scenario, variants
 from fencepost.properties.monitoring import Beside, Broken, Concerned
 from fencepost.properties.roles import Between, Named, OneOf
 from hypothesis import strategies as st
@@ -514,3 +514,62 @@ ID_BLOCKS = Agreeing(
     ending=frozenset({"settle"}),
     steps=14,
 )
+
+
+# Known bugs, each on the machine of its mode.
+
+KNOWN_BUGS = KnownBugs(seed=0, brokers=2, controllers=3, block_size=10, max_id=1000)
+
+
+@KNOWN_BUGS.bug("KAFKA-15552", defect="migrates_from_block_start", mode="bridge")
+def migration_reissues_a_block(machine: Bridge) -> None:
+    """KAFKA-15552: ZooKeeper holds the block in use, KRaft needs the next free id; the migration copied the former.
+
+    Broker 0 takes [0, 9] from ZooKeeper through the controller and hands out 0.  After the migration broker 1 asks
+    KRaft: starting at the block's first id it gets [0, 9] again, starting behind its last it gets [10, 19].
+    """
+    for broker in (0, 1):
+        machine.call("upgrade_broker", broker)
+    machine.fetch(0)
+    machine.ask(0)
+    machine.call("migrate")
+    machine.fetch(1)
+    machine.ask(1)
+
+
+@KNOWN_BUGS.bug("KAFKA-14694", defect="shared_claim_counter", mode="kraft")
+def claim_counter_shared_over_blocks(machine: Rpc) -> None:
+    """KAFKA-14694: a first asynchronous version let the claim counter of one block act on another.
+
+    The prefetched block arrives while the current one still has an id; a counter that is not tied to its block
+    starts again and the current block is handed out from its beginning.
+    """
+    for _ in range(11):  # the last of these is the 90 % mark: the next block is requested
+        machine.fetch(0)
+    machine.ask(0)
+
+
+@KNOWN_BUGS.bug("KAFKA-20114", defect="double_prefetch", mode="kraft")
+def second_prefetch_overwrites_the_first(machine: Rpc) -> None:
+    """KAFKA-20114: two demands see the block used up and both ask; the second answer replaces the first.
+
+    No id comes twice, broken or not: the broken broker loses a whole block.
+    """
+    machine.ask(0)
+    machine.fetch(0)
+    machine.ask(0)
+
+
+@KNOWN_BUGS.bug("answer-before-commit", defect="answers_before_commit", mode="kraft")
+def answered_before_commit(machine: Rpc) -> None:
+    """The KIP never says that the record is committed *before* the answer; answering first loses the block.
+
+    Broker 0 gets [0, 9] from a controller that dies with the record uncommitted; the next one knows nothing of it
+    and gives [0, 9] to broker 1.  Waiting for the commit, broker 0's answer dies with the controller instead.
+    """
+    machine.ask(0)
+    machine.deliver_all()
+    machine.call("fail_over")
+    machine.fetch(1)
+    for broker in (0, 1):
+        machine.ask(broker)

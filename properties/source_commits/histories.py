@@ -389,6 +389,6 @@ PLANTS = {
     "a time-out for a success": Plant((change(Kind.drained, 1, outcome=1),), {"time_out_is_no_success": 4}),
 }  # fmt: skip
 
-EXAMPLE = "fencepost.reference_impl.source_commits.everything:rows"
+EXAMPLE = "fencepost.properties.source_commits.scenarios.known:rows"
 BED = Bed(SOURCE_COMMITS, EXAMPLE, PLANTS, {"mode": "proposed", "quiet_end": True}, shifted=())
 simulate_many = BED.simulate_many

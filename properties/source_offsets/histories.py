@@ -293,6 +293,6 @@ PLANTS = {
     "filled unseen": Plant((put(END, Kind.migrated, owner=0, partition=0, offset=1),), {"fills_what_is_empty": 1}),
 }  # fmt: skip
 
-EXAMPLE = "fencepost.reference_impl.source_offsets.everything:rows"
+EXAMPLE = "fencepost.properties.source_offsets.scenarios.known:rows"
 BED = Bed(SOURCE_OFFSETS, EXAMPLE, PLANTS, {"mode": "text-merged-view", "records": 12, "quiet_end": True})
 simulate_many = BED.simulate_many

@@ -111,13 +111,9 @@ class System(DrivenSystem[Environment]):
         """The brokers' metadata do not have the input topic, or have it again: commits of its offsets are refused."""
         self.env.hidden = hidden
 
-    def expire_offsets(self) -> bool:
-        """offsets.retention.minutes is over: the offsets of a group without members are deleted; False if there are
-        none to delete. Whoever reads on begins at the beginning."""
-        return self.group_coordinator.expire_offsets(range(self.env.options.inputs))
-
     def expire_pending(self) -> bool:
-        """It is over for those alone that a transaction is about to change; False, as they are kept until it ends."""
+        """offsets.retention.minutes is over for the offsets of a group without members that a transaction is about to
+        change; False, as they are kept until it ends."""
         log = self.group_coordinator.log
         return self.group_coordinator.expire_offsets(
             [partition for partition in range(self.env.options.inputs) if not log.is_stable(partition)]

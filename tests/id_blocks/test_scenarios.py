@@ -1,18 +1,14 @@
-"""Bugs that Apache Kafka had, by their public numbers: with the bug a promise fails, mended it holds, in model and
-implementation alike."""
-
-from importlib import import_module
-from typing import Any
+"""Bugs that Apache Kafka had, by their public numbers, in the implementation: with the bug a promise fails, mended it
+holds.  In the model: tests/proofs/test_bugs_in_models.py."""
 
 import pytest
-from command_line import fencepost
-from fencepost.proofs.necessity.search import first_broken
-from fencepost.properties.catalogue import Scenario, Variant, bounds_of
-from fencepost.properties.history.checking import Finding
-from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.id_blocks.events import ID_BLOCKS as EVENTS
+from block_bench import fetch_block
+from fencepost.properties.id_blocks.scenarios import KNOWN_BUGS
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
+from fencepost.reference_impl.id_blocks.broker import ProducerIds
+from fencepost.reference_impl.id_blocks.defects.broker import OverlapByOneAccepted
+from fencepost.reference_impl.id_blocks.defects.controller import AdvancedOneTooLittle
+from fencepost.reference_impl.id_blocks.system import Parts, build
 
 SCENARIOS = {known.name: known for known in ID_BLOCKS.scenarios}
 
@@ -22,55 +18,19 @@ def test_the_known_bugs() -> None:
     assert list(SCENARIOS) == ["KAFKA-15552", "KAFKA-20031", "KAFKA-14694"]
 
 
-def model(known: Scenario, broken: bool) -> tuple[Variant, dict[str, int]]:
-    """The variant with or without the bug, within the bounds that the bug needs."""
-    variant = ID_BLOCKS.variant(known.broken if broken else known.fixed)
-    return variant, bounds_of(ID_BLOCKS.variant(known.broken), "smoke")
+def test_which_the_implementation_shows() -> None:
+    """Those that are played by calls, and one that takes a controller that is wrong as well."""
+    assert {known.name for known in SCENARIOS.values() if known.played} == {*SCENARIOS} & {*KNOWN_BUGS, "KAFKA-20031"}
 
 
-def implementation(known: Scenario, broken: bool) -> dict[str, Finding]:
-    """What the history properties find in the script's events."""
-    module, _, function = known.script.partition(":")
-    events: list[Any] = getattr(import_module(module), function)(known.name, broken)
-    assert events
-    rows = [(e.step, e.time_us, EVENTS.codes[e.kind], *e[3:]) for e in events]
-    columns = columns_of(EVENTS, [(0, rows)])
-    findings, _ = properties_of("id-blocks").check(columns, properties_of("id-blocks").names)
-    return findings
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_broken_in_the_model(name: str) -> None:
-    """An id is handed out twice."""
-    variant, bound = model(SCENARIOS[name], broken=True)
-    assert first_broken(variant.spec, {"no_id_twice": variant.asked["no_id_twice"]}, bound) is not None
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_mended_in_the_model(name: str) -> None:
-    """Within the same bounds every promise holds, and ids are handed out."""
-    variant, bound = model(SCENARIOS[name], broken=False)
-    assert first_broken(variant.spec, variant.asked, bound) is None
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_broken_in_the_implementation(name: str) -> None:
-    """The same script gives the same id to two clients."""
-    assert implementation(SCENARIOS[name], broken=True)["ids_unique"].violations > 0
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_mended_in_the_implementation(name: str) -> None:
-    """The same deliveries, correct code: at least two ids, and all different."""
-    ids = implementation(SCENARIOS[name], broken=False)["ids_unique"]
-    assert (ids.violations, ids.judged >= 2) == (0, True)
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_the_counterexample_can_be_read(name: str) -> None:
-    """`fencepost show` tells the model's run of the bug, as predicted."""
-    known = SCENARIOS[name]
-    ran = fencepost("show", f"id-blocks/{known.broken}", "no id twice")
-    assert ran.code == 0, ran.err
-    assert ran.out.splitlines()[-1].startswith("It is broken after ")
-    assert "given_twice = yes" in ran.out
+@pytest.mark.parametrize(("broker", "twice"), [(OverlapByOneAccepted, True), (ProducerIds, False)])
+def test_an_overlap_by_one(broker: type[ProducerIds], twice: bool) -> None:
+    """KAFKA-20031: the start of a new block was compared with `<`, so that one equal to the last id passed.  Of a
+    controller that counts one id too few, and answers [9, 18] after [0, 9], a broker that is right refuses that."""
+    system = build({"block_size": 10, "max_id": 1000, "prefetch": 0}, Parts(broker, AdvancedOneTooLittle))
+    ids = []
+    for _ in range(2):
+        fetch_block(system, 0)
+        answers = [system.init_producer_id(0) for _ in range(10)]
+        ids += [producer_id for error, producer_id in answers if not error]
+    assert (len(set(ids)) < len(ids)) == twice

@@ -4,29 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.group_fencing import reference as group_fencing
-from fencepost.reference_impl.group_fencing import scenarios as of_group_fencing
-from fencepost.reference_impl.group_fencing.system import build as build_group_fencing
-from fencepost.reference_impl.id_blocks import reference as id_blocks
-from fencepost.reference_impl.id_blocks import scenarios as of_id_blocks
-from fencepost.reference_impl.id_blocks.system import build as build_id_blocks
 from fencepost.reference_impl.simulation.scenarios import Known, Messages
-from fencepost.reference_impl.source_commits import reference as source_commits
-from fencepost.reference_impl.source_commits import scenarios as of_source_commits
-from fencepost.reference_impl.source_commits.system import build as build_source_commits
-from fencepost.reference_impl.task_counts import reference as task_counts
-from fencepost.reference_impl.task_counts import scenarios as of_task_counts
-from fencepost.reference_impl.task_counts.system import build as build_task_counts
 from fencepost.reference_impl.transactions import reference as transactions
 from fencepost.reference_impl.transactions.scenarios import known as of_transactions
 from fencepost.reference_impl.transactions.system import build as build_transactions
 
 PROTOCOLS: Mapping[str, tuple[Known[Any], Any, Any]] = {
-    "id-blocks": (of_id_blocks.KNOWN, id_blocks, build_id_blocks),
     "transactions": (of_transactions.KNOWN, transactions, build_transactions),
-    "task-counts": (of_task_counts.KNOWN, task_counts, build_task_counts),
-    "group-fencing": (of_group_fencing.KNOWN, group_fencing, build_group_fencing),
-    "source-commits": (of_source_commits.KNOWN, source_commits, build_source_commits),
 }
 ANYWHERE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if not known[name].reference]
 OF_THE_REFERENCE = [(p, name) for p, (known, _, _) in PROTOCOLS.items() for name in known if known[name].reference]
@@ -62,11 +46,7 @@ def test_most_scenarios_need_nothing_but_the_interface() -> None:
     """By protocol, those that do and those that do not."""
     found = {p: [sum(p == q for q, _ in each) for each in (ANYWHERE, OF_THE_REFERENCE)] for p in PROTOCOLS}
     assert found == {
-        "id-blocks": [4, 1],
         "transactions": [20, 16],
-        "task-counts": [19, 2],
-        "group-fencing": [36, 0],
-        "source-commits": [16, 0],
     }
 
 
@@ -76,12 +56,6 @@ def test_what_needs_the_reference_is_refused(protocol: str, name: str) -> None:
     known, reference, _ = PROTOCOLS[protocol]
     with pytest.raises(ValueError, match=f"{name} needs what only the reference lets a script do"):
         known.play(name, reference)
-
-
-def test_names_are_asked_for_by_name() -> None:
-    """A wrong one is told the known ones."""
-    with pytest.raises(KeyError, match="no scenario is called 'KAFKA-0': known are KAFKA-15552"):
-        of_id_blocks.scenario("KAFKA-0", broken=True)
 
 
 class Post:

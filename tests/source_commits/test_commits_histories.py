@@ -11,12 +11,11 @@ from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 from fencepost.properties.source_commits.histories import BED, HISTORY, ONE_AT_A_TIME, PLANTS, PREDICTED
+from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
 from fencepost.properties.source_commits.variants import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits.defects.broken import REGISTRY
 from fencepost.reference_impl.source_commits.generator import simulate
-from fencepost.reference_impl.source_commits.parts import Parts
-from fencepost.reference_impl.source_commits.script import COMMITTER, TASK, Script
 
 CONFIG = {"events": 400, "quiet_end": True}
 HISTORIES, HISTORIES_CHECKED = 100, 40
@@ -82,7 +81,7 @@ def test_no_alarm(variant: str, tmp_path: Path) -> None:
 def test_who_waits_in_vain_for_the_lock_takes_nothing(mode: str, taken: int) -> None:
     """The final commit is refused while the committer has its turn, which then writes what it took, if it took
     anything, and not what was collected since."""
-    script = Script(Parts(), mode=mode, batch=1)
+    script = Script.of_reference(mode=mode, batch=1)
     script.begin()
     for collected in range(2):
         if collected == taken:
@@ -98,7 +97,7 @@ def test_who_waits_in_vain_for_the_lock_takes_nothing(mode: str, taken: int) -> 
     script.one(TASK, "failed")
     script.one(COMMITTER)
     script.go_on()
-    events = script.told()
+    events = script.seen()
     assert [event.entries for event in events if event.kind in ("flush_refused", "flush_begun")][:2] == [-1, taken]
     rows = [(step, 0, int(Kind[event.kind]), *event[3:]) for step, event in enumerate(events)]
     config = next(config for name, _, config in SIMULATORS if name == mode)

@@ -37,7 +37,6 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("faults and workload", "content", "reference_impl/{p}/workload.py"),
     ("configuration", "content", "reference_impl/{p}/config.py"),
     ("exports", "plumbing", "reference_impl/{p}/__init__.py"),
-    ("scripts", "plumbing", "reference_impl/{p}/script.py"),
     ("scripts", "plumbing", "reference_impl/{p}/scenarios/script.py"),
     ("scenarios", "content", "reference_impl/{p}/scenarios*"),
     ("scenarios", "content", "reference_impl/{p}/everything.py"),

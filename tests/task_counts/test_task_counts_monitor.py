@@ -3,7 +3,6 @@ without the events that only a worker can show."""
 
 from typing import Any
 
-import connect_exposing_more
 import pytest
 from broken_lines import lines, reached
 from fencepost.properties.conformance_spec import driven
@@ -11,11 +10,21 @@ from fencepost.properties.driving import Made, Run
 from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts.interface import Alone, Call, Finished
 from fencepost.properties.task_counts.scenarios import agreement
+from fencepost.properties.task_counts.scenarios.known import KNOWN_BUGS, Script
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.herder.rounds import Rounds
 from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.scenarios import scenario
 from fencepost.reference_impl.task_counts.system import build, reference
+
+
+def scenario(name: str, broken: bool) -> list[Any]:
+    """The events of a known bug's scenario, with the bug or without."""
+    bug = KNOWN_BUGS[name]
+    parts = REGISTRY[bug.defect].parts if broken else Parts()
+    script = Script(build(bug.fixed, parts), **bug.fixed)
+    bug.play(script)
+    return script.seen()  # type: ignore[no-any-return]
+
 
 EVENTS = scenario("618.40-shipped", True)
 TASK_COUNTS = driven("task-counts")
@@ -51,14 +60,13 @@ def test_a_worker_without_support_ends_what_is_promised(support: Any) -> None:
     assert [broken.rule for broken in monitor.predicted] == ["618.19"]
 
 
-@pytest.mark.parametrize("name", sorted(connect_exposing_more.EXPOSED))
+@pytest.mark.parametrize("name", sorted(KNOWN_BUGS))
 def test_scripts_through_the_black_box(name: str) -> None:
-    """What users, brokers and the config topic show is enough to find each defect by its script, and no more is found
-    in the script without it."""
-    mode = {"mode": "B", **dict(REGISTRY[name].needs)}["mode"]
+    """What users, brokers and the config topic show is enough to find each bug by its scenario, and no more is found
+    in the scenario without it."""
     for broken in (True, False):
-        events = [e for e in connect_exposing_more.EXPOSED[name](broken) if e.kind in TASK_COUNTS.black_box]
-        monitor = watching(events, mode=mode)
+        events = [e for e in scenario(name, broken) if e.kind in TASK_COUNTS.black_box]
+        monitor = watching(events, mode=KNOWN_BUGS[name].fixed["mode"])
         monitor.observed = TASK_COUNTS.black_box
         assert (monitor.found is not None) == broken
 
@@ -154,8 +162,8 @@ FOREIGN = [*RIGHT[: RIGHT.index(ASSIGNED[0])], ASSIGNED[0]._replace(node=2), *RI
 def test_every_line_that_finds_something_has_a_witness() -> None:
     """What only a driven run judges bites: for each line that says so there is an implementation of which it does."""
     with reached(agreement) as bitten:
-        for script in connect_exposing_more.EXPOSED.values():
-            watching(script(True))
+        for name in KNOWN_BUGS:
+            watching(scenario(name, True))
         for finished in (Finished(False, frozenset()), Finished(True, frozenset(), 3)):
             watching(scenario("618.40-shipped", False), result=finished)
         watching(FOREIGN)

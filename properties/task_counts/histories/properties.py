@@ -394,7 +394,7 @@ PLANTS: Mapping[str, Plant] = {
 
 # Histories of task counts with planted violations, in mode B; `plants` says what is edited, and what must be found.
 
-EXAMPLE = "fencepost.reference_impl.task_counts.everything:rows"
+EXAMPLE = "fencepost.properties.task_counts.scenarios.known:rows"
 BED = Bed(TASK_COUNTS, EXAMPLE, PLANTS, {"mode": "B"})
 simulate_many = BED.simulate_many
 

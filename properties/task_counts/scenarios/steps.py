@@ -13,7 +13,7 @@ from fencepost.properties.calls import Call as AnyCall
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.machine import Machine
 from fencepost.properties.task_counts.interface import AT_WORK, MOST, Call, Thread
-from hypothesis import target
+from hypothesis import currently_in_test_context, target
 
 Key = tuple[int, int]
 """Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is shown."""
@@ -277,7 +277,7 @@ class Verbs(Machine, steps={}):
         failed is started again."""
         if not hasattr(self, "run"):
             return
-        if not self.run.over:
+        if not self.run.over and currently_in_test_context():
             target(float(sum(len(topic.sets) for topic in self.seen.topics.values())), label="sets")
             target(float(self.zombies), label="old tasks that ran on when a set was committed")
             target(float(self.late), label="operations of an old task after a newer set")

@@ -2,8 +2,8 @@
 refusal, and the loop that users write."""
 
 import pytest
+from fencepost.properties.group_fencing.scenarios.known import AFTER_POLLS_MS, AFTER_SESSION_MS, Script
 from fencepost.reference_impl.group_fencing.errors import ErrorCode, from_group_coordinator
-from fencepost.reference_impl.group_fencing.script import AFTER_POLLS_MS, AFTER_SESSION_MS, Script
 from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 
 NEW = {"mode": "new-protocol"}
@@ -23,13 +23,13 @@ def ticks(script, ms):
 @BOTH
 def test_before_it_has_joined_metadata_name_the_instance_only(mode):
     """Epoch or generation -1, no member id, the configured instance id."""
-    assert metadata(Script(mode=mode, static=True), 1) == (-1, -1, 1)
-    assert metadata(Script(mode=mode), 1) == (-1, -1, -1)
+    assert metadata(Script.of_reference(mode=mode, static=True), 1) == (-1, -1, 1)
+    assert metadata(Script.of_reference(mode=mode), 1) == (-1, -1, -1)
 
 
 def test_metadata_of_the_classic_protocol_change_in_poll_only():
     """The heartbeat thread knows long before that the generation is over."""
-    script = Script(records=9)
+    script = Script.of_reference(records=9)
     script.until(0, "end_told")
     before = metadata(script)
     script.system.step(1)
@@ -44,7 +44,7 @@ def test_metadata_of_the_classic_protocol_change_in_poll_only():
 
 def test_metadata_of_the_new_protocol_change_in_the_background():
     """As soon as a heartbeat is answered, whatever the application is doing."""
-    script = Script(**NEW)
+    script = Script.of_reference(**NEW)
     script.until(0, "consumed")
     before = metadata(script)
     script.until(1, "joined")
@@ -56,7 +56,7 @@ def test_metadata_of_the_new_protocol_change_in_the_background():
 @pytest.mark.parametrize("listener", [True, False])
 def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
     """At once where there is no listener; where there is one only in poll."""
-    script = Script(**NEW, listener=listener)
+    script = Script.of_reference(**NEW, listener=listener)
     script.until(0, "consumed")
     before = metadata(script)
     assert script.system.expire(0)
@@ -71,7 +71,7 @@ def test_a_fenced_member_of_the_new_protocol_rejoins_under_its_id(listener):
 
 def test_partitions_are_revoked_in_poll_only():
     """However long the application takes for it (KAFKA-20332)."""
-    script = Script(**NEW, inputs=2, listener=False)
+    script = Script.of_reference(**NEW, inputs=2, listener=False)
     script.until(0, "consumed")
     script.until(1, "joined")
     ticks(script, AFTER_SESSION_MS)
@@ -86,7 +86,7 @@ def test_partitions_are_revoked_in_poll_only():
 def test_who_does_not_poll_leaves(mode, static):
     """After max.poll.interval.ms, and joins again with the next poll; its commits are refused in between. A
     classic static member falls silent only, and is out when its session is over."""
-    script = Script(mode=mode, static=static, listener=False)
+    script = Script.of_reference(mode=mode, static=static, listener=False)
     script.until(0, "consumed")
     before = metadata(script)
     ticks(script, AFTER_POLLS_MS)
@@ -101,7 +101,7 @@ def test_who_does_not_poll_leaves(mode, static):
 @BOTH
 def test_who_is_closed_leaves_at_once(mode):
     """The other one has its partitions without waiting for the end of a session."""
-    script = Script(mode=mode, records=4)
+    script = Script.of_reference(mode=mode, records=4)
     script.until(0, "end_told")
     script.system.close(0)
     script.go_on(1)
@@ -110,7 +110,7 @@ def test_who_is_closed_leaves_at_once(mode):
 
 def test_a_static_member_of_the_new_protocol_is_followed_by_the_next():
     """Closed in order, it leaves with epoch -2; its successor has its partitions without a rebalance."""
-    script = Script(**NEW, static=True, records=4)
+    script = Script.of_reference(**NEW, static=True, records=4)
     script.until(0, "end_told")
     script.system.close(0)
     script.system.restart(0)
@@ -121,7 +121,7 @@ def test_a_static_member_of_the_new_protocol_is_followed_by_the_next():
 
 def test_a_static_member_that_was_killed_is_refused_until_its_session_is_over():
     """UNRELEASED_INSTANCE_ID is fatal to the new protocol's consumer."""
-    script = Script(**NEW, static=True)
+    script = Script.of_reference(**NEW, static=True)
     script.until(0, "consumed")
     script.system.restart(0)
     script.go_on(0)
@@ -147,7 +147,7 @@ def test_what_a_producer_makes_of_an_answer(error, verdict):
 
 def test_a_refused_commit_is_aborted_and_read_again():
     """The loop goes back to the committed offsets, and no failure reaches the user."""
-    script = Script(records=2)
+    script = Script.of_reference(records=2)
     script.taken_over()
     script.system.resume(0)
     script.go_on(0, 1, ms=10_000)
@@ -160,7 +160,7 @@ def test_a_refused_commit_is_aborted_and_read_again():
 @pytest.mark.parametrize("commit_version", [5, 6])
 def test_a_commit_is_repeated_until_its_topic_is_known(commit_version):
     """The brokers' metadata lag behind."""
-    script = Script(commit_version=commit_version)
+    script = Script.of_reference(commit_version=commit_version)
     script.until(0, "consumed")
     script.system.hide_topic(True)
     script.go_on(0)
@@ -174,11 +174,11 @@ def test_a_commit_is_repeated_until_its_topic_is_known(commit_version):
 def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
     """447.10: as long as the transaction may last, and then until somebody looks for it: more than the one minute of
     the text, and no more than one interval more, if markers arrive."""
-    script = Script(mode=mode, transaction_timeout_ms=60_000, session_timeout_ms=10_000)
+    script = Script.of_reference(mode=mode, transaction_timeout_ms=60_000, session_timeout_ms=10_000)
     script.until(0, "offset_sent")
     script.step()
     script.settle(1_000)
-    begun = next(e.time_us for e in script.told() if e.kind == "offset_taken") // 1_000
+    begun = next(e.time_us for e in script.seen() if e.kind == "offset_taken") // 1_000
     script.system.pause(0)
     script.until(1, "offset_fetched", times=2)
     script.until(1, "consumed")
@@ -189,7 +189,7 @@ def test_a_fetch_waits_for_a_dead_owner_s_transaction(mode):
 
 def test_in_the_draft_nothing_is_waited_for_where_all_clients_are_new():
     """Initialising aborts the dead owner's transaction first (447.5), long before its time-out."""
-    script = Script(mode="draft", session_timeout_ms=10_000)
+    script = Script.of_reference(mode="draft", session_timeout_ms=10_000)
     script.until(0, "offset_sent")
     script.settle(1_000)
     script.system.pause(0)
@@ -200,7 +200,7 @@ def test_in_the_draft_nothing_is_waited_for_where_all_clients_are_new():
 
 def test_an_application_may_abort_of_its_own_accord():
     """Its records are read again."""
-    script = Script(records=2)
+    script = Script.of_reference(records=2)
     script.until(0, "offset_sent")
     assert script.system.abort(0)
     script.go_on(0)
@@ -210,7 +210,7 @@ def test_an_application_may_abort_of_its_own_accord():
 
 def test_old_clients_have_a_producer_for_each_partition():
     """Each with the partition's transactional id, so that the next owner's fences it before it fetches."""
-    script = Script(old=2, inputs=2, records=2)
+    script = Script.of_reference(old=2, inputs=2, records=2)
     script.until(0, "consumed")
     producers = script.system.instances[0].producers
     assert {partition: producer.txn_id for partition, producer in producers.items()} == {0: 0, 1: 1}
@@ -221,7 +221,7 @@ def test_old_clients_have_a_producer_for_each_partition():
 
 def test_an_upgrade_is_rolled_out_instance_by_instance():
     """An old one ends in order, and a new one takes its slot."""
-    script = Script(old=2, inputs=2, records=4)
+    script = Script.of_reference(old=2, inputs=2, records=4)
     script.until(0, "end_told")
     assert script.system.upgrade(0)
     assert not script.system.upgrade(0)

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from fencepost.properties.group_fencing.scenarios.known import rows
 from fencepost.reference_impl.group_fencing import KIND_NAMES, readable
-from fencepost.reference_impl.group_fencing.everything import rows
 
 UNKNOWN_MEMBER_ID = 25
 EVENTS = [readable(row) for row in rows()]

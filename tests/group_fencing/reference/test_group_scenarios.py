@@ -1,88 +1,42 @@
-"""Known bugs and holes as scenarios: each shows its symptom with the defect, and not without."""
+"""Static members of the reference: no driven run has two instances of one identity, or asks why one is refused."""
 
 from collections import Counter
 
 import pytest
-from fencepost.reference_impl.group_fencing.scenarios import SCENARIOS, scenario
-
-NOT_COPIED = {"447.11", "447.11-shipped", "848-static-join"}
-"""An instance fails, though it is alone; every other scenario ends in a record that is copied twice."""
-
-SHUT_DOWN = {"447.9-old"}
-"""An old client fails that would only have had to wait."""
-LEFT = {"447.12-stuck"}
-"""The only instance left fails, and some of the input is not copied."""
+from fencepost.properties.group_fencing.scenarios.known import Script
 
 
-def copied_twice(events):
-    """Whether some record is twice in the committed output."""
-    copies = Counter((e.partition, e.offset) for e in events if e.kind == "output_read")
-    return max(copies.values(), default=0) > 1
+@pytest.mark.parametrize(("mode", "twice"), [("draft", True), ("draft-repaired", False), ("shipped", False)])
+def test_same_generation_by_another_producer(mode, twice):
+    """H2: a static member is replaced while it stands still: no generation begins, and its producer has an id of its
+    own.  The draft's reverse map refuses smaller generations only: the zombie commits after its successor has.  As
+    shipped it is refused by its instance id."""
+    script = Script.of_reference(mode=mode, static=True, identities=1, stable_ids=False)
+    script.until(0, "consumed")
+    script.system.pause(0)
+    script.until(1, "end_told")
+    script.system.resume(0)
+    script.go_on(0)
+    script.audit()
+    copies = Counter((event.partition, event.offset) for event in script.kinds("output_read"))
+    assert copies and (max(copies.values()) > 1) == twice
 
 
-def fails(events):
-    """Whether an instance fails."""
-    return "instance_failed" in {e.kind for e in events}
-
-
-def fails_alone(events):
-    """Whether an instance fails, and nothing is copied."""
-    kinds = {e.kind for e in events}
-    return "instance_failed" in kinds and "output_read" not in kinds
-
-
-def stays_behind(events):
-    """Whether an instance fails, and not everything is copied."""
-    copies = {(e.partition, e.offset) for e in events if e.kind == "output_read"}
-    return "instance_failed" in {e.kind for e in events} and len(copies) < len(
-        {(e.partition, e.offset) for e in events if e.kind == "consumed"}
-    )
-
-
-@pytest.mark.parametrize("name", sorted(SCENARIOS))
-def test_scenario_shows_its_symptom_only_when_broken(name):
-    """Each known bug breaks what it is known for, and without it everything is copied once."""
-    kinds = [(LEFT, stays_behind), (NOT_COPIED, fails_alone), (SHUT_DOWN, fails)]
-    symptom = next((symptom for names, symptom in kinds if name in names), copied_twice)
-    assert symptom(scenario(name, True))
-    correct = scenario(name, False)
-    assert name not in SHUT_DOWN or not fails(correct)
-    assert not copied_twice(correct)
-    copies = {(e.partition, e.offset) for e in correct if e.kind == "output_read"}
-    offsets = {e.partition: e.offset for e in correct if e.kind == "audited"}
-    assert copies == {(partition, offset) for partition, upto in offsets.items() for offset in range(upto)}
-    assert copies
-
-
-def test_nothing_but_the_draft_s_text_is_wrong_in_h1():
-    """H1 step by step: the zombie commits under generation 1 while its successor has been assigned in generation 2,
-    nobody was fenced, and no commit was refused."""
-    events = scenario("H1", True)
-    taken = [(e.generation, e.offset) for e in events if e.kind == "offset_taken"]
-    assert taken == [(1, 1), (2, 1)]
-    assert not [e for e in events if e.kind in ("producer_fenced", "instance_failed")]
-    assert not [e for e in events if e.kind == "offset_refused" and e.error != 51]
-
-
-def test_who_is_fenced_where_the_draft_is_repaired():
-    """By assignment the zombie's producer is fenced before its successor may fetch; by generation its commit is
-    refused."""
-    assert [e.kind for e in scenario("H1", False) if e.kind == "producer_fenced"]
-    refused = [e.error for e in scenario("H1-generation", False) if e.kind == "offset_refused" and e.error != 51]
-    assert refused == [22]
-
-
-def test_the_new_epoch_commits_for_another_member():
-    """447.21: the commit taken wrongly has the current epoch of its member, which was assigned nothing in it."""
-    events = scenario("447.21-relaxed", True)
-    (first, _) = [e for e in events if e.kind == "offset_taken"]
-    assigned = [e.generation for e in events if e.kind == "assigned" and e.slot == 0]
-    joined = [e.generation for e in events if e.kind == "joined" and e.slot == 0]
-    assert first.generation == joined[-1]
-    assert first.generation not in assigned
-
-
-def test_unknown_name_is_refused_with_the_known_ones():
-    """A misspelt name is answered with the names that exist."""
-    with pytest.raises(KeyError, match="H1"):
-        scenario("H0", True)
+@pytest.mark.parametrize("static", [True, False])
+def test_answer_to_a_static_join_is_lost(static):
+    """A static member of the new protocol that repeats its first heartbeat is refused its own instance id, and fails.
+    (GroupMetadataManager.throwIfInstanceIdIsUnreleased)"""
+    script = Script.of_reference(mode="new-protocol", listener=False, static=static)
+    script.system.step(0)
+    script.deliver()
+    while not script.flying("group_heartbeat_answer", "consumer-0"):
+        script.system.step(0)
+        number = next((m[0] for m in script.system.messages()), None)
+        if number is None:
+            script.system.log_append()
+        else:
+            script.system.deliver(number)
+    script.lose("group_heartbeat_answer", "consumer-0")
+    script.go_on(0, ms=35_000)
+    script.audit()
+    assert (bool(script.kinds("instance_failed")), bool(script.kinds("output_read"))) == (static, not static)

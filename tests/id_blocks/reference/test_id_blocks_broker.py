@@ -1,9 +1,9 @@
 """KIP-730, the broker's half: one test per sentence; the docstring cites the rule."""
 
 import pytest
+from block_bench import deliver_all, fetch_block, settle
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, ResponseBody
-from fencepost.reference_impl.id_blocks.scenarios import deliver_all, fetch_block, settle
 
 LOADING = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 

@@ -1,9 +1,9 @@
 """KIP-730, the controller's half: one test per sentence; the docstring cites the rule."""
 
 import pytest
+from block_bench import deliver_all, fetch_block, settle
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.messages import ProducerIdsRecord
-from fencepost.reference_impl.id_blocks.scenarios import deliver_all, fetch_block, settle
 
 
 def test_answer_waits_for_commit(cluster, kinds):

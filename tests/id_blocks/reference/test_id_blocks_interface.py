@@ -3,11 +3,11 @@
 from dataclasses import asdict, fields
 
 import pytest
+from block_bench import deliver_all, fetch_block
 from fencepost.reference_impl.id_blocks import messages
 from fencepost.reference_impl.id_blocks.config import protocol_version
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.quota import Quota
-from fencepost.reference_impl.id_blocks.scenarios import deliver_all, fetch_block
 
 
 def names(message_type):

@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from block_bench import fetch_block
 from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, Block, ResponseBody
-from fencepost.reference_impl.id_blocks.scenarios import fetch_block
 from fencepost.reference_impl.id_blocks.system import next_id_after
 
 

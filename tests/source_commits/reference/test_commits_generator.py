@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from fencepost.properties.source_commits.scenarios.known import rows
 from fencepost.reference_impl.source_commits import COLUMNS, KIND_NAMES, readable, simulate, simulate_with_stats
-from fencepost.reference_impl.source_commits.everything import rows
 
 DIGEST = """
 import hashlib

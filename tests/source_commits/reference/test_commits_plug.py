@@ -4,15 +4,14 @@ import doctest
 
 import pytest
 from fencepost.properties.source_commits.interface import OPERATIONS, OUTCOMES
+from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
 from fencepost.reference_impl.source_commits import reference, system
 from fencepost.reference_impl.source_commits.config import MODES, Config
-from fencepost.reference_impl.source_commits.parts import Parts
-from fencepost.reference_impl.source_commits.script import COMMITTER, TASK, Script
 
 
 def script(**config):
     """A task that has read its offsets."""
-    made = Script(Parts(), **config)
+    made = Script.of_reference(**config)
     made.begin()
     return made
 
@@ -69,16 +68,16 @@ def test_commit_comes_after_its_flush():
     task.all_arrive()
     task.poll()
     task.commit()
-    kinds = [e.kind for e in task.told() if e.kind in ("flush_begun", "offset_written", "flush_ended", "told")]
+    kinds = [e.kind for e in task.seen() if e.kind in ("flush_begun", "offset_written", "flush_ended", "told")]
     assert kinds == ["flush_begun", "offset_written", "flush_ended", "told"]
-    assert told(task.told()) == [{0: 2}]
+    assert told(task.seen()) == [{0: 2}]
 
 
 def test_commit_is_called_where_there_was_nothing_to_flush():
     """src.5, H7c: with an empty map, which says nothing anew."""
     task = script()
     task.commit()
-    assert told(task.told()) == [{}]
+    assert told(task.seen()) == [{}]
     assert not task.kinds("discarded")
 
 
@@ -92,7 +91,7 @@ def test_the_map_has_what_an_earlier_flush_did_not_write():
     task.before("finish", COMMITTER)
     task.one(COMMITTER, "failed")
     task.commit()
-    assert told(task.told()) == [{0: 1, 1: 1}]
+    assert told(task.seen()) == [{0: 1, 1: 1}]
 
 
 @pytest.mark.rule("src.6")
@@ -117,7 +116,7 @@ def played(**config):
         task.poll()
         task.all_arrive()
         task.commit()
-    return task.told()
+    return task.seen()
 
 
 @pytest.mark.rule("src.7")
@@ -138,7 +137,7 @@ def test_an_exception_of_commit_is_ignored():
     task.poll()
     task.commit()
     assert not task.kinds("stopping")
-    assert told(task.told()) == [{0: 2}, {0: 6}]
+    assert told(task.seen()) == [{0: 2}, {0: 6}]
 
 
 @pytest.mark.rule("src.9")
@@ -156,7 +155,7 @@ def test_only_its_own_offsets():
     task.poll()
     task.commit()
     assert [event.offset for event in task.kinds("resumed")] == [0, 0, 1, 1]
-    assert told(task.told()) == [{0: 1, 1: 1}, {0: 2}]
+    assert told(task.seen()) == [{0: 1, 1: 1}, {0: 2}]
 
 
 def test_a_refused_record_is_sent_again():
@@ -214,7 +213,7 @@ def test_the_final_commit_waits():
     task.all_arrive()
     task.thread("instance_stopped")
     assert [event.outcome for event in task.kinds("drained")] == [1]
-    assert told(task.told()) == [{0: max(event.record for event in task.kinds("submitted"))}]
+    assert told(task.seen()) == [{0: max(event.record for event in task.kinds("submitted"))}]
 
 
 def test_a_transaction_is_told_of_when_it_is_committed():
@@ -224,13 +223,13 @@ def test_a_transaction_is_told_of_when_it_is_committed():
     assert not task.one(TASK)  # it waits for its records
     task.all_arrive()
     task.thread("told")
-    assert told(task.told()) == [{0: 2}]
+    assert told(task.seen()) == [{0: 2}]
     task.before("commit")
     task.all_arrive()
     task.one(TASK, "failed")
     task.thread("instance_failed")
     task.begin()
-    assert told(task.told()) == [{0: 2}]
+    assert told(task.seen()) == [{0: 2}]
     assert [event.outcome for event in task.kinds("transaction_aborted")] == [0]
     assert [event.offset for event in task.kinds("resumed")][-1] == 2
 
@@ -243,14 +242,14 @@ def test_an_aborted_batch_is_told_of_when_its_offsets_are_committed():
     assert [event.record for event in task.kinds("given_up")] == [1, 2]
     assert not task.kinds("told")
     task.thread("told")
-    assert told(task.told()) == [{0: 2}]
+    assert told(task.seen()) == [{0: 2}]
     assert task.system.audit() == ([], [2])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_what_waits_is_what_the_interface_says(mode):
     """Operations and outcomes by name, in every mode."""
-    task = Script(Parts(), mode=mode, partitions=2)
+    task = Script.of_reference(mode=mode, partitions=2)
     task.system.start()
     seen = set()
     for turn in range(60):

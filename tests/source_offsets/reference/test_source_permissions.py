@@ -1,9 +1,9 @@
 """Permissions and topics of source tasks (618.37, 618.29): the tables of both texts are complete, and needed."""
 
 import pytest
+from fencepost.properties.source_offsets.scenarios.known import Script
 from fencepost.reference_impl.source_offsets.parts import Parts
 from fencepost.reference_impl.source_offsets.permissions import EARLIER, LATER, table
-from fencepost.reference_impl.source_offsets.script import Script
 from fencepost.reference_impl.source_offsets.stores.choice import Choice
 from fencepost.reference_impl.task_counts.permissions import Permission
 
@@ -46,7 +46,7 @@ OF_THE_TASK = [
 def test_a_task_needs_each_of_them(missing):
     """Without it the task fails with the code of that resource, and writes nothing; with all of them it does its work,
     so that the table is complete."""
-    script = Script()
+    script = Script.of_reference()
     script.then(0, "commit")
     script.system.kill(0)
     script.system.env.brokers.acls.deny(missing)
@@ -64,7 +64,7 @@ def test_a_task_needs_each_of_them(missing):
 
 def test_a_permission_of_something_else_is_not_needed():
     """What a task does not ask for may be denied: another topic, another principal."""
-    script = Script()
+    script = Script.of_reference()
     for needless in (
         Permission("connector-consumer", "Read", "Topic", "output"),
         Permission("worker-producer", "Write", "Topic", "own-offsets"),
@@ -103,7 +103,7 @@ def test_which_topics_a_task_has(named, same_cluster, exactly_once, feature_off)
 @pytest.mark.parametrize("hard", [False, True])
 def test_the_topic_after_a_downgrade(implicit, hard):
     """Only a topic that is named stays in use, and only on software that knows it."""
-    script = Script(downgrades=True, implicit=implicit)
+    script = Script.of_reference(downgrades=True, implicit=implicit)
     script.then(0, "commit")
     assert script.system.downgrade(hard)
     assert script.system.env.topic == (0 if implicit or hard else 1)

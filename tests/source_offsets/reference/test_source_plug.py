@@ -3,9 +3,12 @@
 import doctest
 
 import pytest
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
+from fencepost.properties.source_offsets.histories import HISTORY
+from fencepost.properties.source_offsets.scenarios.known import Script
 from fencepost.reference_impl.source_offsets import system as system_module
 from fencepost.reference_impl.source_offsets.defects import broken
-from fencepost.reference_impl.source_offsets.script import Script
 from fencepost.reference_impl.source_offsets.system import reference
 
 
@@ -60,7 +63,7 @@ def test_what_is_not_possible_does_nothing():
 
 def test_a_stalled_task_waits():
     """None of its operations can be let happen, and all goes on when it is resumed."""
-    script = Script(tasks=2, partitions=2)
+    script = Script.of_reference(tasks=2, partitions=2)
     script.until(0, "commit")
     assert script.system.stall(0)
     assert not script.system.stall(0)
@@ -71,7 +74,7 @@ def test_a_stalled_task_waits():
 
 def test_a_reader_waits_for_an_open_transaction():
     """618.32: it does not begin below what may yet be committed, and goes on by itself when that is decided."""
-    script = Script(tasks=2, partitions=2)
+    script = Script.of_reference(tasks=2, partitions=2)
     script.until(1, "poll")
     script.until(0, "commit")
     script.system.stall(0)
@@ -85,7 +88,7 @@ def test_a_reader_waits_for_an_open_transaction():
 
 def test_a_transaction_that_takes_too_long_is_aborted():
     """After transaction.timeout.ms nobody waits for it any more, and its producer is refused."""
-    script = Script(tasks=1, transaction_timeout_ms=1_000, timeout_check_ms=100)
+    script = Script.of_reference(tasks=1, transaction_timeout_ms=1_000, timeout_check_ms=100)
     script.until(0, "commit")
     script.system.advance(2_000)
     script.go_on(0)
@@ -95,9 +98,9 @@ def test_a_transaction_that_takes_too_long_is_aborted():
 
 def test_a_batch_that_is_dropped_whole():
     """618.28: there is no transaction, `SourceTask.commit` is called, and nothing is lost by it."""
-    script = Script(batch=1, filtered=1)
+    script = Script.of_reference(batch=1, filtered=1)
     script.go_on(0)
-    kinds = [event.kind for event in script.told()]
+    kinds = [event.kind for event in script.seen()]
     assert kinds.count("filtered") == 3
     assert kinds.count("txn_begun") == 1
     assert kinds.count("commit_called") == 4
@@ -107,7 +110,7 @@ def test_a_batch_that_is_dropped_whole():
 
 def test_what_the_connector_aborts_is_not_polled_again():
     """Its offsets are committed in a transaction of their own."""
-    script = Script(boundary="connector", own_batches=9, batch=2)
+    script = Script.of_reference(boundary="connector", own_batches=9, batch=2)
     script.until(0, "poll")
     assert script.system.ask_boundary(0, False)
     script.then(0, "abort")
@@ -116,3 +119,22 @@ def test_what_the_connector_aborts_is_not_polled_again():
     script.audit()
     assert [event.offset for event in script.kinds("given_up")] == [1, 2]
     assert [event.offset for event in script.kinds("output_read")] == [3, 4]
+
+
+@pytest.mark.parametrize(("rounds", "broken"), [(2, {"nothing_passed_over", "nothing_skipped"}), (1, set())])
+def test_a_copy_comes_behind_a_tombstone(rounds, broken):
+    """618.31, as released: the worker's producer still has the copy of an offset when its task has gone to another
+    worker, which writes a tombstone; then the copy comes, beside any transaction, and nothing fences it."""
+    script = Script.of_reference(rounds=rounds, records=2)
+    copy = script.hold(0, "copy")
+    script.system.stop(0)
+    script.then(0, "stop")
+    script.system.restart(0)
+    script.then(0, "commit")
+    script.release(copy)
+    script.system.kill(0)
+    script.system.restart(0)
+    script.audit()
+    columns = columns_of(SOURCE_OFFSETS, [(0, script.system.env.log.rows)])
+    found, _ = HISTORY.check(columns, config={**script.config, "mode": "text-merged-view"})
+    assert {name for name, finding in found.items() if finding.violations} == broken

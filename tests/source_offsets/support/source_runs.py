@@ -6,7 +6,6 @@ from typing import Any
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
-from fencepost.reference_impl.source_offsets.config import Config
 from fencepost.reference_impl.source_offsets.generator import FreeRun
 from fencepost.reference_impl.source_offsets.variants import CONFIGS
 
@@ -30,10 +29,3 @@ def judged(histories: int, first: int = 0, **config: Any) -> tuple[dict[str, int
     found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, made), config=told(config))
     wrong = {name: finding.violations for name, finding in found.items() if finding.violations}
     return wrong, {name: finding.judged for name, finding in found.items()}, sum(len(rows) for _, rows in made)
-
-
-def wrong_in(system: Any) -> set[str]:
-    """The properties that what a driven system has shown violates."""
-    config = {key: getattr(system.env.config, key) for key in Config.__dataclass_fields__}
-    found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, [(0, system.env.log.rows)]), config=config)
-    return {name for name, finding in found.items() if finding.violations}

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from fencepost.properties.task_counts.scenarios.known import Script
 from fencepost.reference_impl.task_counts.brokers import OFFSETS_TOPIC, OUTPUT_TOPIC
-from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.permissions import (
     CONNECTOR_ADMIN,
     CREATE,
@@ -15,7 +15,6 @@ from fencepost.reference_impl.task_counts.permissions import (
     WRITE,
     Permission,
 )
-from fencepost.reference_impl.task_counts.script import Script
 from fencepost.reference_impl.task_counts.system import System, reference
 
 MODES = ("A", "M", "B", "shipped")
@@ -24,7 +23,7 @@ BY_HAND = {"mode": "shipped", "workers": 1, "support": "enabled", "creates_inter
 
 
 def cluster(mode: str, **config: object) -> Script:
-    return Script(Parts(), mode=mode, **config)
+    return Script.of_reference(mode=mode, **config)
 
 
 def keys(system: System) -> list[str]:
@@ -87,7 +86,7 @@ def test_the_endpoint_is_served_whatever_the_flag_says(mode: str) -> None:
     assert asked
     assert {e.status for e in script.kinds("round_answered") if e.request in asked} == {200}
     running = {(e.node, e.connector) for e in script.kinds("task_running")}
-    assert (1, 1) in running and ("count_written", 1) in {(e.kind, e.connector) for e in script.told()}
+    assert (1, 1) in running and ("count_written", 1) in {(e.kind, e.connector) for e in script.seen()}
 
 
 def test_the_session_key_is_replaced_in_time() -> None:
@@ -187,7 +186,7 @@ def test_a_separate_offsets_topic_is_created(mode: str) -> None:
     script.system.env.brokers.acls.deny(denied)
     script.configure(0, tasks=2)
     assert [script.system.status(0, task) for task in (0, 1)] == [("RUNNING", "")] * 2
-    kinds = [e.kind for e in script.told() if e.instance == 0]
+    kinds = [e.kind for e in script.seen() if e.instance == 0]
     assert kinds.index("task_checked" if mode == "B" else "task_checked_again") < kinds.index("task_running")
 
 
@@ -221,7 +220,7 @@ def test_an_offsets_topic_that_is_not_created_has_to_be_there() -> None:
     brokers = system.env.brokers
     brokers.internal.update({"connect-configs", "connect-offsets", "connect-status"})
     system.restart_worker(0)
-    script = Script(system=system, workers=1)
+    script = Script(system, workers=1)
     script.configure(0, tasks=1)
     state, trace = script.system.status(0, 0)
     assert state == "FAILED" and trace.startswith("ConnectException: missing mine")
@@ -258,7 +257,7 @@ def test_only_then_it_polls(mode: str) -> None:
     script = cluster(mode, workers=1)
     script.configure(0, tasks=1)
     script.work()
-    instance = [e for e in script.told() if e.instance == 0]
+    instance = [e for e in script.seen() if e.instance == 0]
     kinds = [e.kind for e in instance]
     assert kinds[-5:] == [
         "producer_opened", "task_checked_again", "task_running", "records_sent", "transaction_committed",
@@ -343,7 +342,7 @@ def test_transactions_of_the_leader(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_off_by_default(mode: str) -> None:
     """618.46: where nobody says anything, tasks run without transactions, rounds and checks."""
-    script = Script(Parts(), system=reference({"mode": mode, "workers": 2}))
+    script = Script(reference({"mode": mode, "workers": 2}), workers=2)
     assert {e.support for e in script.kinds("worker_started")} == {1}  # disabled
     script.configure(0, tasks=2)
     script.work()

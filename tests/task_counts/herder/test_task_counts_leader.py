@@ -1,14 +1,13 @@
 """The leader's write privilege: who may write to the config topic, in which transactions (618.24 to 618.26, 618.43)."""
 
 import pytest
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.script import Script
+from fencepost.properties.task_counts.scenarios.known import Script
 
 MODES = ("A", "M", "B", "shipped")
 
 
 def cluster(mode: str, **config: object) -> Script:
-    return Script(Parts(), mode=mode, **config)
+    return Script.of_reference(mode=mode, **config)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -146,12 +145,12 @@ def test_a_write_of_unknown_fate_costs_the_privilege(mode: str, outcome: str) ->
     script = cluster(mode, workers=1)
     script.system.configure(0, 0, 1)
     held = script.until("write")
-    start = len(script.told())
+    start = len(script.seen())
     script.outcome(held, outcome)
     script.settle()
     script.configure(0, tasks=1)
     of_interest = ("connector_written", "write_refused", "topic_claimed")
-    kinds = [e.kind for e in script.told()[start:] if e.kind in of_interest]
+    kinds = [e.kind for e in script.seen()[start:] if e.kind in of_interest]
     done = ["connector_written"] if outcome == "lost" else []
     assert kinds == [*done, "write_refused", "topic_claimed", "connector_written"]
     assert script.kinds("write_refused")[0].error == 7

@@ -1,10 +1,9 @@
 """Permissions: which of the principals needs what, and the codes of refusals."""
 
 import pytest
+from fencepost.properties.task_counts.scenarios.known import Script
 from fencepost.reference_impl.task_counts import permissions
-from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.permissions import Acls, Permission
-from fencepost.reference_impl.task_counts.script import Script
 from fencepost.reference_impl.task_counts.topic.config_topic import NAME
 
 ID = "TransactionalId"
@@ -50,13 +49,13 @@ def test_one_principal_does_not_stand_in_for_another():
 
 def refused_without(denied, **config):
     """The events of a cluster in which a connector is given two tasks, and two again, without this permission."""
-    script = Script(Parts(), mode="B", workers=1, **config)
+    script = Script.of_reference(mode="B", workers=1, **config)
     script.configure(0, tasks=2)
     script.system.env.brokers.acls.deny(denied)
     script.system.restart_worker(0)
     script.settle()
     script.configure(0, tasks=2)
-    return script.told()
+    return script.seen()
 
 
 @pytest.mark.rule("618.37")

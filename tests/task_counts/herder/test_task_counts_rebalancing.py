@@ -1,15 +1,14 @@
 """Rebalances, eager and cooperative, and what stalls, crashes and slow tasks do to them (618.22, 618.23, 618.41)."""
 
 import pytest
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.script import Script
+from fencepost.properties.task_counts.scenarios.known import Script
 
 MODES = ("A", "M", "B", "shipped")
 PROTOCOLS = ("eager", "cooperative")
 
 
 def cluster(mode: str = "B", protocol: str = "cooperative", **config: object) -> Script:
-    return Script(Parts(), mode=mode, protocol=protocol, **config)
+    return Script.of_reference(mode=mode, protocol=protocol, **config)
 
 
 def all_run(script: Script, tasks: int) -> bool:
@@ -60,7 +59,7 @@ def test_cooperative_revokes_before_it_gives() -> None:
     script.system.restart_worker(1)
     script.settle()
     assert {t.worker for t in script.threads("poll")} == {0, 1}
-    moved = [(e.kind, e.node) for e in script.told() if e.task == script.kinds("task_revoked")[-1].task]
+    moved = [(e.kind, e.node) for e in script.seen() if e.task == script.kinds("task_revoked")[-1].task]
     kinds = [pair for pair in moved if pair[0] in ("task_stopped", "task_revoked", "task_assigned")]
     assert kinds[-3:] == [("task_stopped", 0), ("task_revoked", 0), ("task_assigned", 1)]
     revoked, given = script.kinds("task_revoked")[-1], script.kinds("task_assigned")[-1]
@@ -72,9 +71,9 @@ def test_tasks_of_an_old_set_are_stopped_before_the_worker_joins(mode: str) -> N
     """Having read a newer set, a worker stops its tasks of the older one before it joins again (618.22)."""
     script = cluster(mode, workers=2)
     script.configure(0, tasks=2)
-    start = len(script.told())
+    start = len(script.seen())
     script.configure(0, tasks=2)
-    kinds = [e.kind for e in script.told()[start:] if e.node == 0]
+    kinds = [e.kind for e in script.seen()[start:] if e.node == 0]
     assert kinds.index("task_stopped") < kinds.index("joined") < kinds.index("task_starting")
     assert not script.kinds("transaction_refused", "task_left_running")
 

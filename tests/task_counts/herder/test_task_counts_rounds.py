@@ -1,21 +1,20 @@
 """Rounds of zombie fencing: when there is one, what it fences, what it writes, and whom it fails (618.4 to 618.13)."""
 
 import pytest
-from fencepost.reference_impl.task_counts.parts import Parts
+from fencepost.properties.task_counts.scenarios.known import Script
 from fencepost.reference_impl.task_counts.permissions import (
     CONNECTOR_ADMIN,
     TRANSACTIONAL_ID,
     WRITE,
     Permission,
 )
-from fencepost.reference_impl.task_counts.script import Script
 
 MODES = ("A", "M", "B", "shipped")
 ASKING = ("B", "shipped")
 
 
 def cluster(mode: str, **config: object) -> Script:
-    return Script(Parts(), mode=mode, **config)
+    return Script.of_reference(mode=mode, **config)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from functools import cache
 
-import connect_symptoms as symptom
 import pytest
 from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, readable
 from fencepost.reference_impl.task_counts.generator import simulate, simulate_with_stats
@@ -92,26 +91,6 @@ def test_interesting_things_happen(mode):
         assert seen["round_answered", 409] + seen["round_checked", 409] > 0
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_promises_hold(mode):
-    """618.P1, 618.26, B36: no task of an older set commits after a newer one ran, no instance after its successor, and
-    no former leader counts."""
-    for events, _ in histories(mode):
-        assert symptom.older_set_commits(events) == []
-        assert symptom.replaced_instance_commits(events) == []
-        assert symptom.counts_by_former_leaders(events) == []
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_everything_runs_in_the_end(mode):
-    """618.P4: when faults are over, and users restart what failed, every task of every newest set runs."""
-    for seed in range(8):
-        config = {"mode": mode, "quiet_end": True, "protocol": ("cooperative", "eager")[seed % 2]}
-        events = [readable(row) for row in simulate(seed, config)]
-        assert symptom.tasks_not_running(events) == []
-        assert len(events) < 300 + 6000
-
-
 def test_connector_created_anew_before_its_owner_let_go_gets_a_set():
     """Seed 10: deleted and created again while its owner is away, which goes on owning it."""
     config = {"mode": "A", "quiet_end": True, "connectors": 2}
@@ -147,15 +126,6 @@ def test_schedule_injects_faults_for_certain():
     assert faults == {"stall": 1, "crash": 1}
 
 
-def test_boundaries_are_broken_on_demand():
-    """618.33, 618.34: with workers without support, or foreign writers, some history breaks the promise."""
-    for config in ({"support": ("enabled", "enabled", "disabled")}, {"foreign_count": 0.01}):
-        assert any(
-            symptom.older_set_commits([readable(row) for row in simulate(seed, {"mode": "B", "events": 800} | config)])
-            for seed in range(60)
-        ), config
-
-
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
@@ -171,12 +141,3 @@ def test_bad_config_is_refused(config, complaint):
     """Unknown keys, rates above one, unknown faults, defects and modes are refused with the reason."""
     with pytest.raises((ValueError, KeyError), match=complaint):
         simulate(0, config)
-
-
-@pytest.mark.parametrize("name", ["fenced_task_goes_on", "plain_task_producer"])
-def test_defects_show_by_chance(name):
-    """Free-running histories find some defects without a script."""
-    assert any(
-        symptom.older_set_commits([readable(row) for row in simulate(seed, {"broken": name, "events": 800})])
-        for seed in range(40)
-    )

@@ -4,9 +4,8 @@ import doctest
 import random
 
 import pytest
+from fencepost.properties.task_counts.scenarios.known import Script
 from fencepost.reference_impl.task_counts import system as system_module
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.script import Script
 from fencepost.reference_impl.task_counts.system import System, beside, reference
 from test_task_counts_threads import MODES, wander
 
@@ -29,7 +28,7 @@ def test_users_are_refused_where_nobody_can_take_the_request() -> None:
     about tasks that are nowhere."""
     system = reference({"workers": 2, "mode": "shipped", "support": "enabled"})
     assert not system.configure(0, 0, 1)
-    script = Script(Parts(), workers=2, mode="shipped")
+    script = Script.of_reference(workers=2, mode="shipped")
     assert not script.system.delete(0, 0) and not script.system.stop_connector(0, 0)
     assert not script.system.restart_task(0, 0, 0) and not script.system.restart_connector(0, 0)
     script.system.stall(0)
@@ -40,14 +39,14 @@ def test_users_are_refused_where_nobody_can_take_the_request() -> None:
 @pytest.mark.parametrize("mode", ["A", "M", "B"])
 def test_users_of_the_documents_cannot_stop_a_connector(mode: str) -> None:
     """A set of no tasks came later than the documents."""
-    script = Script(Parts(), mode=mode, workers=1)
+    script = Script.of_reference(mode=mode, workers=1)
     script.configure(0, tasks=1)
     assert not script.system.stop_connector(0, 0)
 
 
 def test_a_stopped_connector_starts_again_when_it_is_configured() -> None:
     """As shipped: STOPPED ends the tasks; a new configuration, which says STARTED, brings a set of its own."""
-    script = Script(Parts(), mode="shipped", workers=2)
+    script = Script.of_reference(mode="shipped", workers=2)
     script.configure(0, tasks=2)
     assert script.system.stop_connector(1, 0)
     script.settle()
@@ -107,7 +106,7 @@ def test_every_task_of_the_newest_set_polls_in_the_end(mode: str, seed: int) -> 
 def test_a_worker_without_support_breaks_the_guarantee_of_all(mode: str) -> None:
     """618.33: a task of a worker with the feature off has no producer that could be fenced: stalled, it writes for an
     old set when the newest has long polled."""
-    script = Script(Parts(), mode=mode, workers=3, support=["enabled", "enabled", "disabled"], max_tasks=3)
+    script = Script.of_reference(mode=mode, workers=3, support=["enabled", "enabled", "disabled"], max_tasks=3)
     script.configure(0, tasks=3)
     (polling,) = script.threads("poll", worker=2)
     script.zombie(2)
@@ -123,7 +122,7 @@ def test_a_worker_without_support_breaks_the_guarantee_of_all(mode: str) -> None
 def test_a_foreign_count_record_breaks_it(mode: str) -> None:
     """618.34: after a count record of somebody else's the leader believes that nothing has to be fenced: a zombie of
     the old set commits beside a task of the new one, whose id it does not share."""
-    script = Script(Parts(), mode=mode, workers=3)
+    script = Script.of_reference(mode=mode, workers=3)
     script.configure(0, tasks=2)
     (zombie,) = script.threads("poll", task=1)
     script.system.stall(zombie.worker)

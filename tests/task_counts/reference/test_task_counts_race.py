@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import pytest
+from fencepost.properties.task_counts.scenarios.known import Script
 from fencepost.reference_impl.task_counts.events import Event
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.script import Script
 
 MODES = ("A", "M", "B", "shipped")
 
@@ -22,7 +21,7 @@ class Race(NamedTuple):
 def race(mode: str, protocol: str) -> Race:
     """The documents' steps up to F coming back: F has passed everything that comes before its producer (in A the look
     at its own view, after the leader fenced in the rebalance; in B and as shipped the round that it asked for)."""
-    script = Script(Parts(), mode=mode, protocol=protocol, workers=3, heartbeat_ms=3000)
+    script = Script.of_reference(mode=mode, protocol=protocol, workers=3, heartbeat_ms=3000)
     script.system.configure(0, 0, 2)
     held = script.until("open_producer", task=1)
     assert held.worker != script.leader()
@@ -38,7 +37,7 @@ def race(mode: str, protocol: str) -> Race:
 
 
 def of_f(script: Script, start: Event) -> list[str]:
-    return [e.kind for e in script.told() if e.instance == start.instance and e.kind != "task_starting"]
+    return [e.kind for e in script.seen() if e.instance == start.instance and e.kind != "task_starting"]
 
 
 @pytest.mark.parametrize("protocol", ["eager", "cooperative"])
@@ -81,7 +80,7 @@ def test_a_restart_brings_the_fenced_task_back(mode: str) -> None:
 def test_a_running_task_of_a_stalled_worker_cannot_commit_after_a_round(mode: str) -> None:
     """A task that stalls with its worker in the middle of a transaction is fenced by the round for the newer set: what
     it sent is never committed (618.P1)."""
-    script = Script(Parts(), mode=mode, workers=3)
+    script = Script.of_reference(mode=mode, workers=3)
     script.configure(0, tasks=2)
     zombie = script.owner(0, 1)
     (polling,) = script.threads("poll", task=1)

@@ -7,13 +7,13 @@ from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.task_counts.events import TASK_COUNTS
+from fencepost.properties.task_counts.scenarios.known import KNOWN_BUGS, Script
 from fencepost.reference_impl.task_counts.defects import task as removed
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.events import readable
 from fencepost.reference_impl.task_counts.generator import simulate
 from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.scenarios import SCENARIOS, scenario
-from fencepost.reference_impl.task_counts.script import Script
+from fencepost.reference_impl.task_counts.system import build
 
 HELD = properties_of("task-counts")
 SHIPPED = Manifest("task-counts", tuple(TASK_COUNTS.codes), (), config={"mode": "shipped"})
@@ -21,11 +21,8 @@ PROMISED = [name for name in HELD.names if name not in HELD.unpromised(SHIPPED)]
 FOUND = {
     "lingering-round": {"no_zombie_commits", "running_with_count", "answers_with_count"},
     "removed-task": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
-    "618.35": {"no_zombie_commits", "producers_covered", "answers_with_count"},
 }
 """By scenario: the properties that are violated."""
-PLAIN = {"618.35": {"running_with_count", "running_checked_again"}}
-"""Tasks of workers that are preparing run plainly, with neither a count nor a look."""
 PINNED = {
     "answers_for_any_set": (55, {
         "slow_share": 0.03, "slow_us": 1_500_000, "burst_share": 0.0, "change_us": 200_000, "failed": 0.0, "lost": 0.0,
@@ -52,6 +49,11 @@ MENDS = {
 """Of what is released, with one thing mended."""
 
 
+def of(parts, **config):
+    """A script on a cluster of these parts."""
+    return Script(build({**Script.SMALL, **config}, parts), **config)
+
+
 def violated(events):
     """The history properties that these events violate, of those that the mode promises."""
     rows = [(e.step, e.time_us, TASK_COUNTS.codes[e.kind], *e[3:]) for e in events]
@@ -62,9 +64,11 @@ def violated(events):
 @pytest.mark.parametrize("name", sorted(FOUND))
 def test_what_is_released_is_found(name):
     """618.P1 and more is violated in the scenario, and nothing once it is mended."""
-    plain = PLAIN.get(name, set())
-    assert violated(scenario(name, True)) == FOUND[name] | plain
-    assert violated(scenario(name, False)) == plain
+    bug = KNOWN_BUGS[name]
+    for parts, found in ((REGISTRY[bug.defect].parts, FOUND[name]), (Parts(), set())):
+        script = of(parts, **bug.fixed)
+        bug.play(script)
+        assert violated(script.seen()) == found
 
 
 @pytest.mark.parametrize("name", sorted(PINNED))
@@ -80,9 +84,9 @@ def test_what_is_released_is_found_in_a_free_history(name):
 @pytest.mark.parametrize("mend", sorted(MENDS))
 def test_each_mend_is_enough_for_a_removed_task(mend):
     """The worker that comes back has no task 1, and the newest set polls."""
-    script = Script(MENDS[mend], mode="shipped", workers=3)
-    SCENARIOS["removed-task"].play(script)
-    assert violated(script.told()) == set()
+    script = of(MENDS[mend], mode="shipped", workers=3)
+    KNOWN_BUGS["removed-task"].play(script)
+    assert violated(script.seen()) == set()
     newest = script.kinds("set_written")[-1].offset
     assert {(e.task, e.set) for e in script.kinds("task_starting")[2:]} == {(0, newest)}
 
@@ -99,40 +103,11 @@ def test_each_mend_is_enough_in_free_histories(mend, monkeypatch):
 
 def test_a_removed_task_is_revoked_in_the_next_rebalance():
     """By then the leader has handed it out itself. Its epoch is newer than the fence of its id."""
-    script = Script(REGISTRY["starts_removed_tasks"].parts, mode="shipped", workers=3)
-    SCENARIOS["removed-task"].play(script)
+    script = of(REGISTRY["starts_removed_tasks"].parts, mode="shipped", workers=3)
+    KNOWN_BUGS["removed-task"].play(script)
     (started,) = [e for e in script.kinds("producer_opened") if e.task == 1][1:]
     assert started.epoch > max(e.epoch for e in script.kinds("id_fenced") if e.task == 1)
     script.system.restart_worker(next(n for n in range(3) if n not in (started.node, script.leader())))
     script.settle()
     assert [e.instance for e in script.kinds("task_stopped")][-1] == started.instance
     assert (started.node, 1) in {(e.node, e.task) for e in script.kinds("task_revoked")}
-
-
-@pytest.mark.parametrize("mend", [False, True])
-def test_who_is_preparing_reads_what_was_aborted(mend):
-    """618.35: a count whose writer was gone before its commit, also when the next leader's claim has aborted it.  An
-    enabled worker passes over it, as does a preparing one that is mended."""
-    known = SCENARIOS["618.35"]
-    script = Script(**(known.fixed if mend else known.broken))
-    script.system.configure(0, 0, 3)
-    counting = script.until("write_count")
-    script.system.crash_in_write(counting.number)
-    script.system.expire(counting.worker)
-    script.settle()
-    herders = [worker.herder for worker in script.system.env.workers]
-    assert counting.worker == 0 and herders[0] is None and script.leader() == 1
-    assert [herder.view.state.count("connector-0") for herder in herders[1:]] == [None if mend else 3, None]
-    assert [record.key for _, record in script.system.config_topic() if "fencing" in record.key] == []
-    assert script.system.env.brokers.log(0).aborted
-
-
-def test_only_a_leaders_transaction_breaks_off():
-    """What is no write in a transaction is refused, by name."""
-    script = Script(mode="shipped", workers=1, support="disabled")
-    script.system.configure(0, 0, 1)
-    writing = script.until("write")
-    with pytest.raises(ValueError, match="must be a leader's write in a transaction"):
-        script.system.crash_in_write(writing.number)
-    with pytest.raises(KeyError):
-        script.system.crash_in_write(99)

@@ -1,8 +1,7 @@
 """How a task starts, in the exact order of each revision, and what ends a start (618.14 to 618.20, 618.44)."""
 
 import pytest
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.script import Script
+from fencepost.properties.task_counts.scenarios.known import Script
 
 MODES = ("A", "M", "B", "shipped")
 STARTS = {
@@ -20,7 +19,7 @@ EVENTS = {
 
 
 def cluster(mode: str, **config: object) -> Script:
-    return Script(Parts(), mode=mode, **config)
+    return Script.of_reference(mode=mode, **config)
 
 
 def operations(script: Script, number: int) -> list[str]:
@@ -40,7 +39,7 @@ def test_the_steps_of_a_start_on_the_leader(mode: str) -> None:
     script.system.configure(0, 0, 1)
     first = script.until(STARTS[mode][0], task=0)
     assert operations(script, first.number) == STARTS[mode]
-    assert [event.kind for event in script.told() if event.instance == 0] == EVENTS[mode]
+    assert [event.kind for event in script.seen() if event.instance == 0] == EVENTS[mode]
 
 
 @pytest.mark.parametrize("mode", ["B", "shipped"])

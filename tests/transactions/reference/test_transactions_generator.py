@@ -10,7 +10,6 @@ from collections import Counter
 import pytest
 from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, readable
 from fencepost.reference_impl.transactions.generator import simulate, simulate_with_stats
-from txn_promises import PROMISES, aborted_reads
 
 MODES = ("v1", "v1-verified", "v2")
 FAULTS = (
@@ -106,20 +105,6 @@ def test_rivals_fence_each_other():
     assert len({event.client for event in events if event.kind == "init_taken"}) > 4
 
 
-@pytest.mark.parametrize("check", PROMISES)
-def test_v2_keeps_its_promises(check):
-    """txn.P1, P3, P4, P6, P7: under every fault, with rivals, and with epochs that run out."""
-    for seed in range(40):
-        assert check(history(seed, mode="v2", **ROUGH)) == []
-        assert check(history(seed, mode="v2", **ROUGH, max_epoch=4, events=600)) == []
-
-
-@pytest.mark.parametrize("mode", ["v1", "v1-verified"])
-def test_older_protocols_show_their_holes(mode):
-    """KAFKA-17754: in some of 150 histories a late EndTxn, or a late batch, shows what was not committed."""
-    assert any(aborted_reads(history(seed, mode=mode, **ROUGH)) for seed in range(150))
-
-
 def test_schedule_injects_faults_for_certain():
     """Scheduled faults strike at their virtual time, at the number named."""
     schedule = [(40_000, "restart", 2), (60_000, "fail_over", 1), (70_000, "new_leader", 1)]
@@ -141,9 +126,3 @@ def test_bad_config_is_refused(config, complaint):
     """Unknown keys, rates above one, unknown faults and defects are refused with the reason."""
     with pytest.raises((ValueError, KeyError), match=complaint):
         simulate(0, config)
-
-
-@pytest.mark.parametrize("name", ["stable_offset_inclusive", "window_outlives_epoch", "end_keeps_epoch"])
-def test_defects_show_by_chance(name):
-    """Free-running histories find some defects without a script."""
-    assert any(check(history(seed, broken=name, **ROUGH)) for seed in range(60) for check in PROMISES)
