@@ -82,12 +82,16 @@ class Registry(dict[str, D], Generic[D]):
 
 @dataclass(frozen=True)
 class _Declared:
+    """A defect before it is known which parts there are: classes whose part is inferred, parts by name, and the fields
+    of `Defect` that do not depend on the protocol."""
+
     pieces: tuple[Any, ...]
     parts: Mapping[str, Any]
-    told: Mapping[str, Any]
+    fields: Mapping[str, Any]
 
 
 _DECLARED: dict[str, list[_Declared]] = {}
+"""By module, in order."""
 
 
 def defect(
@@ -101,11 +105,9 @@ def defect(
     """
 
     def declare(wrong: T) -> T:
-        called = name or re.sub(r"(?<=.)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", wrong.__name__).lower()
-        told = {"name": called, "rule": rule, "breaks": breaks, "why": why, "harmless": harmless}
-        pieces, parts = ((), {part: wrong}) if part else ((wrong,), {})
-        declared = _Declared((*pieces, *also), parts, {**told, "needs": tuple(needs.items())})
-        _DECLARED.setdefault(wrong.__module__, []).append(declared)
+        own = name or re.sub(r"(?<=.)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", wrong.__name__).lower()
+        pieces, parts = (also, {part: wrong}) if part else ((wrong, *also), {})
+        _declare(wrong.__module__, pieces, parts, needs, name=own, rule=rule, breaks=breaks, why=why, harmless=harmless)
         return wrong
 
     return declare
@@ -116,9 +118,15 @@ def plant(
     **needs: Any,
 ) -> None:  # fmt: skip
     """A defect without a class of its own: classes that are there already, a value of `parts`, or config alone."""
-    told = {"name": name, "rule": rule, "breaks": breaks, "why": why, "needs": tuple(needs.items())}
     module = sys._getframe(1).f_globals["__name__"]
-    _DECLARED.setdefault(module, []).append(_Declared(pieces, parts or {}, told))
+    _declare(module, pieces, parts or {}, needs, name=name, rule=rule, breaks=breaks, why=why)
+
+
+def _declare(
+    module: str, pieces: tuple[Any, ...], parts: Mapping[str, Any], needs: Mapping[str, Any], **further: Any
+) -> None:
+    declared = _Declared(pieces, parts, {**further, "needs": tuple(needs.items())})
+    _DECLARED.setdefault(module, []).append(declared)
 
 
 def registry(
@@ -128,7 +136,7 @@ def registry(
     one as its default.  Raises TypeError for a class of which it is not plain whose place it takes."""
     names = [module if isinstance(module, str) else module.__name__ for module in modules]
     return Registry(
-        Defect(parts=_replaced(parts, declared), build=build, **declared.told)
+        Defect(parts=_replaced(parts, declared), build=build, **declared.fields)
         for name in names
         for declared in _DECLARED.get(name, ())
     )
