@@ -67,34 +67,32 @@ MOST = 10_000_000
 @click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
 @click.option(
     "--implementation", metavar="MODULE:FACTORY",
-    help="What to hold against the model.  With --bootstrap, who speaks to the brokers: also raw, librdkafka or "
-    "kafka-python.  [default: the reference implementation]",
+    help="What to hold against the model, or who speaks to brokers: raw, librdkafka or kafka-python.  "
+    "[default: the reference]",
 )  # fmt: skip
 @click.option("--examples", type=click.IntRange(1, MOST), default=100, show_default=True, help="Clusters to drive.")
 @click.option("--steps", type=click.IntRange(1, MOST), help="Steps of each.  [default: as many as suit the protocol]")
 @click.option(
     "--from", "source", type=click.Choice(("chance", "model")), default="chance", show_default=True,
-    help="What is driven; model: the stored runs of the model that show its rules to be necessary.",
+    help="Programs by chance, or the stored runs of the model that show its rules to be necessary.",
 )  # fmt: skip
 @click.option(
     "--promise", "promises", multiple=True, metavar="RULE",
-    help="Look for violations of this promise alone, without the model; may be repeated; `all` for all.",
+    help="Look for violations of this promise alone, without the model; repeatable; `all` for all.",
 )  # fmt: skip
 @click.option(
     "--expecting", multiple=True, metavar="RULE",
-    help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none.  "
+    help="Its violation is no failure where the documents predict it; repeatable; or `none`.  "
     "[default: those that the variant is known to break]",
 )  # fmt: skip
 @click.option(
     "--observe", type=click.Choice(["black-box", "all"]),
-    help="Look at what clients, readers and users see, or at all that the implementation shows.  "
-    "[default: black-box with --bootstrap, else all]",
+    help="What clients and users see, or all that the implementation shows.  [default: all, of brokers black-box]",
 )  # fmt: skip
 @click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
 @config_option(
-    "newcomers=5000: in some clusters so many new producers, which find ids drawn by lot; unclean_elections=true: "
-    "replicas that lack the end of a log may lead, and no model follows; timeouts=true: brokers let transactions time "
-    "out, in real time; call_limit=S: seconds after which a call hangs, 30, of brokers none."
+    "newcomers=5000: so many new producers, which find ids drawn by lot; unclean_elections=true: replicas without the "
+    "end of a log may lead; timeouts=true: transactions of brokers time out; call_limit=S: a longer call hangs."
 )
 @click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
 @HTML
@@ -107,14 +105,11 @@ def agree(
 ) -> int:  # fmt: skip
     """Drive an implementation, and hold it against the model.
 
-    It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
-    failure prints the shortest program found; paste it, and it fails by itself.  The module of --implementation may be
-    in the working directory, which is looked through last.  Example: fencepost agree id-blocks/kraft --implementation
-    mycluster:factory
+    It goes through deliveries, losses, copies, crashes and time, and must do what the model allows.  A failure
+    prints the shortest program, which fails by itself.  Example: fencepost agree id-blocks --implementation my:factory
 
-    With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
-    whether at all.  A difference from the model that breaks no promise is reported as `differs`; what cannot be read,
-    or ends a run early, is exit code 2.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
+    With --bootstrap real brokers are driven: when each request and answer arrives, how often, or whether at all.  A
+    difference from the model that breaks no promise is reported as `differs`; what cannot be read is exit code 2.
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT

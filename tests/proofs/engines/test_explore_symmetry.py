@@ -158,7 +158,7 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     assert ran.code == 0 and "states up to the names of workers" in ran.out
     document = json.loads((tmp_path / "r.json").read_text())
     assert document["symmetry"] == ["workers"] and "resumed" not in document
-    whole = fencepost(*words[:2], *words[3:], "--json", tmp_path / "w.json", "--checkpoint", tmp_path / "kept")
+    whole = fencepost(*words[:2], *words[4:], "--json", tmp_path / "w.json", "--checkpoint", tmp_path / "kept")
     assert "up to the names" not in whole.out
     assert json.loads((tmp_path / "w.json").read_text())["distinct"] > document["distinct"]
     refused = fencepost("explore", "end-to-end/abstract", "--reduce", "symmetry")
