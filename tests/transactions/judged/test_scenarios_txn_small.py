@@ -5,7 +5,6 @@ import pytest
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.necessity.search import first_broken
 from fencepost.properties.catalogue import ProtocolEntry, Scenario, bounds_of, protocols
-from fencepost.reference_impl.transactions.scenarios.known import scenario
 
 PARTS = ("read-committed", "idempotence", "transactional-offsets", "transaction-partitions", "transaction-log")
 ENTRIES = [protocols()[name] for name in PARTS]
@@ -243,12 +242,6 @@ UNSCRIPTED = {"KAFKA-20357-in-doubt", "KAFKA-20845"}
 def test_which_are_told_by_the_model_alone() -> None:
     """Those, and no more."""
     assert {name for name, (_, known) in SCENARIOS.items() if not known.played} == UNSCRIPTED
-
-
-@pytest.mark.parametrize("name", sorted(set(SCENARIOS) - UNSCRIPTED))
-def test_the_implementation_has_a_script(name: str) -> None:
-    """It is played there with the bug, and without."""
-    assert scenario(name, broken=True) != scenario(name, broken=False)
 
 
 def bug(name: str) -> tuple[ProtocolEntry, Scenario, dict[str, int]]:
