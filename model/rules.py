@@ -3,7 +3,7 @@
 Kinds: *promise* (what it is all for), *mechanism* (something done: can be dropped, swapped, shifted), *claim* (to be
 proved or refuted), *interface* (a format, a code, a default: held by tests of the reference implementation), *boundary*
 (the guarantee ends here), *rejected* (an alternative: shown to fail).  The source is named by proposal; ``730.7`` is
-the seventh rule of KIP-730.  A rule stands here whether or not there is a verdict on it yet: `fencepost list --rules`
+the seventh rule of KIP-730.  A rule stands here whether or not there is a verdict on it yet: `fencepost list --verbose`
 counts those that have one, and names the others.
 """
 

@@ -1,4 +1,4 @@
-"""A variant with one rule got wrong on top of it, by the names that `fencepost list --mutations` has."""
+"""A variant with one rule got wrong on top of it, by the names that `fencepost list --verbose` has."""
 
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.model.language.protocol import Spec
@@ -17,5 +17,5 @@ def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str])
             return mutant.apply()
     of_rule = [m.name for m in there if m.rule == wrong[0]]
     given, known = (wrong[1], of_rule) if of_rule else (wrong[0], list(dict.fromkeys(m.rule for m in there)))
-    meant = instead(given, known, f"fencepost list {entry.name}/{variant.name} --mutations")
+    meant = instead(given, known, f"fencepost list {entry.name}/{variant.name} --verbose")
     raise CatalogueError(f'{variant.name} has no mutation {wrong[0]} "{wrong[1]}"; {meant}')

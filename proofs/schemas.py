@@ -160,7 +160,7 @@ class Mutated(TypedDict):
 
 
 class SetsOfRule(OfRule):
-    """``necessity --sets``: one rule of one variant that is proved."""
+    """``necessity --mutations sets``: one rule of one variant that is proved."""
 
     protocol: Protocol
     variant: Variant
@@ -383,7 +383,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
     "findings": (list[Finding],),
 }
 """By command, the types of what its ``--json`` writes: a list where there are several variants to report on, or what
-``--sets`` asks for."""
+``--mutations sets`` asks for."""
 
 
 def schema_of(command: str) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def renumbered(names: np.ndarray) -> np.ndarray:
     if names.max(initial=0) < FEW:
         return names
     known, numbers = np.unique(np.maximum(names, -1), return_inverse=True)
-    return numbers - int(known[0] < 0)
+    return numbers.reshape(names.shape) - int(known[0] < 0)
 
 
 def one_of(kind: np.ndarray, kinds: Sequence[int]) -> np.ndarray:

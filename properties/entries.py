@@ -14,11 +14,13 @@ from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.properties import Properties, Property
 from fencepost.model.language.protocol import Spec
-from fencepost.model.releases import Of
+from fencepost.model.releases import MISTAKE, Of
 from fencepost.properties.nearest import instead
 
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
+NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(PROFILES, 0)
+"""The depth of bounded checks where they find nothing that the search does not."""
 FOLLOWED = 0.95
 """The share of simulated histories that a model must follow to their end for its verdict to count."""
 
@@ -44,6 +46,11 @@ class Names(Collection[str]):
 
     def __repr__(self) -> str:
         return repr(self._names)
+
+
+def all_but(properties: type[Properties], *names: str, roles: Collection[str] = ()) -> Names:
+    """The properties but for those of these names, and of these roles."""
+    return Names(lambda: (n for n, p in properties.properties.items() if n not in names and p.role not in roles))
 
 
 Wider = Mapping[Profile, Mapping[str, Mapping[str, int]]]
@@ -119,6 +126,24 @@ class Variant:
     def main(self) -> bool:
         """Is this the protocol as it should be, rather than a mistake or a rejected alternative?"""
         return self.rule is None
+
+
+def violated(*names: str) -> dict[str, str]:
+    return dict.fromkeys(names, "violated")
+
+
+def wrong(
+    name: str, properties: type[Properties], says: str, rule: str, bounds: Mapping[Any, Any], *breaks: str,
+    reading: str | tuple[str, str] | None = None, asks: tuple[str, ...] = (), of: Of = MISTAKE, **more: Any,
+) -> Variant:  # fmt: skip
+    """A variant that lacks a rule, or has it read differently (``reading``: a mutation of that rule or another).  It is
+    asked for what it breaks, and for what it keeps all the same (``asks``).  ``bounds``: of all, or by profile."""
+    rest = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & {*asks}))
+    settings: dict[str, Any] = dict(
+        bounds=bounds if "smoke" in bounds else {"smoke": bounds}, leaves_out=rest, depth=NOT_BOUNDED
+    )
+    read = (rule, reading) if isinstance(reading, str) else reading
+    return Variant(name, properties, says, rule, read, violated(*breaks), asks=asks, of=of, **(settings | more))
 
 
 @dataclass(frozen=True)

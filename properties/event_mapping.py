@@ -1,4 +1,4 @@
-"""What a protocol of which everything is shown brings, to be followed through driven runs and through histories: its
+"""What a protocol of which all steps are observed brings, to be followed through driven runs and through histories: its
 table of observations, and nothing else.
 
     SHOWN = Shown(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
@@ -16,7 +16,7 @@ A column of the table is the event's column of that name, or of the one in ``sto
 Where nothing is chosen, histories are laid out in columns and followed many at a time.  Where something is, each is
 followed with the set of states in which the model may be, as a driven run is.
 
-Where events and steps of the model differ in grain, a ``retelling`` says what rows of the table the events stand for
+Where events and steps of the model differ in grain, a translator says what rows of the table the events stand for
 (`translation.py`); its columns are those of the table.
 """
 
@@ -39,11 +39,12 @@ from fencepost.model.language.tree.types import (
     MapType,
     NumberType,
     ScalarType,
+    evaluate_bound,
     scalar,
     scalars,
     unlimited,
 )
-from fencepost.properties.column_ops import numbered
+from fencepost.properties.column_ops import numbered, renumbered
 from fencepost.properties.conformance_spec import UNKNOWN, Allowed, Beyond, Followed, PlainInterpreter, Row, Seen, State
 from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
@@ -74,7 +75,9 @@ class Shown:
     has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
     that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.  ``retelling``: of a
     variant and what is given of it, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of
-    events; ``beside``: what is given for the retelling alone.
+    events; ``beside``: what is given for that alone.  ``lanes``: where the model is of a part of a system, the
+    column of the rows that says which; ``numbered``: columns in which such a part has numbers of its own for what
+    events name.
     """
 
     vocabulary: Vocabulary
@@ -90,6 +93,8 @@ class Shown:
     retelling: Callable[[str, Mapping[str, int]], Retelling] | None = None
     told: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    lanes: str = ""
+    numbered: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in (*self.stored, *self.names, *self.chosen):
@@ -191,29 +196,66 @@ class Shown:
         return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
-        """A history is one lane, and every event is in it."""
+        """A history is one lane, or one for each value of ``lanes``, and every event is in it."""
         undecided: Mapping[int, str] = {}
+        events = columns
         if self.retelling is not None:
-            names, telling = [name for name in self.columns if name not in self.chosen], self.retelling
+            wanted, telling = [self.column(name) for name in self.columns if name not in self.chosen], self.retelling
             columns, undecided = retold_columns(
                 self.vocabulary, lambda: telling(variant, dict(settings)), self.codes,
-                [self.column(name) for name in names], columns,
+                [*wanted, self.lanes] if self.lanes else wanted, columns,
             )  # fmt: skip
         starts = starts_of(columns["history"])
         lane = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns["history"]))))
+        if self.lanes:
+            order = np.lexsort((columns[self.lanes], lane))
+            columns, lane = {name: column[order] for name, column in columns.items()}, lane[order]
+            parts = np.stack((lane, columns[self.lanes]))
+            lane = np.cumsum((parts != np.roll(parts, 1, axis=1)).any(axis=0) & (np.arange(len(lane)) > 0))
         values = {name: columns[self.column(name)] for name in self.columns if name not in self.chosen}
-        values |= self._numbered(columns, lane)
+        values |= self._renumbered(values) | self._numbered(columns, lane)
         spec, given = self.spec(variant), dict(settings)
         sizes = {bound: given.get(bound, 1) for bound in _sorts(spec)}
         sizes |= {bound: given.get(bound, 0) for bound in _numbers(spec)}
         for name, kind in self.types.items():
-            if isinstance(kind, NumberType) and kind.upto in sizes and kind.upto not in given:
-                sizes[kind.upto] = max(sizes[kind.upto], int(values[name].max(initial=0)))
+            most = int(values[name].max(initial=0)) if name in values else 0
+            if isinstance(kind, NumberType) and (bound := _bound_of(kind)) in sizes and bound not in given:
+                sizes[bound] = max(sizes[bound], most - evaluate_bound(str(kind.upto), {bound: 0}))
             if isinstance(kind, AtomsType) and name in values and (name in self.names or kind.bound not in given):
-                sizes[kind.bound] = max(sizes.get(kind.bound, 1), int(values[name].max(initial=0)) + 1)
+                sizes[kind.bound] = max(sizes.get(kind.bound, 1), most + 1)
         constants = {name: given[name] for name in spec.constants}
         rows = columns.get("row", np.arange(len(lane)))
-        return LaidOut((Laid(rows, lane, columns["kind"], values, sizes, constants),), undecided)
+        names = partial(self._stand_for, columns, lane, {name: events[name][rows] for name in self.numbered})
+        return LaidOut((Laid(rows, lane, columns["kind"], values, sizes, constants, names),), undecided)
+
+    def _stand_for(
+        self, columns: Mapping[str, np.ndarray], lanes: np.ndarray, events: Mapping[str, np.ndarray], lane: int
+    ) -> str:
+        """What the numbers of a lane stand for."""
+        if not self.numbered:
+            return ""
+        of_lane = np.flatnonzero(lanes == lane)
+        pairs = {
+            (number, f"{name} {stands_for}")
+            for name, stored in events.items()
+            for number, stands_for in zip(columns[name][of_lane].tolist(), stored[of_lane].tolist(), strict=True)
+            if number > 0 and stands_for >= 0
+        }
+        words = ", ".join(f"{number} is {stands_for}" for number, stands_for in sorted(pairs))
+        of = f" of {self.lanes} {columns[self.lanes][of_lane[0]]}" if self.lanes else ""
+        return f"in the model{of}: {words or f'no {self.numbered[0]} yet'}"
+
+    def _renumbered(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Members of sorts without names, counted anew where some are large: maps are as wide as the largest."""
+        by_sort = dict[ScalarType, list[str]]()
+        for name, kind in self.types.items():
+            if isinstance(kind, AtomsType) and name in values and name not in self.names:
+                by_sort.setdefault(kind, []).append(name)
+        return {
+            name: column
+            for names in by_sort.values()
+            for name, column in zip(names, renumbered(np.stack([values[name] for name in names])), strict=True)
+        }
 
     def _numbered(self, columns: Mapping[str, np.ndarray], lane: np.ndarray) -> dict[str, np.ndarray]:
         """The members that names stand for.  Columns of one sort share its members."""
@@ -245,7 +287,12 @@ def _sorts(spec: Spec) -> frozenset[str]:
 def _numbers(spec: Spec) -> frozenset[str]:
     """The bounds of the numbers that a model's maps have as keys."""
     keys = [key for kind in spec.types.values() if isinstance(kind, MapType) for key in kind.keys]
-    return frozenset(key.upto for key in keys if isinstance(key, NumberType) and key.upto is not None)
+    return frozenset(_bound_of(key) for key in keys if isinstance(key, NumberType) and key.upto is not None)
+
+
+def _bound_of(kind: NumberType) -> str:
+    """The name in the largest value of a number, such as of `n - 1`; empty where there is none."""
+    return str(kind.upto or "").partition(" ")[0]
 
 
 @lru_cache(maxsize=256)

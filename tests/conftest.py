@@ -41,7 +41,7 @@ LONGEST = (
     "test_sql_twins.py",
     "test_txn_sql_twins.py",
     "test_mock_promises.py",
-    "test_necessity_id_blocks.py",
+    "test_golden_rows.py",
     "test_task_counts_core.py",
     "test_task_count_sql_twins.py",
     "test_simulated_at_scale.py",

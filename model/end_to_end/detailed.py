@@ -6,6 +6,7 @@ The tasks and their transactions are those of `abstract`.  All states are visite
 step there is one of the abstract whole's (`does as the whole`); beyond them it is walked through at random.
 """
 
+from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.outside import OF_THE_WHOLE
 from fencepost.model.end_to_end.tasks import Tasks
 from fencepost.model.group_fencing.classic import Shipped
@@ -49,9 +50,7 @@ class Detailed(Tasks, Protocol):
     def is_starting(s, k):
         return s.connect.stage[k] == Stage.PRODUCER
 
-    def reads(s, k, p):
-        """The set that the instance was started from has the source partition for its task."""
-        return s.planned[s.connect.of[k], s.connect.task[k], p]
+    reads = EndToEnd.reads
 
     @action(fair="weak")
     def open_producer(s, k: Instance, b: Broker):
@@ -66,14 +65,7 @@ class Detailed(Tasks, Protocol):
         s.ids.hand_out(b)
         s.source.open(k, fresh)
 
-    @action(fair="weak")
-    def open_producer_again(s, k: Instance):
-        """The transactional id has its producer id, and is given a newer epoch."""
-        i = s.connect.task[k]
-        require(s.known[i])
-        s.connect.open_producer(k)
-        s.txn.initialise(k, i)
-        s.source.open(k, s.id[i])
+    open_producer_again = EndToEnd.open_producer_again
 
     @action(fair="weak")
     def fence(s, w: Worker, i: Task):

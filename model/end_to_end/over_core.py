@@ -15,11 +15,11 @@ started for another task is another instance.
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.group_fencing.core import Offset, Partition
+from fencepost.model.group_fencing.over_core import ProducerEpoch, Term
 from fencepost.model.id_blocks.brokers import Id
 from fencepost.model.language import (
     Bool,
     Constant,
-    Nat,
     Part,
     Protocol,
     Set,
@@ -35,15 +35,6 @@ from fencepost.model.task_counts.abstract.core import Generation, Instance, Task
 from fencepost.model.transactions.abstract import core
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Phase, Txn
 from fencepost.model.transactions.abstract.cores import V2Core
-
-
-class ProducerEpoch(Nat, upto="producer_epochs"):
-    """Epoch of a producer."""
-
-
-class Term(Nat, upto="fail_overs"):
-    """Coordinator epoch of the transaction coordinator."""
-
 
 SORTS = {core.Client: Instance, core.Partition: Partition, core.Epoch: ProducerEpoch, core.Term: Term}
 

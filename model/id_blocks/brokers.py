@@ -119,9 +119,6 @@ class IdBlocks(Protocol):
         s.granted_twice = s.granted_twice | exists(Id, lambda i: s.granted[i] & (first <= i) & (i < end))
         s.granted = each(lambda i: s.granted[i] | ((first <= i) & (i < end)))
 
-    def in_block(s, i, first):
-        return (first <= i) & (i < first + s.size)
-
     def forget_block(s, b):
         """A restart: the block was never written down."""
         end = s.end[b]

@@ -15,7 +15,7 @@ from fencepost.model.language.properties import (
     step,
     witness,
 )
-from fencepost.model.language.protocol import Action, Protocol, Spec, action, axiom, danger, fault
+from fencepost.model.language.protocol import Action, Protocol, Spec, action, axiom, combined, danger, fault
 from fencepost.model.language.tracing.annotations import (
     Bool,
     Constant,
@@ -70,6 +70,7 @@ __all__ = [
     "append",
     "at",
     "axiom",
+    "combined",
     "danger",
     "each",
     "either",

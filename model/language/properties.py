@@ -11,6 +11,8 @@ helpers to the whole's own properties.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from types import new_class
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fencepost.model.language.checks.errors import mistake
@@ -162,7 +164,7 @@ def leads_to(first: Any, then: Any) -> tuple[Any, Any]:
 
 class Properties:
     """Base of a protocol's properties: ``class KraftProperties(Properties, of=Kraft)``.  ``properties`` is the traced
-    result."""
+    result.  ``KraftProperties.asked_of(Threads)`` are the same of a variant of that protocol."""
 
     protocol: ClassVar[type[Protocol]]
     properties: ClassVar[dict[str, Property]]
@@ -175,6 +177,18 @@ class Properties:
         if of is not None:
             cls.protocol = of
             traced(cls, "properties", lambda: trace_properties(cls, of.spec))
+
+    @classmethod
+    def asked_of(cls, protocol: type[Protocol], *more: "type[Properties]") -> "type[Properties]":
+        """These properties, and ``more``, as they are of this protocol."""
+        return _asked_of(protocol, cls, *more)  # type: ignore[arg-type]  # mypy takes no class for hashable
+
+
+@cache
+def _asked_of(protocol: type[Protocol], *claims: type[Properties]) -> type[Properties]:
+    """One class, wherever they are asked for, so that they are traced once."""
+    name, module = f"{protocol.__name__}{claims[0].__name__}", claims[0].__module__
+    return new_class(name, claims, {"of": protocol}, lambda members: members.update(__module__=module))
 
 
 def trace_properties(cls: type[Properties], spec: Spec) -> dict[str, Property]:

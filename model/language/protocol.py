@@ -9,6 +9,8 @@ which it leaves out (`fencepost.model.dangers`).  `Part` makes it of others (`fe
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from types import new_class
 from typing import Any, ClassVar, overload
 
 from fencepost.model.language.checks.errors import mistake
@@ -113,6 +115,14 @@ class Protocol:
 
     def __init_subclass__(cls) -> None:
         traced(cls, "spec", lambda: _trace(cls))
+
+
+@cache
+def combined(*protocols: type[Protocol]) -> type[Protocol]:
+    """The protocol that is each of these, the first one over those behind it: ``combined(Dropping, MortalV2)``.  One
+    class, wherever it is asked for, so that it is traced once."""
+    name, module = "".join(each.__name__ for each in protocols), protocols[0].__module__
+    return new_class(name, protocols, {}, lambda members: members.update(__module__=module))
 
 
 def _trace(cls: type[Protocol]) -> Spec:

@@ -1,8 +1,9 @@
 """What the two topics come to where a condition of the merged view is not kept: copies that come late, a null offset
 before any other, and a connector that is taken its own topic."""
 
-from fencepost.model.language import action, fault, require, when
+from fencepost.model.language import action, when
 from fencepost.model.source_offsets.core import Instance, MergedView, Partition
+from fencepost.model.source_offsets.shipped import OwnTopicFromTheStart, OwnTopicTaken
 
 
 class LateCopies(MergedView):
@@ -11,9 +12,7 @@ class LateCopies(MergedView):
 
     outside = ()
 
-    def copies_no_more(s, m, n, p):
-        """None is waited for."""
-        return (m == n) & (m != n)
+    copies_no_more = OwnTopicFromTheStart.copies_no_more
 
     @action(danger="late-copy")
     def copy(s, n: Instance, p: Partition):
@@ -25,20 +24,14 @@ class NullBeforeAny(MergedView):
     """A source partition has a null offset as the first since the connector has its own topic, while the worker's has
     an offset of it: the tombstone that goes there first erases the only one, and the transaction may yet fail."""
 
-    def may_erase(s, n, p):
-        """Nothing is looked at."""
-        return n == n  # noqa: PLR0124
+    may_erase = OwnTopicFromTheStart.may_erase
 
 
 class TopicTaken(MergedView):
     """A connector is configured without its own topic again: what is read is the worker's topic alone, where copies
     are missing that were not waited for."""
 
-    @fault(budget="topics")
-    def take_own_topic(s):
-        """The connector's offsets are in the worker's topic from now on."""
-        require(s.separate)
-        s.separate = False
+    take_own_topic = OwnTopicTaken.take_own_topic
 
     def found(s, p):
         """Of both topics while the connector has its own."""

@@ -8,7 +8,7 @@ the transaction is not committed yet, and may be aborted.
 
 So all is well as long as one topic is in use (`WorkersTopic`, which is the default, and `OwnTopicFromTheStart`), and
 neither a topic that is given later nor one that is taken away is (`OwnTopicGiven`, `OwnTopicTaken`).  One mend alone is
-not enough (`FallsBack`, `CopiesWhenCommitted`); both are, as `Mended` says.
+not enough (`CopiesWhenSent`, `NullsHide`); both are, as `Mended` says.
 """
 
 from fencepost.model.language import danger, exists, fault, require
@@ -82,14 +82,6 @@ class OwnTopicTaken(OwnTopicGiven):
         s.separate = False
 
 
-class FallsBack(CopiesWhenSent):
-    """The first mend alone: an offset is looked for in the worker's topic where the own one has none."""
-
-
-class CopiesWhenCommitted(NullsHide):
-    """The second mend alone: a copy is made when the transaction is committed."""
-
-
 class Mended(MergedView):
     """Both mends, of a source that has no null offsets, and then without a condition: what an instance copies may come
     as late as it likes."""
@@ -98,9 +90,7 @@ class Mended(MergedView):
 
     outside = OF_THE_MENDED
 
-    def copies_no_more(s, m, n, p):
-        """None is waited for."""
-        return (m == n) & (m != n)
+    copies_no_more = OwnTopicFromTheStart.copies_no_more
 
     @danger("late-copy")
     def copies_late(s):

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -17,27 +18,11 @@ from fencepost.proofs.cli.shared.exits import INTERRUPTED, ended_by, make_printa
 from fencepost.proofs.cli.shared.guarding import guarded
 from fencepost.proofs.cli.shared.interrupts import interruptible, leave
 
-COMMANDS = {
-    "verify": "fencepost.proofs.cli.verify:verify",
-    "releases": "fencepost.proofs.cli.releases:releases",
-    "prove": "fencepost.proofs.cli.proving:prove",
-    "explore": "fencepost.proofs.cli.searches:explore",
-    "explorer": "fencepost.proofs.cli.explorer:explorer",
-    "dangers": "fencepost.proofs.cli.dangers:dangers",
-    "necessity": "fencepost.proofs.cli.searches:necessity",
-    "mutants": "fencepost.proofs.cli.keeping:mutants",
-    "show": "fencepost.proofs.cli.telling:show",
-    "validate": "fencepost.proofs.cli.validating:validate",
-    "list": "fencepost.proofs.cli.telling:list_protocols",
-    "simulate": "fencepost.proofs.cli.simulating:simulate",
-    "export": "fencepost.proofs.cli.exporting:export",
-    "agree": "fencepost.proofs.cli.agreement:agree",
-    "generate": "fencepost.proofs.cli.histories:generate",
-    "replay": "fencepost.proofs.cli.replaying:replay",
-    "record": "fencepost.proofs.cli.recording:record",
-    "findings": "fencepost.proofs.cli.findings:findings",
-    "schema": "fencepost.proofs.cli.schema:schema",
-}
+COMMANDS = (
+    "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
+    "simulate", "export", "agree", "generate", "replay", "record", "findings", "schema",
+)  # fmt: skip
+"""Each in the file of its name here, but for `list`, which as a module of this package would hide Python's own."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
 """Environment variables: of click, which is set where completions are asked for, and of Hypothesis."""
@@ -49,9 +34,6 @@ MADE_BETWEEN = (50_000, 20, 20)
 """Objects, between two looks for cycles among them: most of what a command makes is there until it ends, and by default
 a tenth of the time goes into looking at it again."""
 
-OLDER = {"wander": "simulate", "keep": "mutants"}
-"""Names under which a command was known before, and is still called; the help shows the new ones."""
-
 
 class Lazy(click.Group):
     """Imports a command only when it is asked for, so that ``fencepost list`` need not wait for Spark or Z3."""
@@ -62,42 +44,39 @@ class Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         from importlib import import_module
 
-        cmd_name = OLDER.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command = getattr(import_module(module), name)
+        name = _file_of(cmd_name)
+        command = getattr(import_module(f"{__name__}.{name}"), name)
         assert isinstance(command, click.Command)
-        command.epilog = table()
+        command.epilog = "Exit codes: see fencepost --help."
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Each with its first sentence, which is read in its file: to import them all takes three times as long."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _first_sentence(place)) for name, place in COMMANDS.items()])
+            formatter.write_dl([(name, _first_sentence(name)) for name in COMMANDS])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from fencepost.properties.nearest import nearest
 
-        if args and args[0] not in {**COMMANDS, **OLDER} and (near := nearest(args[0], COMMANDS)):
+        if args and args[0] not in COMMANDS and (near := nearest(args[0], COMMANDS)):
             ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(near)}?")
         return super().resolve_command(ctx, args)
 
 
-def _first_sentence(place: str) -> str:
-    """Of the docstring of a command, as ``module:function``."""
-    from importlib.util import find_spec
+def _file_of(command: str) -> str:
+    return "list_protocols" if command == "list" else command
 
-    module, _, function = place.partition(":")
-    found = find_spec(module)
-    assert found is not None and found.origin is not None
-    with open(found.origin, encoding="utf-8") as file:
-        source = file.read()
-    told = re.search(rf'^def {function}\(.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
-    assert told is not None, f"{place} has no docstring"
-    return told[1]
+
+def _first_sentence(command: str) -> str:
+    """Of the docstring of a command's function."""
+    source = Path(__file__).with_name(f"{_file_of(command)}.py").read_text(encoding="utf-8")
+    found = re.search(r'^@click.command.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
+    assert found is not None, f"{command} has no docstring"
+    return found[1]
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, epilog=table())

@@ -1,6 +1,5 @@
 """``fencepost dangers``: against what every verdict stands, promise by promise, danger by danger, engine by engine."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 from fencepost.model.dangers import DANGERS
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import (
+    FRESH,
     JSON,
     MASTER,
     PROFILE,
@@ -25,7 +25,7 @@ from fencepost.proofs.cli.shared.options import (
 from fencepost.proofs.cli.shared.output import console, duration, read_from
 from fencepost.proofs.cli.shared.progress import spinner
 from fencepost.proofs.readings.words import name_in_words
-from fencepost.proofs.report import cut_short, write_json, write_text
+from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, find, protocols
 from fencepost.properties.nearest import instead, underscored
 
@@ -50,11 +50,11 @@ LEGEND = (
 @JSON
 @click.option("--table", type=OutputFile(), metavar="FILE", help="Write what is open as Markdown.")
 @click.option("--verbose", is_flag=True, help="Name the bounds in which nothing is known that breaks a promise.")
-@click.option("--anew", is_flag=True, help="Run the engines, also where a run of the same sources is cached.")
+@FRESH
 @MASTER
 def dangers(
     name: str | None, promise: str | None, profile: Profile, seed: int, json_file: Path | None, table: Path | None,
-    verbose: bool, anew: bool, master: str | None,
+    verbose: bool, fresh: bool, master: str | None,
 ) -> int:  # fmt: skip
     """Tell against which dangers each engine judges each promise.
 
@@ -69,20 +69,12 @@ def dangers(
     read_from(variant for _, variants in wanted for variant in variants)
     matrices: list[Matrix] = []
 
-    def so_far() -> None:
-        """The protocols that every engine had gone through when an interrupt came."""
-        if json_file is not None:
-            write_json(json_file, cut_short([line.as_dict() for matrix in matrices for line in matrix.lines(promise)]))
-
-    with when_interrupted(so_far):
-        for found in _matrices(wanted, profile, seed, anew=anew, master=master):
+    with reported(json_file, lambda: [line.as_dict() for matrix in matrices for line in matrix.lines(promise)]):
+        for found in _matrices(wanted, profile, seed, fresh=fresh, master=master):
             matrices.append(found)
     for matrix in matrices:
         _print(matrix, promise, verbose=verbose)
     _print_open(matrices, promise)
-    if json_file is not None:
-        rows = (json.dumps(line.as_dict()) for matrix in matrices for line in matrix.lines(promise))
-        write_text(json_file, "[\n" + ",\n".join(rows) + "\n]\n")
     if table is not None:
         from fencepost.proofs.necessity.tables import digest_of
         from fencepost.proofs.scope.matrix import holes
@@ -120,16 +112,16 @@ def _require_promise(promise: str | None, wanted: Sequence[Wanted]) -> None:
 
 
 def _matrices(
-    wanted: Sequence[Wanted], profile: Profile, seed: int, *, anew: bool, master: str | None
+    wanted: Sequence[Wanted], profile: Profile, seed: int, *, fresh: bool, master: str | None
 ) -> "Iterator[Matrix]":
     from fencepost.proofs.scale.cached import cache, cached
     from fencepost.proofs.scope.matrix import Matrix
 
     abouts = [_about(entry, variants, profile, seed) for entry, variants in wanted]
-    known = [None if anew else cached("dangers", about) for about in abouts]
+    known = [None if fresh else cached("dangers", about) for about in abouts]
     missing = [want for want, told in zip(wanted, known, strict=True) if told is None]
     if len(missing) < len(wanted):
-        again = f"profile {profile}, seed {seed}; --anew runs the engines again"
+        again = f"profile {profile}, seed {seed}; --fresh runs the engines again"
         before = f"{len(wanted) - len(missing)} of {len(wanted)} protocols as computed before from the same sources"
         console.print(f"{before}, {again}")
     computed = _computed(missing, profile, seed, master)

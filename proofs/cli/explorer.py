@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="PROTOCOL/VARIANT|DIRECTORY", shell_complete=complete_variant)
 @BOUND
 @PROFILE
-@click.option("--proof", is_flag=True, help="Show the steps that break an attempt to prove it by induction.")
+@click.option(
+    "--from", "source", type=click.Choice(("model", "proof")), default="model", show_default=True,
+    help="Where to begin; proof: at the steps that break an attempt to prove it by induction.",
+)  # fmt: skip
 @click.option(
     "--implementation", metavar="MODULE:FACTORY",
     help="Drive this against the variant, as agree does, and show the program that fails.",
@@ -39,21 +42,10 @@ if TYPE_CHECKING:
     "--examples", type=click.IntRange(1, 10_000_000), default=100, show_default=True, help="Clusters to drive."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what drives them.")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
-    metavar="N",
-    help="Listen on this port, not on one that is free.",
-)
-@click.option("--browser/--no-browser", default=True, help="Open the page in a browser, or only say where it is.")
-@click.option(
-    "--max-states", type=click.IntRange(min=1), default=2_000_000, show_default=True, metavar="N",
-    help="End a search undecided after so many states.",
-)  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Only say where the page is.")
 def explorer(
-    name: str, changes: tuple[str, ...], profile: Profile, proof: bool, implementation: str | None, examples: int,
-    seed: int, port: int, browser: bool, max_states: int,
+    name: str, changes: tuple[str, ...], profile: Profile, source: str, implementation: str | None, examples: int,
+    seed: int, no_browser: bool,
 ) -> int:  # fmt: skip
     """Walk through a variant, or what was found, in a browser.
 
@@ -63,35 +55,35 @@ def explorer(
 
     Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
     violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
-    that fails, and what came of them.  With --proof it tries to prove the variant by induction, and shows each step
-    that breaks the attempt, whether a run reaches the state in which it begins, and what can follow.
+    that fails, and what came of them.  With --from proof it tries to prove the variant by induction, and shows each
+    step that breaks the attempt, whether a run reaches the state in which it begins, and what can follow.
     """
-    is_directory = _is_directory(name)
+    is_directory, proof = _is_directory(name), source == "proof"
     if is_directory and (implementation is not None or changes or proof):
-        raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation, --proof, --bound out")
+        raise CatalogueError(f"{name}: histories are judged as they are; leave --implementation, --from, --bound out")
     if changes and (proof or implementation is not None):
-        raise CatalogueError("--bound is of searches in the model: leave it out with --proof and --implementation")
+        raise CatalogueError("--bound is of searches in the model: leave it out with --from proof and --implementation")
     if proof and implementation is not None:
-        raise CatalogueError("--proof is about a model, --implementation about what is driven: leave one of them out")
+        raise CatalogueError("--from proof is about a model, --implementation about what is driven: leave one out")
     name = name if is_directory else public_name(name)
 
     # Flask takes its time, which no other command need wait for.
     from fencepost.proofs.explorer.serving import address, listen, server
 
-    with listen(port) as listening:
+    with listen() as listening:
         if is_directory:
             application = _of_histories(name)
         elif implementation is not None:
             application = _of_implementation(name, implementation, examples, seed)
         elif proof:
-            application = _of_proof(name, max_states)
+            application = _of_proof(name)
         else:
-            application = _of_model(name, changes, profile, max_states)
+            application = _of_model(name, changes, profile)
         token = secrets.token_urlsafe(24)
         made, url = server(application, listening, token), address(listening, token)
         console.print(url, markup=False, soft_wrap=True)
         console.file.flush()
-        if browser:
+        if not no_browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
         made.serve_forever()
     raise KeyboardInterrupt  # which the server takes for its end
@@ -102,7 +94,7 @@ def _is_directory(name: str) -> bool:
     return "://" in name or Path(name).is_dir()
 
 
-def _of_model(name: str, changes: tuple[str, ...], profile: Profile, max_states: int) -> "Application":
+def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Application":
     from fencepost.proofs.explorer.server import Explorer, application
     from fencepost.proofs.explorer.session import Session, place_of
 
@@ -110,12 +102,12 @@ def _of_model(name: str, changes: tuple[str, ...], profile: Profile, max_states:
     bounds = bounds_of(variant, profile, parse_bounds(changes))
     session = Session(place_of(f"{entry.name}/{variant.name}", variant, bounds))
     session.run("")
-    return partial(application, Explorer(session, max_states))
+    return partial(application, Explorer(session))
 
 
 def _of_histories(directory: str) -> "Application":
     """Judged here; of a set, those of each vocabulary."""
-    from fencepost.proofs.cli.replaying import CONFORMANCE, Asked, datasets_of, judged, violating
+    from fencepost.proofs.cli.replay import CONFORMANCE, Asked, datasets_of, judged, violating
     from fencepost.proofs.explorer.shelf import application
     from fencepost.proofs.explorer.shelves import of_histories
     from fencepost.proofs.traces import conformance_of
@@ -126,7 +118,7 @@ def _of_histories(directory: str) -> "Application":
     there = datasets_in(Location.of(directory)) or {"": Location.of(directory)}
     shelves = []
     for dataset in datasets_of(there, directory, (), Asked((), (), True, ())):
-        _, report = judged(dataset, None, None, [])
+        report = judged(dataset, None, None, {})
         rows = violating(dataset, report, None, None)
         kernels = {CONFORMANCE: conformance_of(dataset.manifest)} if CONFORMANCE in report.violations else {}
         where = f"{directory}/{dataset.name}" if dataset.name else directory
@@ -135,7 +127,7 @@ def _of_histories(directory: str) -> "Application":
 
 
 def _of_implementation(name: str, implementation: str, examples: int, seed: int) -> "Application":
-    from fencepost.proofs.cli.agreement import driven_variant
+    from fencepost.proofs.cli.agree import driven_variant
     from fencepost.proofs.cli.shared.progress import spinner
     from fencepost.proofs.explorer.shelf import application
     from fencepost.proofs.explorer.shelves import of_implementation
@@ -152,8 +144,8 @@ def _of_implementation(name: str, implementation: str, examples: int, seed: int)
     return partial(application, [of_implementation(report)])
 
 
-def _of_proof(name: str, max_states: int) -> "Application":
-    from fencepost.proofs.cli.proving import reached_by_runs
+def _of_proof(name: str) -> "Application":
+    from fencepost.proofs.cli.prove import reached_by_runs
     from fencepost.proofs.cli.shared.pages import attempted
     from fencepost.proofs.cli.shared.progress import spinner
     from fencepost.proofs.engines.induction import number_of_obligations, prove
@@ -173,7 +165,7 @@ def _of_proof(name: str, max_states: int) -> "Application":
             if words is not None
         ]
     shelf, starts = of_proof(title, variant, made, told)
-    explorer = Explorer(Session(Place(title)), max_states, starts) if starts else None
+    explorer = Explorer(Session(Place(title)), starts=starts) if starts else None
     return partial(application, [shelf], explorer=explorer)
 
 

@@ -9,11 +9,11 @@ import click
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.releases import NAMES
 from fencepost.model.rules import RULES
-from fencepost.proofs.cli.shared.interrupts import when_interrupted
+from fencepost.proofs.cli.shared.interrupts import reported
 from fencepost.proofs.cli.shared.options import JSON, OutputFile
 from fencepost.proofs.cli.shared.output import console
 from fencepost.proofs.cli.shared.progress import spinner
-from fencepost.proofs.report import cut_short, write_json, write_text
+from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Variant, protocols
 from fencepost.properties.nearest import instead
 
@@ -44,7 +44,7 @@ def releases(
         raise InputError(f"there is no release {release!r} here; {instead(release, NAMES, 'fencepost releases')}")
     promises = [number for number, rule in RULES.items() if rule.kind == "promise"]
     if promise is not None and promise not in promises:
-        raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --rules')}")
+        raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --verbose')}")
     from fencepost.proofs.necessity.tables import everything_kept, write_facts
     from fencepost.proofs.scope.releases import Releases
 
@@ -56,29 +56,26 @@ def releases(
     cells: list[Cell] = []
     others: list[Cell] = []
 
-    def so_far() -> None:
-        """The cells, and the verdicts, that were computed when an interrupt came."""
+    def keep(*, is_whole: bool) -> None:
         if kept is not None:
-            write_facts(kept, known, whole=False)
-        if json_file is not None:
-            write_json(json_file, cut_short([cell.as_dict() for cell in (*cells, *others)]))
+            write_facts(kept, known, whole=is_whole)
 
     wanted = [promise] if promise else list(made.asked)
     whole = verbose or any(each is not None for each in (json_file, table, kept, release, promise))
-    with when_interrupted(so_far), spinner("releases") as bar:
+    with (
+        reported(json_file, lambda: [c.as_dict() for c in (*cells, *others)], further=lambda: keep(is_whole=False)),
+        spinner("releases") as bar,
+    ):
         found.done = bar.advance
         cells.extend(made.cell(p, r) for p in wanted for r in NAMES if release in (None, r))
         others.extend(c for c in made.changed(wanted if whole else ()) if release in (None, c.release))
     console.print(found.words, markup=False)
     _print(made, cells, others, release, promise, verbose)
-    if json_file is not None:
-        write_json(json_file, [cell.as_dict() for cell in (*cells, *others)])
     if table is not None:
         from fencepost.proofs.scope.releases_page import page
 
         write_text(table, page(made, known.models))
-    if kept is not None:
-        write_facts(kept, known)
+    keep(is_whole=True)
     return 0
 
 

@@ -19,16 +19,14 @@ def schema(command: str | None) -> int:
     Without a command: of all of them, in one object.  The version goes up when a field changes its meaning or goes
     away, and stays when one is added.  Example: fencepost schema replay
     """
-    from fencepost.proofs.cli import OLDER
     from fencepost.proofs.schemas import REPORTS, schema_of
     from fencepost.properties.nearest import instead
 
     if command is None:
         printed = {name: schema_of(name) for name in REPORTS}
     else:
-        name = OLDER.get(command, command)
-        if name not in REPORTS:
+        if command not in REPORTS:
             raise click.UsageError(f"no report is written by {command!r}; {instead(command, REPORTS, 'fencepost')}")
-        printed = schema_of(name)
+        printed = schema_of(command)
     click.echo(json.dumps(printed, indent=1))
     return 0

@@ -9,6 +9,7 @@ import click
 from fencepost.proofs.cli.shared.exits import code_of
 from fencepost.proofs.cli.shared.interrupts import nothing_yet, when_interrupted
 from fencepost.proofs.cli.shared.options import (
+    FRESH,
     JSON,
     MASTER,
     PROTOCOL,
@@ -62,7 +63,7 @@ def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | N
 )  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Print every verdict, and what was left unchecked.")
 @SECOND
-@click.option("--fresh", is_flag=True, help="Compute again what an earlier run has cached, of unchanged protocols too.")
+@FRESH
 @MASTER
 def verify(
     names: tuple[str, ...], profile: Profile, seed: int, json_file: Path | None, junit: Path | None,

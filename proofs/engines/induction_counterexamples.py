@@ -47,7 +47,7 @@ def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> 
     elsewhere = "a state of the invariant" if failed.kind == "follows" else "the initial state"
     example, where = failed.counterexample, failed.action if action else elsewhere
     if example is None:
-        yield f"whether {where} breaks {name} was not decided; --rlimit N allows more than that to each obligation"
+        yield f"whether {where} breaks {name} was not decided; a larger --profile allows more to each obligation"
         return
     yield f"{where} breaks {name}: {' '.join(properties[failed.property].doc.split())}"
     sizes = [f"{sort} {count}" for sort, count in example.sizes.items()]

@@ -285,7 +285,7 @@ def _nothing(made: Any, asked: Mapping[str, Property], of: str) -> str:
         depth = _steps(made.depth - 1)
         return (
             f"It is not decided: none of {made.distinct:,} states, all that {depth}{of} can reach, decides {what}, and "
-            f"there are more ({made.stopped}). Choose smaller bounds, or start with a larger --max-states."
+            f"there are more ({made.stopped}). Choose smaller bounds."
         )
     if [p.kind for p in asked.values()] == ["sometimes"]:
         return f"{what} is not reached in any of the {made.distinct:,} states within these bounds{of}."

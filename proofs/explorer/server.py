@@ -24,6 +24,8 @@ PARTS = {
     "page.css": ("fencepost.proofs.pages", "page.css", "text/css"),
 }
 T = TypeVar("T")
+MOST_STATES = 2_000_000
+"""After so many states a search ends undecided."""
 
 
 class At(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,7 +54,7 @@ class Explorer:
     """What the addresses answer.  The model is asked by one request at a time; searches go on beside them.  ``starts``:
     states in which a path may begin, by number from 1 on."""
 
-    def __init__(self, start: Session, most: int, starts: Sequence[Start] = ()) -> None:
+    def __init__(self, start: Session, most: int = MOST_STATES, starts: Sequence[Start] = ()) -> None:
         self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
         self._sessions: OrderedDict[Place, Session] = OrderedDict({start.place: start})
         self._asking = threading.Lock()

@@ -74,18 +74,11 @@ class _Silent(WSGIRequestHandler):
         return
 
 
-def listen(port: int) -> socket.socket:
-    """A socket on the loopback address; InputError if the port is taken.  Port 0 is any that is free."""
+def listen() -> socket.socket:
+    """A socket on a free port of the loopback address."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((HOST, port))
-        listening.listen(16)
-    except OSError as error:
-        listening.close()
-        raise InputError(
-            f"port {port} of {HOST} cannot be had: {error.strerror}; leave --port out, or name another"
-        ) from None
+    listening.bind((HOST, 0))
+    listening.listen(16)
     return listening
 
 

@@ -60,13 +60,9 @@ def hand_in_searches(
     chosen: Sequence[tuple[ProtocolEntry, Variant]],
     profile: Profile,
     anew: bool = False,
-    in_each: Sequence[int] = IN_EACH,
 ) -> list[tuple[tuple[ProtocolEntry, Variant], Callable[[], Found]]]:
     """A search for each variant, each with what asks for its result."""
-    return [
-        ((e, v), jobs.hand_in(search, replace(v), profile, anew, BUDGETS, in_each, name=f"{e.name}/{v.name}"))
-        for e, v in chosen
-    ]
+    return [((e, v), jobs.hand_in(search, replace(v), profile, anew, name=f"{e.name}/{v.name}")) for e, v in chosen]
 
 
 def search(

@@ -171,7 +171,8 @@ def read(variant: Variant) -> KeptSets | None:
     if document["model"] != hash_of_model(variant):
         raise CatalogueError(
             f"{file}: these sets are of the model with hash {document['model']}, and {variant.name} has "
-            f"{hash_of_model(variant)} now; search them again: fencepost necessity PROTOCOL --sets --profile nightly"
+            f"{hash_of_model(variant)} now; search them again: "
+            "fencepost necessity PROTOCOL --mutations sets --profile nightly"
         )
     promises = {name: _read_promise(name, told) for name, told in document["promises"].items()}
     return KeptSets(document["variant"], document["model"], tuple(document["states"]), promises)

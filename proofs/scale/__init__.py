@@ -2,6 +2,6 @@
 
 Read `jobs` (work that processes of their own do), `units`, then `generate` (with `gc_pause` and `seeds`) and `replay`
 (with `malloc` and `violating`); `spark` is the one file that speaks to Spark, and `task_messages` is what other
-processes are sent of jobs. `from_model` makes histories of a model's runs, many at once; `rekeying` judges a history
+processes are sent of jobs. `from_model` makes histories of a model's runs, many at once; `rekey` judges a history
 that is larger than a worker's memory. `estimates` says what would be too large; `cached` serves the other commands.
 """

@@ -16,13 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 from fencepost.proofs.scale.estimates import events_held
 from fencepost.proofs.scale.malloc import keep_freed_memory
-from fencepost.proofs.scale.rekeying.rekey import FOLLOWED, Limits, Outcome, Rekeyed, too_large
-from fencepost.proofs.scale.rekeying.rekey import rekey as rekeyed
+from fencepost.proofs.scale.rekey import FIGURES, FOLLOWED, Outcome, Rekeyed, units_of
+from fencepost.proofs.scale.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
-from fencepost.properties.history import HistoryDirectory, HistoryError, Piece, read_piece
+from fencepost.properties.history import HistoryDirectory, HistoryError, Piece
 from fencepost.properties.history.checking import Finding, Rows, Violation, merged
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import SIGNS, HistoryProperties, properties_of
+from fencepost.properties.history.reader import read_unit
 from fencepost.properties.history.signs import counted
 from fencepost.properties.trace_spec import Excuse
 
@@ -157,15 +158,14 @@ def replay(
     count_dangers: bool = False,
     excuses: Excuses | None = None,
     rekey: int | None = None,
-    scratch: Location | None = None,
     started: Callable[[Callable[[], ReplayReport]], object] = lambda _: None,
 ) -> ReplayReport:
     """Check every history in `directory`; `checks` names history properties (all of the protocol by default).
 
     `further` are kernels of other engines by name, such as `{"conformance": …}`; they get all columns of a piece.
     One that cannot be made is given as `Undecided`. What `excuses` knows a reason for is no violation, but predicted.
-    A history of more than `rekey` events (by default: than a worker is taken to hold) is re-keyed, by way of files in
-    `scratch`; no further check is made of it, no danger counted, and nothing excused.
+    A history of more than `rekey` events (by default: than a worker is taken to hold) is re-keyed, on Spark alone; no
+    further check is made of it, no danger counted, and nothing excused.
     `started` is given, before the first piece, what makes a report of the pieces so far, in which whatever is not
     violated is unknown; on Spark these are none.
     Raises `HistoryError` if the directory is not whole, or a name in `checks` is unknown.
@@ -194,16 +194,18 @@ def replay(
 
     found: list[Checked] = []
     started(so_far)
-    limits = Limits(rekey or events_held(properties, spark, cores), spark, cores, scratch)
-    fits, large = too_large(opened, limits.events)
+    limit = rekey or events_held(properties, spark, cores)
+    fits, large = units_of(opened, limit)
     checked = run_units(fits, check, spark=spark, cores=cores, label="replay", done=found.append)
     told: Rekeyed | None = None
     if large:
-        whole = partial(check_columns, **check.keywords)
-        every = bool(kernels) or count_dangers or excuses is not None
-        outcome = rekeyed(opened, large, names, limits, whole, every_column=every)
-        checked += [*outcome.small, _of_large(outcome, large, kernels)]
-        unknown, told = {**unknown, **outcome.unknown}, outcome.told
+        outcome = rekeyed(
+            opened, large, names, limit, spark, partial(check_columns, **check.keywords),
+            partial(_check_group, protocol=protocol),
+        )  # fmt: skip
+        checked += _of_large(outcome, large, kernels)
+        unknown |= {name: why for name, why in outcome.unknown.items() if name != FIGURES}
+        told = outcome.rekeyed
     _require_all(opened, checked)
     report = replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=told)
     gone = properties.gone(opened.manifest)
@@ -211,16 +213,30 @@ def replay(
     return replace(report, unknown=report.unknown | nothing_left)
 
 
-def _of_large(outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]) -> Checked:
-    """The findings on histories that were re-keyed; the row groups of small ones count with them."""
-    left: dict[str, Mapping[str, int]] = {
-        name: {FOLLOWED: outcome.large} if outcome.large else {} for name, _ in kernels
-    }
-    rows = outcome.rows - sum(one.rows for one in outcome.small)
-    return Checked(
-        rows, outcome.large, outcome.findings, left, outcome.figures, outcome.cpu_seconds,
-        pieces=len(pieces) - len(outcome.small),
-    )  # fmt: skip
+def _of_large(
+    outcome: Outcome[Checked], pieces: Sequence[Piece], kernels: Sequence[tuple[str, Kernel]]
+) -> list[Checked]:
+    """The findings on row groups that were re-keyed."""
+    whole = sum(one.rows for one in outcome.small)
+    found = Checked(
+        sum(piece.rows for piece in pieces) - whole, 0, {}, {}, {}, 0, pieces=len(pieces) - len(outcome.small)
+    )
+    if outcome.rekeyed is not None:
+        many = outcome.rekeyed.histories
+        found = replace(found, histories=many, undecided={name: {FOLLOWED: many} for name, _ in kernels})
+    groups = outcome.groups if FIGURES not in outcome.unknown else [replace(one, figures={}) for one in outcome.groups]
+    return [found, *outcome.small, *groups]
+
+
+def _check_group(
+    columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
+) -> Checked:
+    """The findings of some properties on events of large histories, which count elsewhere.  In a worker."""
+    started, properties = time.thread_time(), properties_of(protocol)
+    view = properties.view_of(columns, config)
+    findings = {name: properties.properties[name].on(view, columns) for name in names if name != FIGURES}
+    figures = properties.figures(view) if FIGURES in names else {}
+    return Checked(0, 0, findings, {}, figures, time.thread_time() - started, pieces=0)
 
 
 def _report(
@@ -234,7 +250,7 @@ def _report(
     findings = merged([dict.fromkeys(asked, Finding()), *(piece.findings for piece in checked)])
     every = {name for piece in checked for name in piece.undecided}
     undecided = {
-        name: sums for name in asked if name in every and (sums := _sums([p.undecided[name] for p in checked]))
+        name: sums for name in asked if name in every and (sums := _sums([p.undecided.get(name, {}) for p in checked]))
     }
     empty = {
         name: "no history was decided" if name in undecided else NOTHING_TO_JUDGE
@@ -244,7 +260,7 @@ def _report(
     return ReplayReport(
         events=sum(piece.rows for piece in checked),
         histories=sum(piece.histories for piece in checked),
-        pieces=_pieces(checked),
+        pieces=sum(piece.pieces for piece in checked),
         judged={name: finding.judged for name, finding in sorted(findings.items())},
         violations={
             name: {"count": finding.violations, "first": finding.first}
@@ -270,7 +286,7 @@ def _report(
 
 
 def check_piece(
-    piece: Piece,
+    unit: tuple[Piece, ...],
     protocol: str,
     names: tuple[str, ...],
     further: tuple[tuple[str, Kernel], ...],
@@ -279,17 +295,17 @@ def check_piece(
     count_dangers: bool = False,
     excuses: Excuses | None = None,
 ) -> Checked:
-    """Read and check one piece; `config` is that of the manifest. Runs in a worker."""
+    """Read and check a piece, or all parts of a history; `config` is that of the manifest. Runs in a worker."""
     keep_freed_memory()
     started = time.thread_time()
     properties = properties_of(protocol)
     vocabulary = properties.vocabulary
     whole = bool(further) or count_dangers or excuses is not None
-    columns, histories = read_piece(piece, vocabulary, vocabulary.schema.names if whole else properties.columns)
+    columns, histories = read_unit(unit, vocabulary, vocabulary.schema.names if whole else properties.columns)
     checked = check_columns(
         columns, histories, protocol, names, further, config, count_dangers=count_dangers, excuses=excuses
     )
-    return replace(checked, cpu_seconds=time.thread_time() - started)
+    return replace(checked, cpu_seconds=time.thread_time() - started, pieces=len(unit))
 
 
 def check_columns(
@@ -351,17 +367,17 @@ def _chosen(
 
 def _require_all(opened: HistoryDirectory, checked: Sequence[Checked]) -> None:
     totals = opened.manifest.totals
-    seen = (sum(piece.rows for piece in checked), sum(piece.histories for piece in checked), _pieces(checked))
+    seen = (
+        sum(piece.rows for piece in checked),
+        sum(piece.histories for piece in checked),
+        sum(piece.pieces for piece in checked),
+    )
     due = (totals.rows, totals.histories, len(opened.pieces) + len(opened.parts))
     if seen != due:
         raise HistoryError(
             f"{opened.location}: checked {seen[0]} rows of {seen[1]} histories in {seen[2]} pieces, "
             f"the manifest says {due[0]} rows of {due[1]} histories in {due[2]} pieces"
         )
-
-
-def _pieces(checked: Sequence[Checked]) -> int:
-    return sum(piece.pieces for piece in checked)
 
 
 def _sums(figures: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -22,8 +22,12 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cache_folder import NOTHING_KEPT, NOTHING_TAKEN
 from fencepost.proofs.scale.task_messages import opened, packed
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
+from fencepost.properties.history import HistoryError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import broadcast, expr
 
+__all__ = ["SparkUnavailable", "Tasks", "broadcast", "collect", "expr", "session", "translated"]
 TASKS_PER_CORE = (2, 16)  # the more, the finer the progress and the closer together the cores finish …
 UNITS_PER_TASK = 16  # … but starting a task costs about as much as checking a unit
 POLL_SECONDS = 0.2
@@ -67,6 +71,20 @@ def session(settings: SparkSettings) -> Iterator[SparkSession]:
         yield started
     finally:
         started.stop()
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Errors of Spark's as ours: `HistoryError` where a worker refuses histories, or else `SparkUnavailable`."""
+    try:
+        yield
+    except (HistoryError, SparkUnavailable):
+        raise
+    except PySparkException as error:
+        cause = _cause(error)
+        if cause.startswith(refused := f"{HistoryError.__module__}.{HistoryError.__qualname__}: "):
+            raise HistoryError(cause.removeprefix(refused)) from error
+        raise SparkUnavailable(f"Spark job failed: {cause}") from error
 
 
 def collect(

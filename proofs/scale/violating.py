@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.proofs.scale.estimates import events_held
-from fencepost.proofs.scale.rekeying.rekey import Limits, Outcome, places, rekey, too_large
+from fencepost.proofs.scale.rekey import FIGURES, rekey, units_of
 from fencepost.proofs.scale.replay import Excuses, Kernel, Undecided
 from fencepost.proofs.scale.units import SparkSettings, run_units
-from fencepost.properties.history import HistoryDirectory, Piece, read_piece
+from fencepost.properties.history import HistoryDirectory, Piece
 from fencepost.properties.history.grouping import NONE
 from fencepost.properties.history.location import Location
 from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.history.reader import read_unit
 
 ABOUT = pa.schema([
     pa.field("vocabulary", pa.string(), metadata={"meaning": "the protocol in whose words the event is told"}),
@@ -42,7 +43,6 @@ def violating_rows(
     spark: SparkSettings | None = None,
     cores: int | None = None,
     limit: int | None = None,
-    scratch: Location | None = None,
 ) -> pa.Table:
     """A row for each violation of the properties `names`, and for what each kernel of `further` finds: the columns of
     `ABOUT`, and those of the event.  In the order of histories, then steps, then names.  What `excuses` knows a reason
@@ -54,13 +54,13 @@ def violating_rows(
     of_piece = partial(
         _of_piece, protocol=protocol, names=tuple(names), further=kernels, config=config, excuses=excuses
     )  # fmt: skip
-    limits = Limits(limit or events_held(properties_of(protocol), spark, cores), spark, cores, scratch)
-    fits, large = too_large(opened, limits.events)
+    limit = limit or events_held(properties_of(protocol), spark, cores)
+    fits, large = units_of(opened, limit)
     found = run_units(fits, of_piece, spark=spark, cores=cores, label="violations")
     if large:
         of_columns = partial(_of_columns, **of_piece.keywords)
-        outcome = rekey(opened, large, names, limits, of_columns, every_column=True, every_violation=True)
-        found += [*outcome.small, _of_large(outcome, protocol, config)]
+        outcome = rekey(opened, large, names, limit, spark, of_columns, partial(_of_group, protocol=protocol))
+        found += [*outcome.small, *outcome.groups]
     table = pa.concat_tables([_schema(protocol).empty_table(), *found])
     if not large:
         return table
@@ -86,14 +86,12 @@ def _schema(protocol: str) -> pa.Schema:
 
 
 def _of_piece(
-    piece: Piece, protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...],
+    unit: tuple[Piece, ...], protocol: str, names: tuple[str, ...], further: tuple[tuple[str, Kernel], ...],
     config: Mapping[str, Any], excuses: Excuses | None,
 ) -> pa.Table:  # fmt: skip
-    """The violating rows of one piece.  Runs in a worker."""
+    """The violating rows of a piece, or of all parts of a history.  Runs in a worker."""
     vocabulary = properties_of(protocol).vocabulary
-    return _of_columns(
-        *read_piece(piece, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses
-    )
+    return _of_columns(*read_unit(unit, vocabulary, vocabulary.schema.names), protocol, names, further, config, excuses)
 
 
 def _of_columns(
@@ -122,18 +120,12 @@ def _of_columns(
     return _table(protocol, columns, at, about)
 
 
-def _of_large(outcome: Outcome[Any], protocol: str, config: Mapping[str, Any]) -> pa.Table:
-    """The violating rows of histories that were re-keyed."""
-    properties = properties_of(protocol)
-    view, place = properties.view_of(outcome.events, config), places(outcome.events)
-    at, about = list[int](), list[tuple[str, str, str, int]]()
-    for name, rows in outcome.violating.items():
-        item = properties.properties[name]
-        for history, step, other in rows.tolist():
-            at.append(place[history, step])
-            told = item.tell(view, place[history, step], place.get((history, other), NONE))
-            about.append((name, item.rule, told, other))
-    return _table(protocol, outcome.events, at, about)
+def _of_group(
+    columns: dict[str, np.ndarray], names: Sequence[str], config: Mapping[str, Any], protocol: str
+) -> pa.Table:
+    """The rows that violate some properties, of events of large histories."""
+    asked = tuple(name for name in names if name != FIGURES)
+    return _of_columns(columns, 0, protocol, asked, (), config, None)
 
 
 def _table(

@@ -229,7 +229,7 @@ def _never_hanging(name: str, seconds: float | None) -> Iterator[None]:
     except Hangs as hung:
         raise ImplementationError(
             f"{name} hangs: {hung} has not returned after {seconds:g} s, so nothing is judged; "
-            "give calls that take longer a higher --call-limit"
+            "give calls that take longer a higher limit, --config call_limit=SECONDS"
         ) from hung
 
 

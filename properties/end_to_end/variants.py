@@ -6,22 +6,22 @@ What the histories of the whole system must satisfy says `histories.py`; its sim
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ABSTRACTION, MISTAKE, Of
+from fencepost.model.end_to_end.mistakes import ReadsUncommitted, WithoutOffsets
+from fencepost.model.releases import ABSTRACTION
 from fencepost.properties.end_to_end.claims.abstract import (
     AdmittedByConnect,
     DeliveredByGroup,
     EndToEndProperties,
     HandedByKraft,
     MarkersCome,
+    Promises,
 )
 from fencepost.properties.end_to_end.claims.over_core import (
     DetailedProperties,
     OverCoreProperties,
-    ReadsUncommittedPromises,
-    WithoutOffsetsPromises,
 )
 from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, ProtocolEntry, Variant, all_but, wrong
 
 SIMULATOR = "fencepost.reference_impl.end_to_end.generator:simulate"
 
@@ -101,23 +101,14 @@ REASONS = {
         "none: what the interface is kept with is proved without bounds",
     ),
 }
-NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
-def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str, of: Of) -> Variant:
+def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
     """Asked for the interface of a part, and for no more than what that rests on."""
-    others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in asked))
+    others = all_but(properties, *asked, roles=("lemma",))
     return Variant(
-        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), of=of,
-    )  # fmt: skip
-
-
-def _wrong(name: str, properties: Any, says: str, rule: str, bounds: Bounds, *breaks: str, **more: Any) -> Variant:
-    """What is asked for no more than what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth=NOT_BOUNDED, of=MISTAKE, **more,
+        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(),
+        of=ABSTRACTION,
     )  # fmt: skip
 
 
@@ -165,34 +156,34 @@ VARIANTS = (
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
           "markers_come_to_offsets", "one_newest_by_the_interface", "nothing_of_the_fenced_by_the_interface",
-          "one_after_another", "shut_out_in_between", of=ABSTRACTION),
+          "one_after_another", "shut_out_in_between"),
     _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
-          "does_as_admission", "all_covered", "an_earlier_task_left", of=ABSTRACTION),
+          "does_as_admission", "all_covered", "an_earlier_task_left"),
     _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
-          "does_as_handed", of=ABSTRACTION),
+          "does_as_handed"),
     _kept("group-delivers", DeliveredByGroup, "the group that shipped delivers each partition as the interface says",
-          GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way", of=ABSTRACTION),
+          GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way"),
     _kept("sources-resume", ResumedByTheWorkersTopic,
           "source offsets in the worker's topic, as they shipped, are to each source partition what the whole has of them, "
           "where no offset is null, no record dropped and no transaction aborted by the connector", SOURCES,
-          "does_as_sources", "resume_not_ahead", "open_when_over", "committed_unheard", of=ABSTRACTION),
-    _wrong("read-uncommitted", ReadsUncommittedPromises, "the group's consumer has the default isolation.level", "txn.17",
-           TWO_RECORDS, *SINK),
-    _wrong("without-offsets", WithoutOffsetsPromises, "a task commits its transaction without the offsets", "618.27",
-           TWO_RECORDS, *SINK, RESUME),
-    _wrong("offsets-at-once", EndToEndProperties, "a task's offsets count before its transaction is committed", "618.27",
-           TWO_RECORDS, "none_left_out", RESUME, reading=("618.27", "source.at_once")),
-    _wrong("nobody-shut-out", EndToEndProperties, "a producer that initialises shuts out no other of its id", "txn.1",
-           TWO_RECORDS, *SINK, RESUME, reading=("txn.1", "txn.shuts_nobody_out")),
-    _wrong("from-the-beginning", EndToEndProperties, "a task that starts does not look where the last one ended",
-           "618.P2", TWO_RECORDS, *SINK, reading=("618.P2", "source.from_the_beginning")),
-    _wrong("unchecked-start", EndToEndProperties, "a task polls while one of an earlier set may commit", "618.19",
-           ABSTRACT, RESUME, reading=("618.19", "connect.unchecked")),
-    _wrong("resumed-too-early", EndToEndProperties,
-           "a task looks where the last one ended before it knows that no earlier one may commit", "618.19",
-           dict(ABSTRACT, inputs=2, records=2), *SINK, reading=("618.19", "before_the_look")),
-    _wrong("ids-twice", EndToEndProperties, "two transactional ids are given one producer id", "730.8", ONE_ID, RESUME,
-           reading=("730.8", "ids.once_more")),
+          "does_as_sources", "resume_not_ahead", "open_when_over", "committed_unheard"),
+    wrong("read-uncommitted", Promises.asked_of(ReadsUncommitted),
+          "the group's consumer has the default isolation.level", "txn.17", TWO_RECORDS, *SINK),
+    wrong("without-offsets", Promises.asked_of(WithoutOffsets), "a task commits its transaction without the offsets",
+          "618.27", TWO_RECORDS, *SINK, RESUME),
+    wrong("offsets-at-once", EndToEndProperties, "a task's offsets count before its transaction is committed", "618.27",
+          TWO_RECORDS, "none_left_out", RESUME, reading="source.at_once"),
+    wrong("nobody-shut-out", EndToEndProperties, "a producer that initialises shuts out no other of its id", "txn.1",
+          TWO_RECORDS, *SINK, RESUME, reading="txn.shuts_nobody_out"),
+    wrong("from-the-beginning", EndToEndProperties, "a task that starts does not look where the last one ended",
+          "618.P2", TWO_RECORDS, *SINK, reading="source.from_the_beginning"),
+    wrong("unchecked-start", EndToEndProperties, "a task polls while one of an earlier set may commit", "618.19",
+          ABSTRACT, RESUME, reading="connect.unchecked"),
+    wrong("resumed-too-early", EndToEndProperties,
+          "a task looks where the last one ended before it knows that no earlier one may commit", "618.19",
+          dict(ABSTRACT, inputs=2, records=2), *SINK, reading="before_the_look"),
+    wrong("ids-twice", EndToEndProperties, "two transactional ids are given one producer id", "730.8", ONE_ID, RESUME,
+          reading="ids.once_more"),
 )  # fmt: skip
 
 ENTRIES = (

@@ -6,6 +6,31 @@ Which variants the reference implementation has, and how histories of each are s
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.group_fencing.classic import (
+    ByGenerationStatic,
+    Draft,
+    EqualRefused,
+    GroupIdOnly,
+    LateMarkers,
+    Probing,
+)
+from fencepost.model.group_fencing.cooperative import (
+    Cooperative,
+    DroppedMarkers,
+    LateCopies,
+    LateMarkersOfPartitions,
+    TornTransactions,
+)
+from fencepost.model.group_fencing.modern import (
+    AtSend,
+    EpochAgain,
+    Modern,
+    OwnedAtSend,
+    PatternChanged,
+    Relaxed,
+    RelaxedAtSend,
+)
+from fencepost.model.group_fencing.upgrade import AsShipped, NoMap, NoWaiting, Upgrade
 from fencepost.model.releases import (
     ABSTRACTION,
     ANY_NETWORK,
@@ -15,7 +40,6 @@ from fencepost.model.releases import (
     CLASSIC,
     CONSUMER,
     LISTENING,
-    MISTAKE,
     NAMES,
     TEXT,
     V1,
@@ -23,36 +47,27 @@ from fencepost.model.releases import (
     Kafka,
     Of,
 )
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, Wider
-from fencepost.properties.group_fencing.claims.core import ByRequests, OverCore
+from fencepost.properties.entries import (
+    NOT_BOUNDED,
+    Claim,
+    Profile,
+    ProtocolEntry,
+    Scenario,
+    Variant,
+    Wider,
+    all_but,
+    wrong,
+)
+from fencepost.properties.group_fencing.claims.core import ByRequests, OverCore, OverTransactions, Promises
 from fencepost.properties.group_fencing.claims.shipped import (
-    AsShippedPromises,
     AtSendListeningLemmas,
-    AtSendPromises,
     ByAssignmentLemmas,
     ByGenerationLemmas,
-    ByGenerationStaticPromises,
-    CooperativeLemmas,
-    DraftPromises,
-    DroppedMarkersPromises,
-    EpochAgainPromises,
-    EqualRefusedPromises,
-    GroupIdOnlyPromises,
+    ClassicLemmas,
     InTwoStepsLemmas,
-    LateCopiesPromises,
-    LateMarkersOfPartitionsPromises,
-    LateMarkersPromises,
-    ModernLemmas,
-    NoMapPromises,
-    NoWaitingPromises,
-    OwnedAtSendPromises,
-    PatternChangedPromises,
-    ProbingPromises,
-    RelaxedAtSendPromises,
-    RelaxedLemmas,
+    OfTheDraft,
+    ReadAtThePoll,
     ShippedLemmas,
-    TornTransactionsPromises,
-    UpgradePromises,
 )
 
 REFERENCE = "fencepost.reference_impl.group_fencing"
@@ -102,7 +117,6 @@ SIMULATORS = tuple(
 #
 # What a rule misread leads to, and what an application, a client or a release does otherwise, is a variant of its own.
 
-Bounds = Mapping[Profile, Mapping[str, int]]
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0, fencings=0)
 EPOCHS = dict(
@@ -157,7 +171,6 @@ BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
 }
 """Two rebalances each, so that a member can hear of the first one when the second is over (`hears_too_late`)."""
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
-NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
 A_THIRD: Mapping[str, Mapping[str, int]] = {"a third member": dict(members=3, epochs=3, rebalances=2, inputs=2)}
 A_THIRD_MEMBER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
@@ -205,31 +218,10 @@ def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NA
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
     settings: dict[str, Any] = dict(progress_bounds=(bounds,), depth=NOT_BOUNDED)
-    return Variant(name, properties, says, bounds=_profiles(bounds), **(settings | more))
+    return Variant(name, properties, says, bounds={"smoke": bounds}, **(settings | more))
 
 
-def _wrong(
-    name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
-) -> Variant:
-    """What is asked for what it breaks, and what it is said to keep."""
-    kept = set(more.get("asks", ()))
-    others = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & kept))
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=_profiles(bounds),
-        leaves_out=others, depth=NOT_BOUNDED, **more,
-    )  # fmt: skip
-
-
-def _profiles(bounds: Mapping[str, int]) -> Bounds:
-    return {"smoke": bounds}
-
-
-NOT_OVER_CORE = Names(
-    lambda: (
-        n for n, p in OverCore.properties.items()
-        if p.role != "lemma" and n not in ("does_as_shipped", "txn.nothing_hangs")
-    )
-)  # fmt: skip
+NOT_OVER_CORE = all_but(OverCore, "does_as_shipped", "txn.nothing_hangs", roles=("lemma",))
 """Its promises are those of what it refines; of transactions, that is left which the proof rests on."""
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
 OF_ONE_OWNER = ("one_producer", "only_owners", "owner_is_taken")
@@ -244,7 +236,7 @@ VARIANTS = (
         of=_over_v2(CLASSIC),
     ),
     _main(
-        "shipped-cooperative", CooperativeLemmas, "the same, where members keep their partitions over a rebalance", GENERATIONS,
+        "shipped-cooperative", ClassicLemmas.asked_of(Cooperative), "the same, where members keep their partitions over a rebalance", GENERATIONS,
         features=CLASSIC_FEATURES, wider=A_THIRD_MEMBER, progress_bounds=(dict(GENERATIONS, crashes=1),), judged=(),
         leaves_out=("owner_is_taken", "sends_in_time"), of=_over_v2(CLASSIC),
     ),
@@ -258,42 +250,39 @@ VARIANTS = (
         bounds={"smoke": BY_REQUESTS}, features=BY_REQUESTS_FEATURES, depth=NOT_BOUNDED, judged=(),
         proof=False, of=_over_v2(CLASSIC),
     ),
-    _wrong("late-copies", LateCopiesPromises,
-           "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
-           dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated",
-           of=Kafka(settings=V1 | ANY_NETWORK)),
-    _wrong("late-marker", LateMarkersOfPartitionsPromises,
-           "over brokers of 4.0 and 4.1, on which a late copy of a marker decides the producer's next transaction", "447.18",
-           dict(GENERATIONS, inputs=2, copies=1, tails=0), "nothing_skipped", "offsets_agree",
-           asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"), progress_bounds=(dict(GENERATIONS, copies=1, tails=1),),
-           of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
-    _wrong("dropped-marker", DroppedMarkersPromises,
-           "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
-           "447.18", dict(GENERATIONS, inputs=2, absences=1, tails=0), "nothing_twice",
-           "fetch_is_answered", asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1, tails=1),),
-           of=Kafka("4.3", settings=V2 | CLASSIC)),
-    _wrong("torn-transaction", TornTransactionsPromises,
-           "over coordinators of v2, which send markers of a Prepare record that may be lost: half of a transaction is "
-           "committed", "447.18",
-           dict(GENERATIONS, inputs=2, tails=1), *OUTPUT, "one_producer", "starts_from_what_counts",
-           asks=("only_owners", "owner_is_taken", "fetch_is_answered"),
-           progress_bounds=(dict(GENERATIONS, crashes=1, tails=1),),
-           of=(Kafka("4.0.0", "4.1", V2 | CLASSIC, LATE), Kafka("4.2", "4.2", V2 | CLASSIC),
-               Kafka("4.3", settings=V2 | CLASSIC, lacks=DROPPED))),
-    _wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9", GENERATIONS,
-           "nothing_twice", "one_producer", "starts_from_what_counts", reading=("447.9", "fetch: guard 1 dropped"),
-           of=MISTAKE),
-    _wrong("draft", DraftPromises, "the draft: another producer is refused after a later commit only (H1)", "447.8",
-           COORDINATED, *TWICE, of=TEXT),
+    wrong("late-copies", Promises.asked_of(LateCopies, OverTransactions),
+          "over brokers that take a late copy of a commit in the producer's next transaction", "447.18",
+          dict(GENERATIONS, inputs=2, copies=1), "nothing_twice", "nothing_skipped", "offsets_agree", "does_as_fated",
+          of=Kafka(settings=V1 | ANY_NETWORK)),
+    wrong("late-marker", Promises.asked_of(LateMarkersOfPartitions),
+          "over brokers of 4.0 and 4.1, on which a late copy of a marker decides the producer's next transaction",
+          "447.18", dict(GENERATIONS, inputs=2, copies=1, tails=0), "nothing_skipped", "offsets_agree",
+          asks=(*OF_ONE_OWNER, "nothing_twice", "fetch_is_answered"),
+          progress_bounds=(dict(GENERATIONS, copies=1, tails=1),), of=Kafka("4.0.0", "4.1", V2 | CLASSIC)),
+    wrong("dropped-marker", Promises.asked_of(DroppedMarkers),
+          "over brokers of 4.3, which drop the marker of the group's partition while that has no leader (KAFKA-20734)",
+          "447.18", dict(GENERATIONS, inputs=2, absences=1, tails=0), "nothing_twice", "fetch_is_answered",
+          asks=(*OF_ONE_OWNER, "nothing_skipped"), progress_bounds=(dict(GENERATIONS, absences=1, tails=1),),
+          of=Kafka("4.3", settings=V2 | CLASSIC)),
+    wrong("torn-transaction", Promises.asked_of(TornTransactions),
+          "over coordinators of v2, which send markers of a Prepare record that may be lost: half of a transaction "
+          "is committed", "447.18", dict(GENERATIONS, inputs=2, tails=1), *OUTPUT, "one_producer",
+          "starts_from_what_counts", asks=("only_owners", "owner_is_taken", "fetch_is_answered"),
+          progress_bounds=(dict(GENERATIONS, crashes=1, tails=1),),
+          of=(Kafka("4.0.0", "4.1", V2 | CLASSIC, LATE), Kafka("4.2", "4.2", V2 | CLASSIC), Kafka("4.3", settings=V2 | CLASSIC, lacks=DROPPED))),
+    wrong("unstable-fetch", ShippedLemmas, "a fetch is answered while an offset is pending in a transaction", "447.9",
+          GENERATIONS, "nothing_twice", "one_producer", "starts_from_what_counts", reading="fetch: guard 1 dropped"),
+    wrong("draft", Promises.asked_of(Draft), "the draft: another producer is refused after a later commit only (H1)",
+          "447.8", COORDINATED, *TWICE, of=TEXT),
     _main(
         "draft-repaired-by-generation", ByGenerationLemmas,
         "the draft, comparing with the generation that the group has; members are dynamic",
         COORDINATED, features=DYNAMIC_FEATURES, progress_bounds=(dict(COORDINATED, crashes=1),),
         judged=("447.2", "447.8", "447.9", "447.16", "447.17", "447.18"), of=TEXT,
     ),
-    _wrong("draft-static-members", ByGenerationStaticPromises,
-           "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
-           dict(COORDINATED, restarts=1), *TWICE, of=TEXT),
+    wrong("draft-static-members", Promises.asked_of(ByGenerationStatic),
+          "that repair, where a static member restarts in its generation under another producer id (H2)", "447.19",
+          dict(COORDINATED, restarts=1), *TWICE, of=TEXT),
     _main(
         "draft-repaired-by-assignment", ByAssignmentLemmas,
         "the draft, where an initialisation fences whoever was initialised for a partition of it",
@@ -301,59 +290,63 @@ VARIANTS = (
         leaves_out=("only_owners", "owner_is_not_fenced", "stale_one_asks", "sent_by_another"),
         judged=("447.2", "447.3", "447.5", "447.6", "447.8", "447.9", "447.17", "447.18", "447.19"), of=TEXT,
     ),
-    _wrong("draft-equal-generation", ByAssignmentLemmas,
-           "there a former instance of a static member, in the same generation, fences the one that is in its place",
-           "447.19", dict(COORDINATED, restarts=1), "owner_is_not_fenced", of=TEXT),
-    _wrong("draft-older-generation", ByAssignmentLemmas,
-           "there an initialisation of an older generation, which comes late, fences the owner", "447.19", COORDINATED,
-           "owner_is_not_fenced", reading=("447.19", "abort_for: guard 1 dropped"), of=TEXT),
-    _wrong("group-id-only", GroupIdOnlyPromises, "clients that send no generation and no member id are taken unasked",
-           "447.16", GENERATIONS, *TWICE, of=Kafka(settings={"clients of the group": "name no member"})),
-    _wrong("probed-version", ProbingPromises, "clients ask one broker for its version, and an older one coordinates the group",
-           "447.20", COORDINATED, *TWICE, of=TEXT),
-    _main("new-protocol", ModernLemmas, "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
+    wrong("draft-equal-generation", ByAssignmentLemmas,
+          "there a former instance of a static member, in the same generation, fences the one that is in its place",
+          "447.19", dict(COORDINATED, restarts=1), "owner_is_not_fenced", of=TEXT),
+    wrong("draft-older-generation", ByAssignmentLemmas,
+          "there an initialisation of an older generation, which comes late, fences the owner", "447.19", COORDINATED,
+          "owner_is_not_fenced", reading="abort_for: guard 1 dropped", of=TEXT),
+    wrong("group-id-only", Promises.asked_of(GroupIdOnly),
+          "clients that send no generation and no member id are taken unasked", "447.16", GENERATIONS, *TWICE,
+          of=Kafka(settings={"clients of the group": "name no member"})),
+    wrong("probed-version", Promises.asked_of(Probing),
+          "clients ask one broker for its version, and an older one coordinates the group", "447.20", COORDINATED,
+          *TWICE, of=TEXT),
+    _main("new-protocol", ReadAtThePoll.asked_of(Modern), "KIP-848 until 4.2: a commit needs the member's epoch, read at the poll", EPOCHS,
           leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS,
           of=_over_v2(AT_THE_POLL, "4.0.0", "4.2")),
-    _wrong("new-protocol-owner-refused", ModernLemmas, "an owner is refused whose epoch went on since its poll", "447.21",
-           EPOCHS, "owner_is_taken", of=Kafka("4.0.0", "4.2", AT_THE_POLL)),
-    _main("new-protocol-relaxed", RelaxedLemmas, "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
+    wrong("new-protocol-owner-refused", ReadAtThePoll.asked_of(Modern),
+          "an owner is refused whose epoch went on since its poll", "447.21", EPOCHS, "owner_is_taken",
+          of=Kafka("4.0.0", "4.2", AT_THE_POLL)),
+    _main("new-protocol-relaxed", ReadAtThePoll.asked_of(Relaxed), "KIP-1251: an older epoch is taken for what was assigned by then", EPOCHS,
           features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS, of=_over_v2(AT_THE_POLL | AT_ONCE, "4.3")),
-    _wrong("new-protocol-pattern-changed", PatternChangedPromises,
-           "there an application changes its pattern within a transaction: a partition leaves it, and its epoch stays",
-           "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=CONSUMER | {"subscription": "changes"})),
-    _wrong("new-protocol-epoch-again", EpochAgainPromises,
-           "there a member is removed, and joins again in the epoch that it had, before the group is assigned anew",
-           "447.21", EPOCHS, *TWICE,
-           of=Kafka("4.3", settings=CONSUMER | {"group.consumer.assignment.interval.ms": "1000"})),
+    wrong("new-protocol-pattern-changed", Promises.asked_of(PatternChanged),
+          "there an application changes its pattern within a transaction: a partition leaves it, and its epoch stays",
+          "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=CONSUMER | {"subscription": "changes"})),
+    wrong("new-protocol-epoch-again", Promises.asked_of(EpochAgain),
+          "there a member is removed, and joins again in the epoch that it had, before the group is assigned anew",
+          "447.21", EPOCHS, *TWICE,
+          of=Kafka("4.3", settings=CONSUMER | {"group.consumer.assignment.interval.ms": "1000"})),
     _main("new-protocol-listener-metadata-at-send", AtSendListeningLemmas,
           "metadata read at the send, by an application that has a rebalance listener", EPOCHS,
           leaves_out=("owner_is_taken", "sends_in_time"), features=EPOCH_FEATURES, progress_bounds=EPOCHS_IN_PROGRESS,
           of=_over_v2(LISTENING, "4.2", "4.2")),
-    _wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
-           "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction", "447.21",
-           dict(EPOCHS, epochs=3),
-           "one_producer", "only_owners", "starts_from_what_counts", "nothing_twice",
-           reading=("447.21", "revoke: guard 1 dropped"), of=Kafka("4.0.0", "4.2", LISTENING)),
-    _wrong("new-protocol-metadata-at-send", AtSendPromises, "the application reads the group's metadata as it sends", "447.21",
-           EPOCHS, *TWICE, of=Kafka("4.0.0", "4.2", AT_THE_SEND)),
-    _wrong("new-protocol-relaxed-metadata-at-send", RelaxedAtSendPromises, "the same, with KIP-1251", "447.21", EPOCHS, *TWICE,
-           of=Kafka("4.3", settings=AT_THE_SEND)),
-    _wrong("new-protocol-owner-metadata-at-send", OwnedAtSendPromises,
-           "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice", of=MISTAKE),
-    _wrong("draft-equal-generation-refused", EqualRefusedPromises,
-           "there a static member that restarts waits for the next generation", "447.19", dict(COORDINATED, restarts=1),
-           "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),), of=TEXT),
-    _wrong("markers-may-wait", LateMarkersPromises,
-           "nothing bounds how long a marker takes, whatever the time-out of transactions", "447.10", GENERATIONS,
-           "fetch_is_answered", progress_bounds=(GENERATIONS,), of=Kafka("4.3")),
-    _wrong("upgrade", UpgradePromises, "clients of both kinds, with the draft's map and its waiting", "447.12", UPGRADED, *TWICE,
-           of=TEXT),
-    _wrong("upgrade-without-map", NoMapPromises, "the same without 447.8", "447.12", UPGRADED, *TWICE, of=TEXT),
-    _wrong("upgrade-without-waiting", NoWaitingPromises, "the same without 447.9", "447.12", UPGRADED, *TWICE,
-           of=TEXT),
-    _wrong("upgrade-as-shipped", AsShippedPromises,
-           "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE,
-           of=Kafka(settings={"clients of the group": "name no member"})),
+    wrong("new-protocol-revoked-in-the-background", AtSendListeningLemmas,
+          "the same before KAFKA-20332: the background thread gives a partition up in the middle of a transaction",
+          "447.21", dict(EPOCHS, epochs=3), "one_producer", "only_owners", "starts_from_what_counts", "nothing_twice",
+          reading="revoke: guard 1 dropped", of=Kafka("4.0.0", "4.2", LISTENING)),
+    wrong("new-protocol-metadata-at-send", Promises.asked_of(AtSend),
+          "the application reads the group's metadata as it sends", "447.21", EPOCHS, *TWICE,
+          of=Kafka("4.0.0", "4.2", AT_THE_SEND)),
+    wrong("new-protocol-relaxed-metadata-at-send", Promises.asked_of(RelaxedAtSend), "the same, with KIP-1251",
+          "447.21", EPOCHS, *TWICE, of=Kafka("4.3", settings=AT_THE_SEND)),
+    wrong("new-protocol-owner-metadata-at-send", Promises.asked_of(OwnedAtSend),
+          "the same, if the coordinator asked who owns the partition", "447.21", EPOCHS, "nothing_twice"),
+    wrong("draft-equal-generation-refused", OfTheDraft.asked_of(EqualRefused),
+          "there a static member that restarts waits for the next generation", "447.19", dict(COORDINATED, restarts=1),
+          "fetch_is_answered", progress_bounds=(dict(COORDINATED, restarts=1, fail_overs=0),), of=TEXT),
+    wrong("markers-may-wait", Promises.asked_of(LateMarkers),
+          "nothing bounds how long a marker takes, whatever the time-out of transactions", "447.10", GENERATIONS,
+          "fetch_is_answered", progress_bounds=(GENERATIONS,), of=Kafka("4.3")),
+    wrong("upgrade", Promises.asked_of(Upgrade), "clients of both kinds, with the draft's map and its waiting",
+          "447.12", UPGRADED, *TWICE, of=TEXT),
+    wrong("upgrade-without-map", Promises.asked_of(NoMap), "the same without 447.8", "447.12", UPGRADED, *TWICE,
+          of=TEXT),
+    wrong("upgrade-without-waiting", Promises.asked_of(NoWaiting), "the same without 447.9", "447.12", UPGRADED, *TWICE,
+          of=TEXT),
+    wrong("upgrade-as-shipped", Promises.asked_of(AsShipped),
+          "clients of both kinds as shipped: what names the group alone is taken unasked", "447.12", UPGRADED, *TWICE,
+          of=Kafka(settings={"clients of the group": "name no member"})),
     _main("upgrade-in-two-steps", InTwoStepsLemmas,
           "first every client sends its generation, then ids change", UPGRADED, features={"two upgrades": dict(upgrades=2, inputs=2)},
           leaves_out=("owner_is_taken", "sends_in_time", "fetch_is_answered", "has_to_wait"), progress_bounds=(),

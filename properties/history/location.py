@@ -93,11 +93,6 @@ class Location:
         filesystem, path = self._opened
         filesystem.delete_file(f"{path}/{name}")
 
-    def remove_all(self) -> None:
-        """Delete the directory, with all that is in it."""
-        filesystem, path = self._opened
-        filesystem.delete_dir(path)
-
     def remove_empty(self) -> None:
         """Delete the directory, if nothing is in it."""
         if self.is_local:

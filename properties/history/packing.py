@@ -10,7 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 BITS = 63  # of a non-negative int64
-FEW = 24  # distinct values up to which one pass for each is cheaper than sorting
 
 
 def bits_for(count: int) -> int:
@@ -62,14 +61,3 @@ def ranked(values: np.ndarray) -> tuple[np.ndarray, int]:
     ranks = np.empty_like(rank)
     ranks[order] = rank
     return ranks, int(rank[-1]) + 1 if len(rank) else 0
-
-
-def gathered(values: np.ndarray) -> np.ndarray:
-    """The order that brings equal non-negative values together and keeps the order among them.
-
-    A pass for each value beats any sort while they are few, as brokers are.
-    """
-    if len(values) and int(values.max()) < FEW:
-        small = values.astype(np.int8)
-        return np.concatenate([np.flatnonzero(small == value) for value in range(int(small.max()) + 1)])
-    return sorted_stably(values)[0]

@@ -80,11 +80,6 @@ class HistoryProperties:
         """The rule of each property."""
         return {name: told.rule for name, told in self.properties.items()}
 
-    @property
-    def reads_always(self) -> tuple[str, ...]:
-        """The columns that the view reads whatever is asked of it."""
-        return tuple(getattr(self.view, "reads_always", ()))
-
     def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
         """What the kernels look at."""
         if self.view is not None:

@@ -110,6 +110,21 @@ def read_piece(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str]) -> 
     return arrays, histories
 
 
+def read_unit(
+    unit: Sequence[Piece], vocabulary: Vocabulary, columns: Sequence[str]
+) -> tuple[dict[str, np.ndarray], int]:
+    """The same of a piece, or of all parts of a history that is cut."""
+    if len(unit) == 1:
+        return read_piece(unit[0], vocabulary, columns)
+    rows = sum(piece.rows for piece in unit)
+    parts = [part for piece in unit for part in slices(piece, vocabulary, columns, rows)]
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    histories = check_whole(arrays, unit[0].where)
+    if unit[0].timed:
+        check_times(arrays, unit[0].where)
+    return arrays, histories
+
+
 def slices(piece: Piece, vocabulary: Vocabulary, columns: Sequence[str], rows: int) -> Iterator[dict[str, np.ndarray]]:
     """The same columns of a piece, or of a part of a history that is cut, so many rows at a time.
 

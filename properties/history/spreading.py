@@ -6,7 +6,7 @@ the send, and the send its transaction with what the client was told.  Of a decl
 read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fencepost.properties.history.checking import HistoryProperty
-    from fencepost.properties.history.related import Declared, Each, Related
-
-COMMON = ("history", "step", "kind")
+    from fencepost.properties.history.related import Declared
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,7 @@ class Spread:
     every event is judged by itself.  `everywhere`: kinds of which every part has all events, which are not judged.
     `whole`: all events of the kinds are needed in one place; `ends`: with them the last event of each other kind.
     `somewhere`: the histories for which something is found in some part, by number, where that matters in all of them:
-    their kernels find the numbers in the config, under the name of the function.  `columns`: those that it reads;
-    empty: all that its protocol reads.
+    their kernels find the numbers in the config, under the name of the function.
     """
 
     kinds: frozenset[IntEnum] = frozenset()
@@ -51,7 +48,6 @@ class Spread:
     whole: bool = False
     ends: bool = False
     somewhere: Callable[[Any], np.ndarray] | None = None
-    columns: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
@@ -88,19 +84,19 @@ def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
     history."""
     from fencepost.properties.history.related import IT
 
-    kinds, columns = kernel.kinds | needs, tuple(sorted({*COMMON, *_read(kernel)}))
+    kinds = kernel.kinds | needs
     anywhere = [event for event in kernel.related if not event.by]
     everywhere = frozenset(kind for event in anywhere for kind in event.kinds)
     asked = {event.asking for event in kernel.related}
     if everywhere & {*kernel.each.kinds} or any(event in asked for event in anywhere):
-        return Spread(kinds, whole=True, columns=columns)
+        return Spread(kinds, whole=True)
     links: dict[tuple[str, ...], Link] = {}
     for event in kernel.related:
         asking = kernel.each.kinds if event.asking is IT else getattr(event.asking, "kinds", ())
         known = links.get(event.by, Link(event.by))
         of_kinds = known.kinds | {*event.kinds, *asking}
         links[event.by] = Link(event.by, known.blank or event.blank, of_kinds)
-    return Spread(kinds, _least([link for names, link in links.items() if names]), everywhere, columns=columns)
+    return Spread(kinds, _least([link for names, link in links.items() if names]), everywhere)
 
 
 def _least(links: Sequence[Link]) -> tuple[Link, ...]:
@@ -116,29 +112,3 @@ def _least(links: Sequence[Link]) -> tuple[Link, ...]:
             kinds = frozenset[IntEnum]().union(*(other.kinds for other in implied))
             found.append(Link(link.columns, any(other.blank for other in implied), kinds))
     return tuple(found)
-
-
-def _read(kernel: "Declared") -> Iterator[str]:
-    """The columns that the declaration speaks of."""
-    yield from _said(kernel.each)
-    for event in kernel.related:
-        yield from _said(event)
-        yield from (event.along, event.column) if event.along and event.column else (event.along or event.column,)
-    for expression in (kernel.given, kernel.bad, kernel.explained):
-        yield from _values(expression)
-
-
-def _said(one: "Each | Related") -> Iterator[str]:
-    yield from one.by
-    yield from _values(one.where)
-    yield from _values(getattr(one, "only", None))
-
-
-def _values(expression: Any) -> Iterator[str]:
-    from fencepost.properties.history.related import Asked, Value, parts_of
-
-    for part in parts_of(expression):
-        if isinstance(part, Asked):
-            yield from part.columns
-        if isinstance(part, Value) and part.column not in ("at", "missing"):
-            yield part.column

@@ -7,7 +7,7 @@ broker's.
 from fencepost.model.id_blocks.bridge import Bridge, Controller
 from fencepost.model.id_blocks.brokers import Broker, Id, Request, Stage
 from fencepost.model.id_blocks.kraft import Kraft
-from fencepost.model.id_blocks.lengths import Lengths, Malformed
+from fencepost.model.id_blocks.lengths import Lengths
 from fencepost.model.id_blocks.zookeeper import Zookeeper
 from fencepost.model.language import (
     Properties,
@@ -473,7 +473,3 @@ class LengthsProperties(ControllerProperties, of=Lengths):
             Broker, Broker,
             lambda b, c: s.ready[b] & (s.ready_length_of[b] < s.size) & (s.cursor[c] + s.ready_length_of[b] < s.end[c]),
         )  # fmt: skip
-
-
-class MalformedProperties(Promises, of=Malformed):
-    """The promises, with a controller at fault."""

@@ -9,14 +9,13 @@ maxima and binary searches never reach over from one into the next.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from fencepost.properties.history.checking import HistoryProperty, Rows
-from fencepost.properties.history.packing import BITS, bits_for, gathered, narrowed, packed, sorted_stably
-from fencepost.properties.history.pieces import Columns, starts_of
+from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
+from fencepost.properties.history.related import IT, declared, each, evaluated, first, last, when
 from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 from fencepost.properties.planting.beds import Bed
@@ -24,6 +23,8 @@ from fencepost.properties.planting.bends import Plant, change, swap
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max
+WELL_FORMED = (IT.first >= 0) & (IT.length >= 1) & (IT.first <= MAX_ID - IT.length)
+"""A block holds at least one id, and none below 0 or above the last id there is."""
 COLUMNS = ("history", "step", "kind", "broker", "grant", "first", "length", "producer_id", "error")
 
 
@@ -36,34 +37,13 @@ class Blocks:
     last: np.ndarray
 
 
-class IdBlockView:
-    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories."""
-
-    def __init__(self, columns: Columns, _: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self.columns = columns
-        starts = starts_of(columns["history"])
-        lengths = np.diff(starts, append=len(columns["history"]))
-        self.place = np.repeat(np.arange(len(starts)), lengths)  # 0, 1, 2 … for the histories of the piece
-
-    def rows_of(self, *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds, ascending."""
-        kind = self.columns["kind"]
-        chosen = kind == kinds[0]
-        for other in kinds[1:]:
-            chosen |= kind == other
-        return np.flatnonzero(chosen)
+class IdBlockView(EventView):
+    """Lazily computed parts of one piece: blocks, answers and ids."""
 
     @cached_property
     def grants(self) -> np.ndarray:
         """Rows by which a block came into being: a committed record, or a conditional write that won."""
         return self.rows_of(Kind.block_committed, Kind.zk_written)
-
-    @cached_property
-    def answers(self) -> np.ndarray:
-        """Rows by which a controller answered with a block."""
-        sent = self.rows_of(Kind.answer_sent)
-        answers: np.ndarray = sent[self.columns["error"][sent] == 0]
-        return answers
 
     @cached_property
     def ids(self) -> np.ndarray:
@@ -72,15 +52,14 @@ class IdBlockView:
 
     def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
         """Whether each row's block holds at least one id and none below 0 or above the last id there is."""
-        first, length = self.columns["first"][rows], self.columns["length"][rows].astype(np.int64)
-        well_formed: np.ndarray = (first >= 0) & (length >= 1) & (first <= MAX_ID - np.maximum(length, 0))
+        well_formed: np.ndarray = evaluated(WELL_FORMED, self, {IT: rows})
         return well_formed
 
     @cached_property
     def _scale(self) -> tuple[dict[str, np.ndarray], int]:
         """Ids and ends of granted and answered blocks on one narrow scale."""
-        granted = self.grants[self.is_well_formed(self.grants)]
-        answered = self.answers[self.is_well_formed(self.answers)]
+        granted, answers = self.grants[self.is_well_formed(self.grants)], self.fine(Kind.answer_sent)
+        answered = answers[self.is_well_formed(answers)]
         first, length = self.columns["first"], self.columns["length"]
         raw = [self.columns["producer_id"][self.ids]]
         for rows in (granted, answered):
@@ -238,20 +217,6 @@ def _overlaps(blocks: Blocks) -> Rows:
     return Rows(len(blocks.rows), blocks.rows[late], other)
 
 
-def answered_after_commit(view: IdBlockView) -> Rows:
-    """Answers that carry a record's ordinal, against the commit of that record."""
-    grant = view.columns["grant"]
-    answers = view.answers[grant[view.answers] >= 0]
-    commits = view.rows_of(Kind.block_committed)
-    (asked, done), bits = narrowed([grant[answers], grant[commits]], BITS - 2 * bits_for(len(grant)))
-    order, key = sorted_stably(packed(view.place[commits], done, bits))
-    wanted = packed(view.place[answers], asked, bits)
-    found = np.searchsorted(key, wanted)
-    at = np.append(commits[order], NEVER)[np.where(np.append(key, -1)[found] == wanted, found, len(key))]
-    early = at > answers
-    return Rows(len(answers), answers[early], np.where(at == NEVER, -1, at)[early])
-
-
 def handed_out_after_grant(view: IdBlockView) -> Rows:
     """Ids that some block holds, but only from later on."""
     rows, _ = view.ids_in_order
@@ -264,40 +229,6 @@ def ids_within_blocks(view: IdBlockView) -> Rows:
     rows, _ = view.ids_in_order
     outside = view.granted_since == NEVER
     return Rows(len(rows), rows[outside], np.full(int(outside.sum()), -1))
-
-
-def ids_increase(view: IdBlockView) -> Rows:
-    """Ids of one broker in order of rows, compared with the one before it in the same lifetime."""
-    rows = view.rows_of(Kind.id_handed_out, Kind.broker_started)
-    (broker,), _ = narrowed([view.columns["broker"][rows]], BITS)
-    rows = rows[gathered(broker)]
-    starts = view.columns["kind"][rows] == Kind.broker_started
-    life = np.cumsum(starts)[~starts]
-    rows = rows[~starts]
-    ids, broker = view.columns["producer_id"][rows], view.columns["broker"][rows]
-    back = np.flatnonzero(ids[1:] <= ids[:-1]) + 1  # few, so that only these need a closer look
-    one, other = rows[back], rows[back - 1]
-    same = (broker[back] == broker[back - 1]) & (life[back] == life[back - 1]) & (view.place[one] == view.place[other])
-    return Rows(len(rows), one[same], other[same])
-
-
-def blocks_contiguous(view: IdBlockView) -> Rows:
-    """Each block starts where the one granted before it ends, or where KRaft said it takes over."""
-    rows = view.rows_of(Kind.block_committed, Kind.zk_written, Kind.migrated)
-    taken_over = view.columns["kind"][rows] == Kind.migrated
-    usable = taken_over | view.is_well_formed(rows)
-    rows, taken_over = rows[usable], taken_over[usable]
-    first = view.columns["first"][rows]
-    end = first + np.where(taken_over, 0, view.columns["length"][rows])
-    same = view.place[rows[1:]] == view.place[rows[:-1]]
-    apart = np.flatnonzero((first[1:] != end[:-1]) & same & ~taken_over[1:]) + 1
-    return Rows(int((~taken_over).sum()), rows[apart], rows[apart - 1])
-
-
-def blocks_well_formed(view: IdBlockView) -> Rows:
-    """Blocks that are empty, negative, or reach beyond the last id."""
-    bad = view.grants[~view.is_well_formed(view.grants)]
-    return Rows(len(view.grants), bad, np.full(len(bad), -1))
 
 
 # The promises of producer id blocks (KIP-730), held against histories.
@@ -315,6 +246,14 @@ GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "zookeeper": frozenset({Kind.zk_written}),
     "bridge": frozenset({Kind.block_committed, Kind.zk_written, Kind.migrated}),
 }
+
+COMMITTED = first(Kind.block_committed, by=("grant",))
+OF_BROKER = last(Kind.id_handed_out, Kind.broker_started, by=("broker",), blank=True)
+BLOCK_BEFORE = last(
+    Kind.block_committed, Kind.zk_written, Kind.migrated, by=(), in_place=True,
+    where=WELL_FORMED | (IT.kind == int(Kind.migrated)),
+)  # fmt: skip
+BLOCK_END = BLOCK_BEFORE.first + when(BLOCK_BEFORE.kind == int(Kind.migrated), 0, BLOCK_BEFORE.length)
 
 PROPERTIES = in_a_table(
     HistoryProperty(
@@ -346,16 +285,10 @@ PROPERTIES = in_a_table(
         tell=overlap,
         needs=frozenset({Kind.answer_sent}),
     ),
-    HistoryProperty(
-        "answered_after_commit",
-        "730.7",
-        "a block's record is committed before the answer with the block is sent",
-        key=("history", "grant"),
-        kernel=answered_after_commit,
-        tell=uncommitted_answer,
-        needs=frozenset({Kind.answer_sent, Kind.block_committed}),
-        needs_order=True,
-        modes=("kraft", "bridge"),
+    declared(
+        "answered_after_commit", "730.7", "a block's record is committed before the answer with the block is sent",
+        each(Kind.answer_sent, by=("grant",), where=IT.error == 0), COMMITTED.at > IT.at, uncommitted_answer,
+        explained=COMMITTED, modes=("kraft", "bridge"),
     ),
     HistoryProperty(
         "handed_out_after_grant",
@@ -380,38 +313,26 @@ PROPERTIES = in_a_table(
         needs_in=GRANT_KINDS,
         spread=_BESIDE_GRANTS,
     ),
-    HistoryProperty(
-        "ids_increase",
-        "730.20",
-        "the ids of one broker increase between its starts",
-        key=("history", "broker"),
-        kernel=ids_increase,
-        tell=back,
-        needs_order=True,
-        needs=frozenset({Kind.id_handed_out, Kind.broker_started}),
+    declared(
+        "ids_increase", "730.20", "the ids of one broker increase between its starts",
+        each(Kind.id_handed_out),
+        (OF_BROKER.kind == int(Kind.id_handed_out)) & (IT.producer_id <= OF_BROKER.producer_id), back,
+        explained=OF_BROKER,
     ),
-    HistoryProperty(
-        "blocks_contiguous",
-        "730.8",
+    declared(
+        "blocks_contiguous", "730.8",
         "a block starts where the one before it ends, or where KRaft took over from ZooKeeper",
-        key=_OF_HISTORY,
-        kernel=blocks_contiguous,
-        tell=apart,
-        needs=frozenset(),
-        needs_in=GRANT_KINDS,
+        each(Kind.block_committed, Kind.zk_written, where=WELL_FORMED),
+        ~BLOCK_BEFORE.missing & (IT.first != BLOCK_END), apart,
+        explained=BLOCK_BEFORE, needs=frozenset(), needs_in=GRANT_KINDS,
     ),
-    HistoryProperty(
-        "blocks_well_formed",
-        "730.16",
+    declared(
+        "blocks_well_formed", "730.16",
         "a block holds at least one id, none negative, and ends at or below the last id there is",
-        key=_OF_HISTORY,
-        kernel=blocks_well_formed,
-        tell=malformed,
-        needs=frozenset(),
-        needs_in=GRANT_KINDS,
-        spread=Spread(_GRANTS),
+        each(Kind.block_committed, Kind.zk_written), ~WELL_FORMED, malformed,
+        needs=frozenset(), needs_in=GRANT_KINDS, spread=Spread(_GRANTS),
     ),
-)
+)  # fmt: skip
 
 
 def figures(view: IdBlockView) -> dict[str, int]:

@@ -23,10 +23,10 @@ from fencepost.model.language.tree.types import AtomsType, BoolType, ScalarType,
 from fencepost.properties.column_ops import before, dense, numbered, one_of, ordinals, renumbered
 from fencepost.properties.conformance_spec import (
     UNKNOWN,
-    Allowed,
     Beyond,
     Contradiction,
     FalseConjunct,
+    PlainInterpreter,
     Row,
     Seen,
     State,
@@ -61,7 +61,7 @@ Memory = tuple[tuple[str, int, int], ...]
 """Since when (ms) a broker's back-off, or its request, lasts."""
 
 
-class BlocksInterpreter:
+class BlocksInterpreter(PlainInterpreter):
     """Reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless they are told otherwise."""
 
     def __init__(self, brokers: int, size: int) -> None:
@@ -92,10 +92,6 @@ class BlocksInterpreter:
             self.held[made.message[3]] += 1
         if call.name == "set_cluster_action":
             (self.denied.discard if call.get("allowed") else self.denied.add)(call.get("broker"))
-
-    def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """As the table of calls says."""
-        return allowed
 
     def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """What was shown, with what it says: an error answer also that the request was refused, a result that the id

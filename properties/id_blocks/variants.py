@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fencepost.model.id_blocks.lengths import Malformed
 from fencepost.model.id_blocks.rejected import (
     FaultyController,
     Idempotent,
@@ -12,13 +13,12 @@ from fencepost.model.id_blocks.rejected import (
     UncoordinatedRepaired,
 )  # fmt: skip
 from fencepost.model.releases import ABSTRACTION, MISTAKE, TEXT, Kafka
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.id_blocks.claims import (
     BridgeProperties,
     DefenceInDepth,
     KraftProperties,
     LengthsProperties,
-    MalformedProperties,
     Promises,
     ZookeeperProperties,
 )
@@ -93,34 +93,6 @@ UNBOUNDED_ONLY: Mapping[Profile, int] = {"smoke": 0, "ci": 11, "nightly": 16}
 """Where the proof, or a small complete search, says it all in the smoke profile."""
 
 
-class IdempotentProperties(KraftProperties, of=Idempotent):
-    """Kraft's properties of the idempotent RPC."""
-
-
-class IdempotentPerRequestProperties(KraftProperties, of=IdempotentPerRequest):
-    """Kraft's properties of the repaired idempotent RPC."""
-
-
-class FaultyControllerProperties(KraftProperties, of=FaultyController):
-    """Kraft's properties with a controller at fault."""
-
-
-class ThreadsProperties(KraftProperties, of=Threads):
-    """Kraft's properties with several threads in each broker."""
-
-
-class UncoordinatedProperties(Promises, of=Uncoordinated):
-    """The promises, of allocation by broker id."""
-
-
-class UncoordinatedDurableProperties(Promises, of=UncoordinatedDurable):
-    """The promises, of allocation by broker id with durable storage."""
-
-
-class UncoordinatedRepairedProperties(Promises, of=UncoordinatedRepaired):
-    """The promises, of allocation by broker id with both repairs."""
-
-
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
@@ -129,7 +101,6 @@ _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
 """What a variant that is about blocks in use leaves out: what is waited for, and blocks that nobody got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
-_OTHERS = Names(lambda: (n for n in LengthsProperties.properties if n != "no_id_twice"))
 _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)
 """What a snapshot leaves out shows at the fail-over after it."""
 _SAFE = ("no_id_twice", "disjoint_blocks")
@@ -157,18 +128,15 @@ ID_BLOCKS = ProtocolEntry(
             },
             leaves_out=_WAITING, depth=UNBOUNDED_ONLY, features={"a snapshot": _AFTER_A_SNAPSHOT}, of=ABSTRACTION,
         ),
+        wrong("kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
+              _about(ids=4, size=2), "no_id_twice", reading="its_own_size", depth=UNBOUNDED_ONLY),
         Variant(
-            "kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
-            ("730.8", "its_own_size"), {"no_id_twice": "violated"}, _about(ids=4, size=2), _OTHERS, depth=UNBOUNDED_ONLY,
-            of=MISTAKE,
-        ),
-        Variant(
-            "kraft-malformed", MalformedProperties, "a controller at fault, whose block runs past the last id, and the broker's check",
+            "kraft-malformed", Promises.asked_of(Malformed), "a controller at fault, whose block runs past the last id, and the broker's check",
             "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
             depth=UNBOUNDED_ONLY, asks=("no_id_twice",), of=ABSTRACTION,
         ),
         Variant(
-            "kraft-malformed-taken", MalformedProperties, "the same without the check: ids wrap, and begin again", "730.20",
+            "kraft-malformed-taken", Promises.asked_of(Malformed), "the same without the check: ids wrap, and begin again", "730.20",
             ("730.20", "take: guard 1 dropped"), {"no_id_twice": "violated"}, _about(brokers=1, ids=4, size=2, errors=1),
             ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), depth=UNBOUNDED_ONLY, of=MISTAKE,
         ),
@@ -192,37 +160,37 @@ ID_BLOCKS = ProtocolEntry(
             of=MISTAKE,
         ),
         Variant(
-            "kraft-idempotent", IdempotentProperties, "an answer remembered per broker id, without epoch or restart reset", "730.17",
+            "kraft-idempotent", KraftProperties.asked_of(Idempotent), "an answer remembered per broker id, without epoch or restart reset", "730.17",
             None, {"no_id_twice": "violated"}, _about(restarts=1, ids=3), _SAFETY_ONLY, of=TEXT,
         ),
         Variant(
-            "kraft-idempotent-per-request", IdempotentPerRequestProperties, "its repair: an answer remembered per request", "730.17",
+            "kraft-idempotent-per-request", KraftProperties.asked_of(IdempotentPerRequest), "its repair: an answer remembered per request", "730.17",
             None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=TEXT,
         ),
         Variant(
-            "by-broker-id", UncoordinatedProperties, "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
+            "by-broker-id", Promises.asked_of(Uncoordinated), "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
             of=TEXT,
         ),
         Variant(
-            "by-broker-id-durable", UncoordinatedDurableProperties, "the same with durable storage, over ids that ZooKeeper gave", "730.17",
+            "by-broker-id-durable", Promises.asked_of(UncoordinatedDurable), "the same with durable storage, over ids that ZooKeeper gave", "730.17",
             None, _TWICE, _ALONE, of=TEXT,
         ),
-        Variant("by-broker-id-repaired", UncoordinatedRepairedProperties, "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE, asks=_SAFE,
+        Variant("by-broker-id-repaired", Promises.asked_of(UncoordinatedRepaired), "the same, clear of ZooKeeper's ids", "730.17", None, {}, _ALONE, asks=_SAFE,
                 of=TEXT),
         Variant(
-            "kraft-faulty-controller", FaultyControllerProperties, "a controller at fault, and the broker's check", "730.20",
+            "kraft-faulty-controller", KraftProperties.asked_of(FaultyController), "a controller at fault, and the broker's check", "730.20",
             None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=ABSTRACTION,
         ),
         Variant(
-            "kraft-faulty-controller-off-by-one", FaultyControllerProperties, "the same with the check off by one (KAFKA-20031)", "730.20",
+            "kraft-faulty-controller-off-by-one", KraftProperties.asked_of(FaultyController), "the same with the check off by one (KAFKA-20031)", "730.20",
             ("730.20", "take: guard 1 looser"), {"no_id_twice": "violated"}, _about(ids=3, errors=1), _SAFETY_ONLY,
             of=MISTAKE,
         ),
-        Variant("kraft-threads", ThreadsProperties, "several threads per broker install the next block by test and set", "730.19",
+        Variant("kraft-threads", KraftProperties.asked_of(Threads), "several threads per broker install the next block by test and set", "730.19",
                 None, {}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"), asks=_SAFETY,
                 of=Kafka()),
         Variant(
-            "kraft-threads-without-test", ThreadsProperties, "the same without the test (KAFKA-14694)", "730.19",
+            "kraft-threads-without-test", KraftProperties.asked_of(Threads), "the same without the test (KAFKA-14694)", "730.19",
             ("730.19", "swap: guards dropped together"), {"no_id_twice": "violated"}, _about(brokers=1, threads=2, restarts=1, copies=1, ids=3), (*_SAFETY_ONLY, "two_blocks_held"),
             of=MISTAKE,
         ),

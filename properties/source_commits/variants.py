@@ -6,25 +6,22 @@ Which variants the reference implementation has, and how histories of each are s
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import DISABLED, MISTAKE, TEXT, Kafka
-from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
+from fencepost.model.releases import DISABLED, TEXT, Kafka
+from fencepost.model.source_commits.connectors import (
+    AheadOfTheFlush,
+    AtThePreviousCommit,
+    FirstOfSeveral,
+    LastPolled,
+    NewestAcknowledged,
+    Shipped,
+)
+from fencepost.model.source_commits.left_behind import Altered, ClosedProducer, LateCopy, LateWrite, Zombie
+from fencepost.model.source_commits.two_threads import SnapshotOnly, TakenAndPutApart, ToldByTwoThreads
+from fencepost.properties.entries import NOT_BOUNDED, Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_commits.claims.core import (
-    AheadOfTheFlushPromises,
-    AlteredPromises,
-    AtThePreviousCommitPromises,
-    ClosedProducerPromises,
-    FirstOfSeveralPromises,
-    LastPolledPromises,
-    LateCopyPromises,
-    LateWritePromises,
     Lemmas,
     MendedLemmas,
-    NewestAcknowledgedPromises,
-    ShippedPromises,
-    SnapshotOnlyPromises,
-    TakenAndPutApartPromises,
-    ToldByTwoThreadsPromises,
-    ZombiePromises,
+    Promises,
 )
 from fencepost.properties.source_commits.claims.exactly_once import NullPromises, OnceLemmas
 
@@ -96,23 +93,11 @@ REASONS = {
     "copies": "a write that is there twice",
     "alterations": "an operator who takes offsets back once",
 }
-DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
 
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
-    settings: dict[str, Any] = dict(progress_bounds=(dict(bounds, failures=1),), depth=DEPTH)
+    settings: dict[str, Any] = dict(progress_bounds=(dict(bounds, failures=1),), depth=NOT_BOUNDED)
     return Variant(name, properties, says, bounds={"smoke": bounds}, **(settings | more))
-
-
-def _wrong(
-    name: str, properties: Any, says: str, rule: str, bounds: Mapping[str, int], *breaks: str, **more: Any
-) -> Variant:
-    """What is asked for no more than what it breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth=DEPTH, **more,
-    )  # fmt: skip
 
 
 RELEASES = Kafka(settings=DISABLED)
@@ -127,7 +112,7 @@ VARIANTS = (
         BASE, features=FEATURES, of=TEXT,
     ),
     _main(
-        "shipped", ShippedPromises,
+        "shipped", Promises.asked_of(Shipped),
         "Kafka, of a task that reads the offsets topic when commit() is called: the committer takes what may be "
         "committed, and hands it to the writer when the last commit has stored something newer", BASE,
         expected=dict.fromkeys((*BACK, "told_only_grows", "clean_end_covers_all"), "violated"),
@@ -149,49 +134,48 @@ VARIANTS = (
         "null-offsets-left-out", NullPromises, "a record without a source offset changes no stored one, and is in no map",
         NULL, progress_bounds=(NULL,), of=TEXT,
     ),
-    _wrong("null-offsets", NullPromises,
-           "a record without a source offset, at the end of what may be committed, erases the stored one", "src.5", NULL,
-           "told_is_stored", "stored_only_grows", reading=("src.5", "erased"), of=TEXT),
-    _wrong("last-polled", LastPolledPromises, "commit() is taken for: all that was polled is committed", "src.5", SMALL, *LOST,
-           of=MISTAKE),
-    _wrong("newest-acknowledged", NewestAcknowledgedPromises,
-           "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST,
-           of=MISTAKE),
-    _wrong("ahead-of-the-flush", AheadOfTheFlushPromises,
-           "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD, of=MISTAKE),
-    _wrong("previous-snapshot", AtThePreviousCommitPromises,
-           "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD,
-           of=MISTAKE),
-    _wrong("first-of-several", FirstOfSeveralPromises,
-           "records of one event bear its offset, and it is committed after the first of them", "src.3", SMALL,
-           "nothing_skipped", "nothing_lost_upstream", of=MISTAKE),
-    _wrong("failure-not-acknowledged", Lemmas,
-           "a failure that is tolerated leaves its record in the queue without an answer", "src.11",
-           dict(SMALL, failures=1), "leaves_the_queue", reading=("src.11", "not_acknowledged"),
-           progress_bounds=(dict(SMALL, failures=1),), of=MISTAKE),
-    _wrong("empty-means-all", Lemmas, "a map without entries is taken for: all that was polled is committed", "src.5",
-           SMALL, *LOST, reading=("src.5", "all_polled_if_empty"), of=MISTAKE),
-    _wrong("snapshot-only", SnapshotOnlyPromises,
-           "the map has what the thread took, and not what a failed flush left with the writer", "src.10", SMALL,
-           "told_is_the_latest", of=TEXT),
-    _wrong("told-by-two-threads", ToldByTwoThreadsPromises,
-           "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
-           of=TEXT),
-    _wrong("taken-and-put-apart", TakenAndPutApartPromises,
-           "commit(offsets) on the runtime of today: what the committer took goes to the writer after what the last commit "
-           "took later", "src.13", BASE, *BACK, of=MISTAKE),
-    _wrong("zombie", ZombiePromises, "an instance that was left behind writes its offsets when another one runs", "src.9",
-           SMALL, *BACK, of=Kafka(settings=DISABLED)),
-    _wrong("late-write", LateWritePromises, "a write arrives when the next instance runs", "src.9", SMALL, *BACK,
-           of=Kafka(settings=DISABLED)),
-    _wrong("late-copy", LateCopyPromises, "a write arrives a second time, after a newer one", "src.4",
-           dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK, of=Kafka(settings=DISABLED)),
-    _wrong("altered-offsets", AlteredPromises, "an operator takes stored offsets back", "src.9",
-           dict(SMALL, alterations=1), *BACK, of=MISTAKE),
-    _wrong("failed-by-its-own-end", ClosedProducerPromises,
-           "a task that is cancelled fails its own records, which counts as tolerated", "src.11",
-           dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream",
-           of=Kafka(settings=DISABLED | {"errors.tolerance": "all"})),
+    wrong("null-offsets", NullPromises,
+          "a record without a source offset, at the end of what may be committed, erases the stored one", "src.5", NULL,
+          "told_is_stored", "stored_only_grows", reading="erased", of=TEXT),
+    wrong("last-polled", Promises.asked_of(LastPolled), "commit() is taken for: all that was polled is committed",
+          "src.5", SMALL, *LOST),
+    wrong("newest-acknowledged", Promises.asked_of(NewestAcknowledged),
+          "the newest record that commitRecord was called with is taken to be committed", "src.1", SMALL, *LOST),
+    wrong("ahead-of-the-flush", Promises.asked_of(AheadOfTheFlush),
+          "all that was delivered without a gap is taken to be committed", "src.4", SMALL, *AHEAD),
+    wrong("previous-snapshot", Promises.asked_of(AtThePreviousCommit),
+          "what was delivered without a gap at the commit before is taken to be committed", "src.4", SMALL, *AHEAD),
+    wrong("first-of-several", Promises.asked_of(FirstOfSeveral),
+          "records of one event bear its offset, and it is committed after the first of them", "src.3", SMALL,
+          "nothing_skipped", "nothing_lost_upstream"),
+    wrong("failure-not-acknowledged", Lemmas,
+          "a failure that is tolerated leaves its record in the queue without an answer", "src.11",
+          dict(SMALL, failures=1), "leaves_the_queue", reading="not_acknowledged",
+          progress_bounds=(dict(SMALL, failures=1),)),
+    wrong("empty-means-all", Lemmas, "a map without entries is taken for: all that was polled is committed", "src.5",
+          SMALL, *LOST, reading="all_polled_if_empty"),
+    wrong("snapshot-only", Promises.asked_of(SnapshotOnly),
+          "the map has what the thread took, and not what a failed flush left with the writer", "src.10", SMALL,
+          "told_is_the_latest", of=TEXT),
+    wrong("told-by-two-threads", Promises.asked_of(ToldByTwoThreads),
+          "a thread tells the task of its flush when another one may flush already", "src.4", BASE, "told_only_grows",
+          of=TEXT),
+    wrong("taken-and-put-apart", Promises.asked_of(TakenAndPutApart),
+          "commit(offsets) on the runtime of today: what the committer took goes to the writer after what the last "
+          "commit took later", "src.13", BASE, *BACK),
+    wrong("zombie", Promises.asked_of(Zombie),
+          "an instance that was left behind writes its offsets when another one runs", "src.9", SMALL, *BACK,
+          of=Kafka(settings=DISABLED)),
+    wrong("late-write", Promises.asked_of(LateWrite), "a write arrives when the next instance runs", "src.9", SMALL,
+          *BACK, of=Kafka(settings=DISABLED)),
+    wrong("late-copy", Promises.asked_of(LateCopy), "a write arrives a second time, after a newer one", "src.4",
+          dict(SMALL, crashes=0, cancellations=0, copies=1), *BACK, of=Kafka(settings=DISABLED)),
+    wrong("altered-offsets", Promises.asked_of(Altered), "an operator takes stored offsets back", "src.9",
+          dict(SMALL, alterations=1), *BACK),
+    wrong("failed-by-its-own-end", Promises.asked_of(ClosedProducer),
+          "a task that is cancelled fails its own records, which counts as tolerated", "src.11",
+          dict(SMALL, failures=1, crashes=0), "nothing_skipped", "nothing_lost_upstream",
+          of=Kafka(settings=DISABLED | {"errors.tolerance": "all"})),
 )  # fmt: skip
 
 ENTRIES = (

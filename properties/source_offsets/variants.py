@@ -6,28 +6,26 @@ Reading source offsets to the end (618.32): the reading as it is, what is taken 
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ENABLED, MISTAKE, TEXT, UNVERIFIED, Kafka, Of
-from fencepost.properties.entries import Claim, Names, ProtocolEntry, Scenario, Variant
+from fencepost.model.releases import ENABLED, TEXT, UNVERIFIED, Kafka
+from fencepost.model.source_offsets.migrating import FencedLate
+from fencepost.model.source_offsets.mistakes import LateCopies, NullBeforeAny, TopicTaken
+from fencepost.model.source_offsets.reading import HangingReading
+from fencepost.model.source_offsets.shipped import CopiesWhenSent, NullsHide, OwnTopicGiven, OwnTopicTaken
+from fencepost.properties.entries import NOT_BOUNDED, Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_offsets.claims.core import (
-    CopiesWhenCommittedPromises,
-    FallsBackPromises,
-    LateCopiesPromises,
     Lemmas,
     MendedLemmas,
-    NullBeforeAnyPromises,
     OwnTopicFromTheStartLemmas,
-    OwnTopicGivenPromises,
-    OwnTopicTakenPromises,
-    TopicTakenPromises,
+    Promises,
     WorkersTopicLemmas,
 )
 from fencepost.properties.source_offsets.claims.reading import (
     DowngradingLemmas,
-    FencedLatePromises,
-    HangingPromises,
     MergedLemmas,
     MigratingLemmas,
+    MigratingPromises,
     ReadingLemmas,
+    ReadingPromises,
     SnapshotPromises,
 )
 from fencepost.properties.source_offsets.events import IMPLEMENTATIONS, NOW_AND_THEN, SIMULATORS
@@ -45,28 +43,6 @@ READING_REASONS: Mapping[str, str] = {
     "retries": "an end that is asked for once more",
     "late": "an entry that comes when its transaction is over",
 }
-DEPTH: Mapping[Any, int] = dict.fromkeys(("smoke", "ci", "nightly"), 0)
-
-
-def wrong(
-    name: str,
-    properties: Any,
-    says: str,
-    rule: str,
-    bounds: Mapping[str, int],
-    *breaks: str,
-    of: Of = MISTAKE,
-    **more: Any,
-) -> Variant:
-    """A mistake, of which nothing is asked but what it breaks, and what ``asks`` says that it keeps."""
-    asked = more.get("asks", ())
-    others = Names(
-        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asked) and p.of not in asked)
-    )
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth=DEPTH, of=of, **more,
-    )  # fmt: skip
 
 
 BEGINS, BEFORE, ONLY = "begins_with_all", "all_before_the_end", "nothing_uncommitted"
@@ -76,23 +52,23 @@ READING_VARIANTS = (
         "reading", ReadingLemmas,
         "a task reads its source offsets to an end that it asked for with read_uncommitted, and consumes with "
         "read_committed: as if it read all at once, after the fence",
-        bounds={"smoke": SMALL, "ci": BASE}, features=READING_FEATURES, progress_bounds=(SMALL,), depth=DEPTH,
+        bounds={"smoke": SMALL, "ci": BASE}, features=READING_FEATURES, progress_bounds=(SMALL,), depth=NOT_BOUNDED,
         of=Kafka(settings=ENABLED),
     ),
     wrong("up-to-the-last-stable", ReadingLemmas,
           "the end is asked with read_committed, and is before all that is behind another task's open transaction",
-          "618.32", SMALL, BEGINS, BEFORE, reading=("618.32", "up_to_the_last_stable")),
+          "618.32", SMALL, BEGINS, BEFORE, reading="up_to_the_last_stable"),
     wrong("read-uncommitted", ReadingLemmas, "what is consumed has entries that are aborted", "618.32", SMALL, BEGINS,
-          ONLY, reading=("618.32", "read_uncommitted")),
+          ONLY, reading="read_uncommitted"),
     wrong("read-gives-up", ReadingLemmas, "a task that has waited for too long begins with what it has read", "618.32",
-          SMALL, BEGINS, BEFORE, reading=("618.32", "finish: guard 1 dropped")),
+          SMALL, BEGINS, BEFORE, reading="finish: guard 1 dropped"),
     wrong("asked-before-the-fence", ReadingLemmas,
           "the end is asked when a predecessor can commit yet, and something of it comes behind that", "618.18", SMALL,
-          BEGINS, reading=("618.18", "before_the_fence")),
+          BEGINS, reading="before_the_fence"),
     wrong("read-as-a-snapshot", SnapshotPromises,
           "what was read of other tasks is taken for the topic at one moment: it may be half of a transaction",
           "618.32", SMALL, "whole_transactions"),
-    wrong("a-transaction-hangs", HangingPromises,
+    wrong("a-transaction-hangs", ReadingPromises.asked_of(HangingReading),
           "another task's transaction is never decided, and no task that shares the partition begins", "618.32",
           dict(SMALL, log=5, late=1), "reads_to_the_end", progress_bounds=(dict(SMALL, log=5, late=1),),
           of=Kafka(settings=ENABLED | UNVERIFIED)),
@@ -129,43 +105,43 @@ MIGRATING_VARIANTS = (
     Variant(
         "merged-at-the-start", MergedLemmas,
         "a connector gets an offsets topic of its own: its tasks see both topics as one, and nothing is moved",
-        bounds={"smoke": MERGED}, depth=DEPTH, of=TEXT,
+        bounds={"smoke": MERGED}, depth=NOT_BOUNDED, of=TEXT,
     ),
     Variant(
         "migration-sentinel", MigratingLemmas,
         "the earlier text, with what it lacks: the owner's producer is opened before the look, and has a transactional "
         "id; the global topic is read when the tasks before are fenced",
-        bounds={"smoke": MIGRATING, "nightly": THREE}, progress_bounds=(RACE,), depth=DEPTH, of=TEXT,
+        bounds={"smoke": MIGRATING, "nightly": THREE}, progress_bounds=(RACE,), depth=NOT_BOUNDED, of=TEXT,
     ),
     wrong("migration-race", MigratingLemmas,
           "the earlier text as it is: two owners find the topic empty, and the later copy is over newer offsets",
-          "618.45", RACE, RESUMES, GROWS, reading=("618.45", "by_whomever"), of=TEXT),
-    wrong("migration-fenced-late", FencedLatePromises,
+          "618.45", RACE, RESUMES, GROWS, reading="by_whomever", of=TEXT),
+    wrong("migration-fenced-late", MigratingPromises.asked_of(FencedLate),
           "the owner's producer is opened when the topic was found empty, and it is not empty any more", "618.45", RACE,
           RESUMES, GROWS, of=TEXT),
     wrong("copied", MigratingLemmas,
-          "all offsets are copied over as the Connector starts, when tasks still store in the global topic: the merged "
-          "view has what they store later", "618.39", MIGRATING, RESUMES, reading=("618.30", "over_running_tasks"),
-          of=TEXT),
+          "all offsets are copied over as the Connector starts, when tasks still store in the global topic: the "
+          "merged view has what they store later", "618.39", MIGRATING, RESUMES,
+          reading=("618.30", "over_running_tasks"), of=TEXT),
     wrong("migration-piecemeal", MigratingLemmas,
           "offsets are copied without a transaction: an owner that is gone leaves a part, which is taken for all",
-          "618.30", MIGRATING, RESUMES, reading=("618.30", "each_by_itself"), of=TEXT),
+          "618.30", MIGRATING, RESUMES, reading="each_by_itself", of=TEXT),
     wrong("migration-not-waited-for", MigratingLemmas, "tasks begin before the topic is filled", "618.45", MIGRATING,
-          RESUMES, reading=("618.45", "not_waited_for"), of=TEXT),
+          RESUMES, reading="not_waited_for", of=TEXT),
     wrong("migration-without-sentinel", MigratingLemmas,
           "where nothing is to be copied nothing is written, and tasks wait for ever", "618.30", RACE, MIGRATING_BEGINS,
-          reading=("618.30", "no_sentinel"), progress_bounds=(RACE,), of=TEXT),
+          reading="no_sentinel", progress_bounds=(RACE,), of=TEXT),
     Variant(
         "downgrade-and-back", DowngradingLemmas,
         "the old software with the global topic, and then the new one when the separate topic is deleted",
-        bounds={"smoke": DOWNGRADING}, progress_bounds=(DOWNGRADING,), depth=DEPTH, of=TEXT,
+        bounds={"smoke": DOWNGRADING}, progress_bounds=(DOWNGRADING,), depth=NOT_BOUNDED, of=TEXT,
     ),
     wrong("stale-topic", DowngradingLemmas,
           "the separate topic is as it was before the downgrade, and wins: all since is repeated", "618.36",
-          DOWNGRADING, RESUMES, reading=("618.36", "fence_older: guard 1 dropped"), of=TEXT),
+          DOWNGRADING, RESUMES, reading="fence_older: guard 1 dropped", of=TEXT),
     wrong("downgrade-before-copies", DowngradingLemmas,
           "a downgrade does not wait until offsets are in the global topic: the old software repeats what is missing",
-          "618.36", DOWNGRADING, OLDER, reading=("618.36", "at_once"), of=TEXT),
+          "618.36", DOWNGRADING, OLDER, reading="at_once", of=TEXT),
 )  # fmt: skip
 
 MIGRATING_SCENARIOS = (
@@ -210,12 +186,11 @@ REMOVED_TASK = Kafka(
 )
 
 
-def _one_topic(name: str, properties: Any, says: str, **more: Any) -> Variant:
-    """Where one topic is in use all the time."""
-    return Variant(
-        name, properties, says, bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, depth=DEPTH, judged=(),
-        progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),), **more,
-    )  # fmt: skip
+ALL_THE_TIME: dict[str, Any] = dict(
+    bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, depth=NOT_BOUNDED, judged=(),
+    progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
+)  # fmt: skip
+"""One topic is in use all the time."""
 
 
 def _refuted(
@@ -223,41 +198,40 @@ def _refuted(
 ) -> Variant:
     """What ships, and does not keep these promises."""
     return Variant(
-        name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds}, depth=DEPTH,
+        name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds}, depth=NOT_BOUNDED,
         judged=(), proof=False, progress_bounds=(dict(bounds, failures=0),), of=_release(topic), **more,
     )  # fmt: skip
 
 
-SHIPPED_BEHIND, SHIPPED_AHEAD, UPSTREAM = "resume_not_behind", "resume_not_ahead", "nothing_lost_upstream"
-SHIPPED_TWICE, SHIPPED_ORDER = "nothing_twice", "in_order"
-REPEATED = (SHIPPED_BEHIND, SHIPPED_TWICE, SHIPPED_ORDER)
+BEHIND, AHEAD, TWICE, ORDER = "resume_not_behind", "resume_not_ahead", "nothing_twice", "in_order"
+UPSTREAM, REPEATED = "nothing_lost_upstream", (BEHIND, TWICE, ORDER)
 
 SHIPPED_VARIANTS = (
-    _one_topic("shipped", WorkersTopicLemmas,
-               "Kafka with exactly-once support on, and else its defaults: offsets are in the worker's topic, and no connector "
-               "has one of its own",
-               of=_release("none")),
-    _one_topic("shipped-own-topic-from-the-start", OwnTopicFromTheStartLemmas,
-               "Kafka with a connector that has had its own offsets topic since it was created, and keeps it",
-               of=_release("from the start")),
+    Variant("shipped", WorkersTopicLemmas,
+            "Kafka with exactly-once support on, and else its defaults: offsets are in the worker's topic, and no "
+            "connector has one of its own", **ALL_THE_TIME, of=_release("none")),
+    Variant("shipped-own-topic-from-the-start", OwnTopicFromTheStartLemmas,
+            "Kafka with a connector that has had its own offsets topic since it was created, and keeps it",
+            **ALL_THE_TIME, of=_release("from the start")),
     wrong("shipped-removed-task", WorkersTopicLemmas,
-          "Kafka with its default connect.protocol: a task that the newest set does not have is started again, and its "
-          "second look finds no newer set (task-counts/core-shipped-claims): what two tasks read is committed twice",
-          "618.19", dict(SHIPPED_BASE, failures=0), *REPEATED, reading=("618.19", "check: guard 1 dropped"),
-          asks=(SHIPPED_AHEAD, UPSTREAM, "gets_on"), progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),), of=REMOVED_TASK),
-    _refuted("shipped-own-topic-later", OwnTopicGivenPromises,
+          "Kafka with its default connect.protocol: a task that the newest set does not have is started again, and "
+          "its second look finds no newer set (task-counts/core-shipped-claims): what two tasks read is committed "
+          "twice", "618.19", dict(SHIPPED_BASE, failures=0), *REPEATED, reading="check: guard 1 dropped",
+          asks=(AHEAD, UPSTREAM, "gets_on"), progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
+          of=REMOVED_TASK),
+    _refuted("shipped-own-topic-later", Promises.asked_of(OwnTopicGiven),
              "Kafka with a connector that is given its own offsets topic: that has no offset yet, which hides what the "
              "worker's topic has, and all is read again", GIVEN, *REPEATED, topic="later"),
-    _refuted("shipped-own-topic-taken", OwnTopicTakenPromises,
+    _refuted("shipped-own-topic-taken", Promises.asked_of(OwnTopicTaken),
              "Kafka with a connector that had its own offsets topic and has it no more: the worker's topic has an offset "
-             "whose transaction was aborted, and records are lost", TAKEN, *REPEATED, SHIPPED_AHEAD, UPSTREAM, "everything_copied",
+             "whose transaction was aborted, and records are lost", TAKEN, *REPEATED, AHEAD, UPSTREAM, "everything_copied",
              topic="for a while"),
-    wrong("falls-back-alone", FallsBackPromises,
-          "half a mend: the worker's topic is looked at where the own one has no offset, and has offsets that were not "
-          "committed: records are lost", "618.31", GIVEN, SHIPPED_AHEAD, UPSTREAM, of=MISTAKE),
-    wrong("copies-when-committed-alone", CopiesWhenCommittedPromises,
+    wrong("falls-back-alone", Promises.asked_of(CopiesWhenSent),
+          "half a mend: the worker's topic is looked at where the own one has no offset, and has offsets that were "
+          "not committed: records are lost", "618.31", GIVEN, AHEAD, UPSTREAM),
+    wrong("copies-when-committed-alone", Promises.asked_of(NullsHide),
           "the other half: offsets are copied when they are committed, and the own topic's nulls hide them", "618.31",
-          GIVEN, *REPEATED, of=MISTAKE),
+          GIVEN, *REPEATED),
     Variant(
         "both-mends", MendedLemmas,
         "both: the worker's topic is looked at where the own one has no offset, and has committed offsets only, of a "
@@ -265,7 +239,7 @@ SHIPPED_VARIANTS = (
         bounds={"smoke": TWO_TOPICS}, features={
             "a copy is older": dict(records=3, sets=3),
             "a batch is dropped": dict(drops=1),
-        }, depth=DEPTH, judged=(), progress_bounds=(TWO_TOPICS,), of=TEXT,
+        }, depth=NOT_BOUNDED, judged=(), progress_bounds=(TWO_TOPICS,), of=TEXT,
     ),
 )  # fmt: skip
 
@@ -308,34 +282,34 @@ REASONS: Mapping[str, str] = {
     "crashes": "a process that is gone",
     "fencings": "a producer that is fenced while its instance goes on",
 }
-BEHIND, AHEAD, TWICE, ORDER = "resume_not_behind", "resume_not_ahead", "nothing_twice", "in_order"
 
 VARIANTS = (
     Variant(
         "text-merged-view", Lemmas,
         "the proposal's text, as no release does it: the connector's own offsets topic and the worker's are read as one, "
-        "the own one winning for each source partition", bounds={"smoke": SHIPPED_BASE}, features=FEATURES, depth=DEPTH, of=TEXT,
+        "the own one winning for each source partition", bounds={"smoke": SHIPPED_BASE}, features=FEATURES, depth=NOT_BOUNDED, of=TEXT,
         progress_bounds=(SHIPPED_BASE, dict(SHIPPED_BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS),
     ),
     wrong("separate-transactions", Lemmas, "a transaction with records is committed before the one with their offsets",
-          "618.27", SHIPPED_BASE, BEHIND, TWICE, reading=("618.27", "offsets_not_in_it")),
-    wrong("beside-the-transaction", Lemmas, "offsets are written beside the transaction of their records, before its end",
-          "618.27", TWO_TOPICS | dict(failures=1), AHEAD, reading=("618.27", "beside_the_transaction")),
+          "618.27", SHIPPED_BASE, BEHIND, TWICE, reading="offsets_not_in_it"),
+    wrong("beside-the-transaction", Lemmas,
+          "offsets are written beside the transaction of their records, before its end", "618.27",
+          TWO_TOPICS | dict(failures=1), AHEAD, reading="beside_the_transaction"),
     wrong("tombstone-primary-first", Lemmas,
           "a tombstone is in the connector's own topic, and the worker's keeps its offset", "618.31",
-          dict(TWO_TOPICS, nulls=1, failures=1), BEHIND, TWICE, reading=("618.31", "primary_first")),
-    wrong("late-copies", LateCopiesPromises,
+          dict(TWO_TOPICS, nulls=1, failures=1), BEHIND, TWICE, reading="primary_first"),
+    wrong("late-copies", Promises.asked_of(LateCopies),
           "a copy arrives in the worker's topic when a later instance has erased the offset in both", "618.31",
           dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
-    wrong("null-before-any", NullBeforeAnyPromises,
-          "the first offset of a partition in the connector's own topic is null: the worker's is erased before that is "
-          "committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
+    wrong("null-before-any", Promises.asked_of(NullBeforeAny),
+          "the first offset of a partition in the connector's own topic is null: the worker's is erased before that "
+          "is committed", "618.31", dict(TWO_TOPICS, nulls=1), BEHIND, of=TEXT),
     wrong("worker-wins", Lemmas, "the worker's topic wins over the connector's own", "618.31",
-          dict(TWO_TOPICS, failures=1), TWICE, reading=("618.31", "worker_wins")),
-    wrong("topic-taken", TopicTakenPromises,
-          "a connector goes back to the worker's topic, where copies are missing that were not waited for: something is "
-          "repeated, and nothing lost", "618.31", dict(TWO_TOPICS, topics=2, failures=1), BEHIND, TWICE, ORDER,
-          asks=(AHEAD, "nothing_lost_upstream"), of=TEXT),
+          dict(TWO_TOPICS, failures=1), TWICE, reading="worker_wins"),
+    wrong("topic-taken", Promises.asked_of(TopicTaken),
+          "a connector goes back to the worker's topic, where copies are missing that were not waited for: something "
+          "is repeated, and nothing lost", "618.31", dict(TWO_TOPICS, topics=2, failures=1), BEHIND, TWICE, ORDER,
+          asks=(AHEAD, UPSTREAM), of=TEXT),
     *SHIPPED_VARIANTS,
     *READING_VARIANTS,
     *MIGRATING_VARIANTS,

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from fencepost.model.language import Bool, Int
 from fencepost.model.language.observations import Do, Observation
 from fencepost.model.task_counts.abstract.core import Count, Generation, Instance, Round, Stage, Task, Worker
-from fencepost.properties.conformance_spec import Beyond
 from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
@@ -159,8 +158,6 @@ MODEL_COLUMNS = {
 }  # fmt: skip
 
 OK = 200
-NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
-DELETED = "a start or a round of a set that was deleted meets another round, and the model knows no deletions (618.38)"
 
 _leader = {"w": "worker"}
 _instance = {"k": "instance"}
@@ -347,44 +344,3 @@ BY_VARIANT = {
         ),
     ),
 }  # fmt: skip
-
-
-# Starts that read what compaction has left of the config topic, of which the cores know nothing.
-
-COMPACTED = "a start that is behind reads what compaction left, the count of a later set, which the model does not know"
-
-
-class Compacted:
-    """Which sets of a connector were counted, and which was its newest when the topic was compacted.  Sets are numbered
-    from 1, in the order of the topic."""
-
-    def __init__(self) -> None:
-        self._counted: set[int] = set()
-        self._newest = 0
-        self._deleted = self._gone = 0  # the newest set of a connector that was deleted; and of one made anew since
-
-    def at(self, newest: int) -> None:
-        """The topic is compacted when that set is the newest."""
-        self._newest, self._gone = newest, self._deleted
-
-    def delete(self, newest: int) -> None:
-        """The connector is deleted, with that set and all before."""
-        self._deleted = newest
-
-    def count(self, number: int) -> None:
-        """A count is written for that set."""
-        self._counted.add(number)
-
-    def hides(self, number: int) -> bool:
-        """Could a worker that has read no further than that set get past it with a later one's count?"""
-        return number < self._newest and number not in self._counted
-
-    def hides_deletion(self, number: int) -> bool:
-        """Can a worker that has read no further than that set take it for the newest?  Where the connector was made
-        anew, nothing is left of its deletion, nor of the sets that went with it."""
-        return 0 < number < self._gone
-
-    def require(self, number: int) -> None:
-        """Raises `Beyond` where it could."""
-        if self.hides(number):
-            raise Beyond(COMPACTED)

@@ -3,6 +3,10 @@
     pytest -n 0 -m "nightly or not nightly" tests/benchmarks --benchmark-json proofs/verdicts/speed.json
 
 writes ``speed.json`` and ``speed.md``.  What a benchmark puts into its ``extra_info`` are the figures of its row.
+
+What measures is of the night, when it has the machine to itself: beside another worker pytest-benchmark times nothing.
+That kernels count what other engines count is tried in every run, by tests/sql, and that columns find what the plain
+reading finds by the tests of conformance.
 """
 
 import os

@@ -1,6 +1,6 @@
 """How fast histories are held against the model, beside the plain reading in the same run: read the ratios.
 
-    pytest tests/benchmarks/test_conformance_rate.py --benchmark-only --benchmark-group-by=group
+    pytest -n 0 -m nightly tests/benchmarks/test_conformance_rate.py --benchmark-only --benchmark-group-by=group
 
 Both must find the same misfits, so that neither is fast by doing less.
 """
@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install -e '.[test]'")
 from conformance_histories import Columns, first_histories, histories
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
+
+pytestmark = pytest.mark.nightly
 
 HISTORIES = 1250  # 250,000 events: one row group
 FEW = 50  # for the plain reading

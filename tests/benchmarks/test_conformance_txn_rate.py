@@ -1,6 +1,6 @@
 """How fast histories of transactions are held against the full model, beside the plain reading in the same run.
 
-    pytest tests/benchmarks/test_conformance_txn_rate.py --benchmark-only --benchmark-group-by=group
+    pytest -n 0 -m nightly tests/benchmarks/test_conformance_txn_rate.py --benchmark-only --benchmark-group-by=group
 
 Laying histories out, all lanes at once, is part of both, and takes about half of the time of columns.
 """
@@ -14,6 +14,8 @@ pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark
 from conformance_histories import Columns, first_histories
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
 from transaction_bends import histories
+
+pytestmark = pytest.mark.nightly
 
 HISTORIES = 400  # 120,000 events
 FEW = 5  # for the plain reading

@@ -94,14 +94,15 @@ def search(topic: int, engine: str) -> Exploration:
     return explore(settle(Kip618Yardstick.spec), Kip618YardstickProperties.properties, bounds, engine=engine)
 
 
-@pytest.mark.parametrize("engine", ["numpy", pytest.param("numba", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_rate(benchmark: Any, engine: str) -> None:
     """631,237 states with promises checked and traces kept, by each engine (compiled beforehand)."""
     if engine == "numba":
         pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     result = benchmark.pedantic(search, args=(3, engine), rounds=3, warmup_rounds=1)
     assert (result.distinct, result.generated) == COUNTS[3]
-    if benchmark.enabled:  # tests on several workers are not timed
+    if benchmark.enabled:
         benchmark.extra_info["states per second"] = round(result.distinct / benchmark.stats.stats.median)
 
 

@@ -1,6 +1,6 @@
 """How fast brokers' logs are recorded and judged, beside reading the file and beside other libraries: read the ratios.
 
-    pytest -n 0 -s -m "nightly or not nightly" tests/benchmarks/test_recording_rate.py
+    pytest -n 0 -s -m nightly tests/benchmarks/test_recording_rate.py
 
 The segment repeats the bytes of batches that live Kafka wrote, with offsets and producer ids (and CRCs) of their own,
 so that all of it is one log that holds. Times are CPU times of this process: other work on the machine does not count.
@@ -25,8 +25,10 @@ from fencepost.proofs.scale.replay import replay
 from kio.records.readers import read_batch
 from transaction_logs import REAL, TOPIC, segment, starts, write_log
 
+pytestmark = pytest.mark.nightly
+
 SAMPLE = 20_000  # batches for what takes too long on all of them
-SIZES = [pytest.param(12_000_000, id="12 MB"), pytest.param(110_000_000, id="110 MB", marks=pytest.mark.nightly)]
+SIZES = [pytest.param(12_000_000, id="12 MB"), pytest.param(110_000_000, id="110 MB")]
 
 
 def repeated(unit: Path, size: int) -> bytes:

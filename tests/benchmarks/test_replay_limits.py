@@ -1,6 +1,6 @@
 """How far replay is from what limits it: decoding the same columns, one pass over them, and DuckDB on the same files.
 
-    pytest -n 0 tests/benchmarks/test_replay_limits.py --benchmark-only
+    pytest -n 0 -m nightly tests/benchmarks/test_replay_limits.py --benchmark-only
 
 In one run and in processor seconds, so that it says the same on a machine with other work. Every way of checking must
 count the same violations, so that none is fast by doing less.
@@ -19,6 +19,8 @@ from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory
 from limits import PLANTED, decoded, least, passes, peak_after
+
+pytestmark = pytest.mark.nightly
 
 HISTORIES = 900  # a quarter of a million events, and more
 MOST = {"id-blocks": 8, "transactions": 20, "task-counts": 14}
@@ -81,7 +83,6 @@ def test_memory_is_flat(protocol: str, tmp_path: Path) -> None:
     assert max(peaks) < 1.2 * max(peaks[:4])
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @each_protocol
 def test_twenty_million_events(protocol: str, benchmark: Any, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """How fast histories are checked, beside DuckDB on the same files in the same run: read the ratios, not the seconds.
 
-    pytest tests/benchmarks/test_replay_rates.py --benchmark-only --benchmark-group-by=group
+    pytest -n 0 -m nightly tests/benchmarks/test_replay_rates.py --benchmark-only --benchmark-group-by=group
 
 Every way of checking must count the same violations, so that none is fast by doing less.
 """
@@ -19,6 +19,8 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 from id_block_sql import in_duckdb
+
+pytestmark = pytest.mark.nightly
 
 HISTORIES = 3600  # 1 million events in five pieces
 PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"

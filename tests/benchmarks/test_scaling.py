@@ -82,7 +82,7 @@ def test_what_a_piece_costs_the_driver(benchmark: Any, small: Path) -> None:
     """20,000 pieces that cost their workers nothing: each is sent, and a real piece's result comes back."""
     settings = SparkSettings("local[2]")
     piece = HistoryDirectory.open(small).pieces[0]
-    checked = check_piece(piece, "id-blocks", id_blocks.names, (), {})
+    checked = check_piece((piece,), "id-blocks", id_blocks.names, (), {})
     with session(settings):
         work = partial(run_units, range(PIECES), results_of(checked), spark=settings)
         came = benchmark.pedantic(work, rounds=2, warmup_rounds=1)

@@ -1,6 +1,6 @@
 """How fast histories of transactions are checked, beside DuckDB on the same files in the same run: read the ratios.
 
-    pytest tests/benchmarks/test_txn_replay_rates.py --benchmark-only --benchmark-group-by=group
+    pytest -n 0 -m nightly tests/benchmarks/test_txn_replay_rates.py --benchmark-only --benchmark-group-by=group
 
 Every way of checking must count the same violations, so that none is fast by doing less.
 """
@@ -19,6 +19,8 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.history import HistoryDirectory, read_piece
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from transaction_sql import in_duckdb, query
+
+pytestmark = pytest.mark.nightly
 
 PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
@@ -80,7 +82,6 @@ def test_kernels_alone(benchmark: Any, directory: Path, expected: dict[str, int]
     assert set(expected) >= {name for name, found in findings.items() if found.violations}
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_ten_million_simulated_events(tmp_path: Path) -> None:
     """Nothing is wrong in them, by the kernels and by DuckDB on the same files."""

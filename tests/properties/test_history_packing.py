@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fencepost.properties.history.packing import BITS, FEW, bits_for, gathered, narrowed, packed, ranked, sorted_stably
+from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, ranked, sorted_stably
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -47,14 +47,6 @@ def test_ranked_counts_the_distinct_values_below(values: np.ndarray) -> None:
     distinct, rank = np.unique(values, return_inverse=True)
     ranks, count = ranked(values)
     assert (ranks.tolist(), count) == (rank.tolist(), len(distinct))
-
-
-@pytest.mark.parametrize("greatest", [0, 3, FEW - 1, FEW, 1000])
-def test_gathered_brings_equal_values_together(greatest: int) -> None:
-    """Few values or many: each once, in one run, its places ascending."""
-    values = np.random.default_rng(greatest).integers(0, greatest + 1, 3000)
-    assert np.array_equal(gathered(values), np.argsort(values, kind="stable"))
-    assert len(gathered(values[:0])) == 0
 
 
 @pytest.mark.parametrize(("high", "bits"), [(1, BITS - 1), (2**20 - 1, BITS - 20), (0, BITS)])

@@ -85,7 +85,7 @@ def test_list() -> None:
     """With its variants, bounds, mutations, and as a table of rules; and beside the others once it was named."""
     assert "unfenced the store takes every write [lock.3]" in words(fencepost("list", NAME))
     assert "needs stored <= held[c] [lock.3]" in words(fencepost("list", f"{NAME}/fenced"))
-    assert "fenced lock.3 write: guard 1 dropped" in words(fencepost("list", NAME, "--mutations"))
+    assert "fenced lock.3 write: guard 1 dropped" in words(fencepost("list", NAME, "--verbose"))
     assert "lock A lock with fencing tokens" in words(fencepost("list"))
 
 
@@ -191,7 +191,7 @@ def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pyt
 
 def test_dangers() -> None:
     """Those that it has were met, and the others are not of this protocol."""
-    said = words(fencepost("dangers", NAME, "--anew"))
+    said = words(fencepost("dangers", NAME, "--fresh"))
     assert "zombie in in in in" in said and said.endswith("excludes nothing")
 
 
@@ -342,7 +342,7 @@ MISTAKES = [
     ("agree", "events.py", '"written", (Do', '"wrote", (Do', "events.py:{line}: 'wrote' is no kind of event of"),
     ("agree", "events.py", '"c": "client", "t"', '"c": "token", "t"', "granted: acquire takes c: Client from token,"),
     ("agree", "events.py", '"t": "token"', '"t": "tokn"', "acquire takes t: Token from tokn, which is no column; th"),
-    ("generate", "interface.py", "", "", "{name}/fenced has no simulator; name yours with --simulator, or write int"),
+    ("generate", "interface.py", "", "", "{name}/fenced has no simulator; name yours with --from MODULE:FUNCTION, or"),
     ("generate", "reference.py", '"refused"', '"denied"', "write shows an event 'denied'; {name} has granted, expir"),
     ("generate", "reference.py", "self.stored <= token", "self.store <= token", "AttributeError: 'Locks' object has"),
     ("show", "claims.py", "write: guard 1 dropped", "write: guard 2", "variant unfenced: Lock has no mutation 'writ"),

@@ -1,5 +1,5 @@
-"""Source tasks are driven: the reference keeps its promises and follows the models, and connectors, runtimes and
-implementations with one thing wrong are found."""
+"""Source tasks are driven: the reference keeps its promises and follows the models, and connectors and runtimes with
+one thing wrong are found."""
 
 from typing import Any
 
@@ -9,9 +9,7 @@ from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.source_commits.events import SOURCE_COMMITS
 from fencepost.properties.source_commits.variants import MISTAKES, RIGHT
-from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.source_commits import reference
-from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, OF_THE_LIST, REGISTRY
 
 REFERENCE = "fencepost.reference_impl.source_commits:reference"
 BROKEN = "fencepost.reference_impl.source_commits.defects.broken"
@@ -45,37 +43,6 @@ def test_what_connectors_and_runtimes_get_wrong(variant: str) -> None:
     """Each breaks a promise."""
     report = drive(REFERENCE, variant, max_examples=EXAMPLES, promises_only=True, verdict_only=True, seed=1)
     assert report.verdict == "violated"
-
-
-def found_in(name: str) -> AgreementReport:
-    """What is said of a defect, in the mode that it needs."""
-    variant = dict(REGISTRY[name].needs).get("mode", "proposed")
-    return drive(f"{BROKEN}:{name}", str(variant), max_examples=EXAMPLES, verdict_only=True, seed=1)
-
-
-QUICKLY = frozenset({"committer_interrupted", "still_registered", "refused_is_noted", "commits_before_its_records"})
-"""Of what goes wrong after something failed: an end in order, a restart in vain, a refusal, a commit too early."""
-BREAKING = [name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING]
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.nightly) if n in AFTER_A_FAULT - QUICKLY else n for n in BREAKING]
-)
-def test_a_defect_is_found(name: str) -> None:
-    """By a promise, by a mechanism, or by the model."""
-    assert found_in(name).verdict == "violated"
-
-
-@pytest.mark.parametrize("name", [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING])
-def test_what_is_harmless_is_not(name: str) -> None:
-    """Controls."""
-    assert found_in(name).verdict == "holds"
-
-
-def test_the_list_has_its_defects() -> None:
-    """Each number a defect that breaks something."""
-    assert all(REGISTRY[name].breaks is not Breaks.NOTHING for name in OF_THE_LIST.values())
-    assert len(set(OF_THE_LIST.values())) == len(OF_THE_LIST)
 
 
 def test_how_it_is_driven_is_derived() -> None:

@@ -14,7 +14,7 @@ from fencepost.properties.source_commits.histories import BED, HISTORY, ONE_AT_A
 from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
 from fencepost.properties.source_commits.variants import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
 from fencepost.reference_impl.simulation.defects import Breaks
-from fencepost.reference_impl.source_commits.defects.broken import AFTER_A_FAULT, REGISTRY
+from fencepost.reference_impl.source_commits.defects.broken import REGISTRY
 from fencepost.reference_impl.source_commits.generator import simulate
 
 CONFIG = {"events": 400, "quiet_end": True}
@@ -25,8 +25,6 @@ MORE: dict[str, dict[str, Any]] = {
 """What brings two threads together, and what makes answers late."""
 LEFT_TO_THE_MODEL = {"committer_updates", "final_commit_does_not_wait", "late_success_clears", "refused_goes_last"}
 """Defects of which nothing comes but another order of events, or in one history of thousands."""
-QUICKLY = frozenset({"committer_interrupted", "still_registered", "abort_forgets_offsets"})
-"""Of what goes wrong after a fault, one for each property of the end; the others are for the night."""
 
 
 def simulated(place: Path, variant: str, histories: int, **config: Any) -> ReplayReport:
@@ -116,10 +114,7 @@ def test_a_mistake_breaks_what_it_is_known_for(variant: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.nightly) if name in AFTER_A_FAULT - QUICKLY else name
-        for name in sorted(REGISTRY.keys() - LEFT_TO_THE_MODEL)
-    ],
+    sorted(REGISTRY.keys() - LEFT_TO_THE_MODEL),
 )
 def test_a_defect_is_in_few_histories(name: str) -> None:
     """Unless it breaks nothing."""

@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
 from fencepost.properties.end_to_end import events as end_to_end
+from fencepost.properties.group_fencing import events as groups
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.planting.beds import BEDS
 from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_commits.histories import ACKNOWLEDGED, DONE
 from fencepost.properties.source_offsets import events as offsets
-from id_block_sql import told
+from model_histories import runs
 from random_told import Columns, doctored_story, random_events
 from related_sql import generated
+from twins import Verdict, by_kernel, by_text, table
 
 
 def covers(covering: commits.Kind, done: tuple[commits.Kind, ...], *by: str) -> str:
@@ -81,6 +81,18 @@ TWINS = {
             "committable_is_acknowledged": covers(commits.Kind.committable, ACKNOWLEDGED, "instance", "part"),
         },
     ),
+    "group-fencing": Twins(
+        groups.Kind,
+        "offset_taken offset_settled output_read",
+        {
+            "client": (-1, 3), "generation": (-1, 4), "partition": (-1, 2), "offset": (-1, 5), "output": (-1, 2),
+            "position": (-1, 5), "producer_id": (-1, 3), "outcome": (-1, 2), "error": (0, 2),
+        },
+        {"offset": "spot", "position": "place"},
+        {"records": "10", "old": "0"},
+        error=("error",),
+        least=8,
+    ),
     "end-to-end": Twins(
         end_to_end.Kind,
         "polled output_read sink_read",
@@ -115,29 +127,10 @@ def doctored(name: str, seed: int, histories: int) -> Columns:
     return doctored_story(np.random.default_rng(seed), example, twins.kinds, twins.error, histories, 12, 0.5)
 
 
-Verdict = dict[str, tuple[int, tuple[int, int]]]
-
-
-def by_kernel(name: str, columns: Columns) -> Verdict:
-    findings, _ = properties_of(name).check(columns, config=BEDS[name].config)
-    return {
-        name: (found.violations, (found.first.history, found.first.step))
-        for name, found in findings.items()
-        if found.first is not None
-    }
-
-
 def by_duckdb(name: str, columns: Columns) -> Verdict:
-    schema, renamed = VOCABULARIES[name].schema, TWINS[name].renamed
-    events = pa.table({each.name: pa.array(columns[each.name], each.type) for each in schema}, schema=schema)
-    duck = duckdb.connect()
-    duck.execute("SET threads = 1")
-    duck.register("events_table", events)
-    other = ", ".join(f'"{old}" AS {new}' for old, new in renamed.items())
-    dropped = ", ".join(f'"{old}"' for old in renamed)
-    duck.execute(f"CREATE TEMP TABLE events AS SELECT * EXCLUDE ({dropped}), {other} FROM events_table")
     texts = (f"SELECT '{each}' AS property, history, step FROM ({text}) v" for each, text in queries(name).items())
-    return told(duck.execute(" UNION ALL ".join(texts)).fetchall())
+    events = table(properties_of(name), columns)
+    return by_text(events, " UNION ALL ".join(texts), TWINS[name].renamed, made="SELECT * FROM raw")
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -152,7 +145,7 @@ def test_every_property_has_its_sql(name: str) -> None:
 def test_random_histories(name: str, make: Any, seed: int) -> None:
     """Events at random, and the example doctored at random, get the same verdict."""
     columns = make(name, seed, 60)
-    found = by_kernel(name, columns)
+    found = by_kernel(properties_of(name), columns, **BEDS[name].config)
     assert len(found) >= TWINS[name].least
     assert by_duckdb(name, columns) == found
 
@@ -161,7 +154,16 @@ def test_random_histories(name: str, make: Any, seed: int) -> None:
 def test_planted_violations(name: str) -> None:
     """Both count exactly what was planted, of every property."""
     columns, expected = BEDS[name].planted(3, 0, 200, bent=0.6)
-    found = by_kernel(name, columns)
+    found = by_kernel(properties_of(name), columns, **BEDS[name].config)
     assert {each: count for each, (count, _) in found.items()} == expected
     assert expected.keys() == properties_of(name).properties.keys()
     assert by_duckdb(name, columns) == found
+
+
+@pytest.mark.parametrize("variant", ["draft", "unstable-fetch", "new-protocol-pattern-changed"])
+def test_histories_of_mistaken_models(variant: str) -> None:
+    """Runs of a mistaken model of group fencing get the same verdict."""
+    _, made = runs(f"group-fencing/{variant}", 800)
+    found = by_kernel(properties_of("group-fencing"), made.columns, **BEDS["group-fencing"].config)
+    assert found.keys() & {"newest_owner_commits", "fetches_are_stable", "one_producer_commits"}
+    assert by_duckdb("group-fencing", made.columns) == found

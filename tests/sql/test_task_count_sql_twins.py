@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
@@ -20,8 +18,8 @@ from id_block_sql import told
 from model_histories import runs
 from random_task_counts import doctored, noise
 from task_count_sql import DECLARED, RENAMED, VIOLATIONS, effective, in_duckdb, query, statements
+from twins import by_kernel, keys_apart, table
 
-Verdict = dict[str, tuple[int, tuple[int, int]]]
 MODES = ("A", "M", "B", "shipped")
 NOT_MET = {
     noise: {
@@ -32,44 +30,23 @@ NOT_MET = {
 }  # fmt: skip
 
 
-def by_kernel(columns: dict[str, np.ndarray], mode: str) -> Verdict:
-    findings, _ = task_counts.check(columns, config={"mode": mode})
-    return {
-        name: (found.violations, (found.first.history, found.first.step))
-        for name, found in findings.items()
-        if found.first is not None
-    }
-
-
-def table(columns: dict[str, np.ndarray]) -> pa.Table:
-    schema = TASK_COUNTS.schema
-    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)
-
-
-@pytest.fixture(scope="module")
-def duck() -> Any:
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    return connection
-
-
 def test_every_property_has_a_twin() -> None:
     """A property that only the kernels know would be compared with nothing."""
     assert set(VIOLATIONS) | set(DECLARED) == set(task_counts.properties)
 
 
 def test_declared_as_written(duck: Any) -> None:
-    """Of some declared properties the SQL is written by hand as well: it finds what that of the declaration finds."""
-    names = set(VIOLATIONS) & set(DECLARED)
-    written = {name: VIOLATIONS[name] for name in names}
+    """Of some declared properties the SQL is written by hand as well: it finds what that of the declaration finds, so
+    that a declaration that says something else is known by that."""
+    written = {name: VIOLATIONS[name] for name in VIOLATIONS.keys() & DECLARED.keys()}
     violated = set()
     for make in (noise, doctored):
-        events = table(make(6, 150))
-        found = {name: verdict for name, verdict in in_duckdb(events, duck).items() if name in names}
+        events = table(task_counts, make(6, 150))
+        found = {name: each for name, each in in_duckdb(events, duck).items() if name in written}
         assert in_duckdb(events, duck, query(texts=written)) == found
         violated |= set(found)
-    assert violated == names
-    assert len(names) == 5
+    assert violated == set(written)
+    assert len(written) == 5
 
 
 @settings(max_examples=12, deadline=None)
@@ -77,7 +54,7 @@ def test_declared_as_written(duck: Any) -> None:
 def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str) -> None:
     """Random events, and the example doctored at random, get the same verdict from DuckDB."""
     columns = make(seed, histories)
-    assert by_kernel(columns, mode) == in_duckdb(table(columns), duck, query(mode))
+    assert by_kernel(task_counts, columns, mode=mode) == in_duckdb(table(task_counts, columns), duck, query(mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -85,18 +62,18 @@ def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: 
 def test_many_histories(duck: Any, make: Any, mode: str) -> None:
     """Hundreds of histories in one piece; nearly every property is violated in one or the other."""
     columns = make(1, 200)
-    found = by_kernel(columns, mode)
+    found = by_kernel(task_counts, columns, mode=mode)
     assert set(task_counts.properties) - set(found) <= NOT_MET[make]
-    assert found == in_duckdb(table(columns), duck, query(mode))
+    assert found == in_duckdb(table(task_counts, columns), duck, query(mode))
 
 
 def test_planted_violations(duck: Any) -> None:
     """Kernels and DuckDB count exactly what was planted, of every property."""
     columns, expected = BED.planted(3, 0, 400, bent=0.6)
-    found = by_kernel(columns, "B")
+    found = by_kernel(task_counts, columns, mode="B")
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(task_counts.properties)
-    assert found == in_duckdb(table(columns), duck)
+    assert found == in_duckdb(table(task_counts, columns), duck)
 
 
 @pytest.mark.parametrize("variant", ["core-no-check-after", "core-late-round", "core-A-behind"])
@@ -104,9 +81,9 @@ def test_histories_of_mistaken_models(duck: Any, variant: str) -> None:
     """Runs of a mistaken model get the same verdict from DuckDB."""
     manifest, made = runs(f"task-counts/{variant}", 800)
     mode = str(manifest.config["mode"])
-    found = by_kernel(made.columns, mode)
+    found = by_kernel(task_counts, made.columns, mode=mode)
     assert found.keys() & {"checked_again_newest", "counts_of_newest_set"}
-    assert found == in_duckdb(table(made.columns), duck, query(mode))
+    assert found == in_duckdb(table(task_counts, made.columns), duck, query(mode))
 
 
 NARROW = [told_.name for told_ in task_counts.properties.values() if len(told_.key) > 1]
@@ -115,16 +92,7 @@ NARROW = [told_.name for told_ in task_counts.properties.values() if len(told_.k
 @pytest.mark.parametrize("name", NARROW)
 def test_events_of_other_keys_do_not_matter(name: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
-    columns = noise(9, 600)
-    of_kind = task_counts.properties[name].needs
-    judged = np.isin(columns["kind"], [int(kind) for kind in of_kind])
-    keys = np.stack([columns[column][judged] for column in task_counts.properties[name].key])
-    number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(number, kind="stable")
-    apart = {column: values[judged][order] for column, values in columns.items()}
-    apart["history"] = number[order]
-    alone = {column: values[judged] for column, values in columns.items()}
-    whole, parts = (task_counts.check(part, [name], {"mode": "B"})[0][name] for part in (alone, apart))
+    whole, parts = keys_apart(task_counts, name, noise(9, 600), mode="B")
     assert (parts.violations, parts.judged) == (whole.violations, whole.judged)
     assert whole.judged > 0
 
@@ -134,7 +102,7 @@ def test_one_long_history(duck: Any) -> None:
     columns = noise(11, 1, 5_000)
     for number, (name, high) in enumerate({"instance": 900, "set": 2000, "offset": 2000, "connector": 40}.items()):
         columns[name] = np.random.default_rng(number).integers(-1 if name != "offset" else 0, high, len(columns[name]))
-    assert by_kernel(columns, "B") == in_duckdb(table(columns), duck)
+    assert by_kernel(task_counts, columns, mode="B") == in_duckdb(table(task_counts, columns), duck)
 
 
 # What needs no table of all that was seen before.

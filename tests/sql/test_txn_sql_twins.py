@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
 import pytest
+import twins
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
 from fencepost.proofs.scale.spark import session
@@ -21,8 +20,8 @@ from id_block_sql import told
 from model_histories import runs
 from random_transactions import doctored, noise
 from transaction_sql import DECLARED, RENAMED, VIOLATIONS, in_duckdb, query, statements
+from twins import Verdict, keys_apart, table
 
-Verdict = dict[str, tuple[int, tuple[int, int]]]
 SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
 NOT_MET = {
     noise: {
@@ -34,11 +33,10 @@ NOT_MET = {
 
 
 def by_kernel(columns: dict[str, np.ndarray], **config: Any) -> Verdict:
-    findings, _ = transactions.check(columns, config=config)
     return {
-        name: (found.violations, (found.first.history, found.first.step))
-        for name, found in findings.items()
-        if found.first is not None and (config.get("quiet_end") or not transactions.properties[name].needs_quiet_end)
+        name: found
+        for name, found in twins.by_kernel(transactions, columns, **config).items()
+        if config.get("quiet_end") or not transactions.properties[name].needs_quiet_end
     }
 
 
@@ -50,35 +48,23 @@ def by_replay(directory: Path, checks: list[str] | None = None) -> Verdict:
     }
 
 
-def table(columns: dict[str, np.ndarray]) -> pa.Table:
-    schema = TRANSACTIONS.schema
-    return pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema=schema)
-
-
-@pytest.fixture(scope="module")
-def duck() -> Any:
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    return connection
-
-
 def test_every_property_has_a_twin() -> None:
     """A property that only the kernels know would be compared with nothing."""
     assert set(VIOLATIONS) | set(DECLARED) == set(transactions.properties)
 
 
 def test_declared_as_written(duck: Any) -> None:
-    """Of some declared properties the SQL is written by hand as well: it finds what that of the declaration finds."""
-    names = set(VIOLATIONS) & set(DECLARED)
-    written = {name: VIOLATIONS[name] for name in names}
+    """Of some declared properties the SQL is written by hand as well: it finds what that of the declaration finds, so
+    that a declaration that says something else is known by that."""
+    written = {name: VIOLATIONS[name] for name in VIOLATIONS.keys() & DECLARED.keys()}
     violated = set()
     for make in (noise, doctored):
-        events = table(make(6, 150))
-        found = {name: verdict for name, verdict in in_duckdb(events, duck).items() if name in names}
+        events = table(transactions, make(6, 150))
+        found = {name: each for name, each in in_duckdb(events, duck).items() if name in written}
         assert in_duckdb(events, duck, query(texts=written)) == found
         violated |= set(found)
-    assert violated == names
-    assert len(names) == 6
+    assert violated == set(written)
+    assert len(written) == 6
 
 
 @settings(max_examples=10, deadline=None)
@@ -89,7 +75,7 @@ def test_declared_as_written(duck: Any) -> None:
 def test_small_histories(duck: Any, seed: int, make: Any, histories: int, mode: str, release: str) -> None:
     """Random events, and stories doctored at random, get the same verdict from DuckDB."""
     columns = make(seed, histories)
-    in_sql = in_duckdb(table(columns), duck, query(mode, release=release))
+    in_sql = in_duckdb(table(transactions, columns), duck, query(mode, release=release))
     assert by_kernel(columns, mode=mode, release=release) == in_sql
 
 
@@ -100,7 +86,7 @@ def test_many_histories(duck: Any, make: Any) -> None:
     columns = make(1, 400)
     found = by_kernel(columns, mode="v2", quiet_end=True, max_epoch=4)
     assert set(transactions.properties) - set(found) <= NOT_MET[make]
-    assert found == in_duckdb(table(columns), duck, query("v2", max_epoch=4, quiet_end=True))
+    assert found == in_duckdb(table(transactions, columns), duck, query("v2", max_epoch=4, quiet_end=True))
 
 
 def test_planted_violations(duck: Any) -> None:
@@ -109,7 +95,7 @@ def test_planted_violations(duck: Any) -> None:
     found = by_kernel(columns, mode="v2", quiet_end=True)
     assert {name: count for name, (count, _) in found.items()} == expected
     assert set(expected) == set(transactions.properties)
-    assert found == in_duckdb(table(columns), duck, query("v2", quiet_end=True))
+    assert found == in_duckdb(table(transactions, columns), duck, query("v2", quiet_end=True))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +118,7 @@ def test_histories_of_mistaken_models(duck: Any, variant: str) -> None:
     _, made = runs(f"transactions/{variant}", 3_000)
     found = by_kernel(made.columns, mode=variant)
     assert "markers_as_decided" in found
-    assert found == in_duckdb(table(made.columns), duck, query(variant))
+    assert found == in_duckdb(table(transactions, made.columns), duck, query(variant))
 
 
 NARROW = [told_.name for told_ in transactions.properties.values() if len(told_.key) > 1]
@@ -141,16 +127,7 @@ NARROW = [told_.name for told_ in transactions.properties.values() if len(told_.
 @pytest.mark.parametrize("name", NARROW)
 def test_events_of_other_keys_do_not_matter(name: str) -> None:
     """A property that names a narrower key than the history finds as much when each key's events stand alone."""
-    columns = noise(9, 300)
-    of_kind = transactions.properties[name].needs
-    judged = np.isin(columns["kind"], [int(kind) for kind in of_kind])
-    keys = np.stack([columns[column][judged] for column in transactions.properties[name].key])
-    number = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(number, kind="stable")
-    apart = {column: values[judged][order] for column, values in columns.items()}
-    apart["history"] = number[order]
-    alone = {column: values[judged] for column, values in columns.items()}
-    whole, parts = (transactions.check(part, [name])[0][name] for part in (alone, apart))
+    whole, parts = keys_apart(transactions, name, noise(9, 300))
     assert (parts.violations, parts.judged) == (whole.violations, whole.judged)
     assert whole.violations > 0
 
@@ -162,7 +139,7 @@ def test_one_long_history(duck: Any) -> None:
     columns["txn"] = np.random.default_rng(2).integers(-1, 900, len(columns["txn"]))
     columns["offset"] = np.random.default_rng(3).integers(-1, 400, len(columns["offset"]))
     columns["upto"] = np.minimum(columns["offset"] + 3, 400)
-    assert by_kernel(columns) == in_duckdb(table(columns), duck)
+    assert by_kernel(columns) == in_duckdb(table(transactions, columns), duck)
 
 
 # What needs no table but that of the events: one statement for all, so that Spark plans once.

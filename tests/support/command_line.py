@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
-from fencepost.proofs.cli import OLDER, run
+from fencepost.proofs.cli import run
 from fencepost.proofs.schemas import schema_of
 
 SCRIPT = Path(sys.executable).parent / "fencepost"
@@ -53,7 +53,7 @@ def as_documented(argv: list[str], ran: Ran) -> Ran:
     """What a command came to, when the report that it wrote is as `fencepost schema` says, without a field more."""
     if ran.code in (0, 1, 130) and "--json" in argv:
         report = read_json(Path(argv[argv.index("--json") + 1]))
-        jsonschema.Draft202012Validator(closed(schema_of(OLDER.get(argv[1], argv[1])))).validate(report)
+        jsonschema.Draft202012Validator(closed(schema_of(argv[1]))).validate(report)
     return ran
 
 

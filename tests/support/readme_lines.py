@@ -12,9 +12,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 SHELL = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines() if line]
 COMMANDS = [line for line in SHELL if line.startswith("fencepost ")]
-OLDER = (ROOT / "tests/proofs/cli/as_of_5b03e08/README.sh").read_text(encoding="utf-8").splitlines()
-"""The commands of the README of that commit, which stay valid."""
-TO_RUN = {line.partition("  #")[0].rstrip(): line for line in (*OLDER, *COMMANDS)}
+TO_RUN = {line.partition("  #")[0].rstrip(): line for line in COMMANDS}
 
 
 def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
@@ -25,7 +23,7 @@ def words_of(line: str, place: Path, bootstrap: str) -> tuple[list[str], int]:
         command = command.replace("MEMBERS", f"{logs}/clients.jsonl").replace("BROKER_DIR...", f"{logs}/node-1")
     for name, folder in (("LOG_DIR...", place), ("BROKER_DIR...", REAL)):
         command = command.replace(f" {name}", "".join(f" {folder / f'node-{node}'}" for node in (1, 2, 3)))
-    command = command.replace("--to tla DIR", f"--to tla {place / 'tla'}")
+    command = command.replace("yardstick DIR", f"yardstick {place / 'tla'}")
     command = command.replace(" RUN.", f" {place / 'run.'}").replace(" ROWS.", f" {place / 'rows.'}")
     command = command.replace("--table FILE", f"--table {place / 'rules.md'}")
     command = command.replace("--certificates DIR", f"--certificates {place / 'certificates'}")

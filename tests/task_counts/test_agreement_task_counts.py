@@ -1,6 +1,7 @@
 """Connect clusters are driven: the reference does what the core of each text allows and keeps its promises, and
-implementations with one thing wrong are found by what topics, coordinators and REST show (about a minute; the shy ones:
-nightly).
+mistakes are found by what topics, coordinators and REST show.
+
+That every defect is found is for `tests/every_protocol/test_defects.py`.
 """
 
 from statistics import median
@@ -8,7 +9,6 @@ from statistics import median
 import pytest
 import task_counts_doubles
 from fencepost.model.language.derived.mutations import settle
-from fencepost.model.rules import RULES
 from fencepost.model.task_counts.abstract import loose
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.results import Event
@@ -17,7 +17,6 @@ from fencepost.properties.driving import make
 from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.claims import core
 from fencepost.properties.task_counts.interface import BLACK_BOX, Call, Thread, finish, run, work
-from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.system import reference
 
 REFERENCE = "fencepost.reference_impl.task_counts.system:reference"
@@ -26,32 +25,9 @@ PROMISES = {"618.P1", "618.P3", "618.P4"}
 EXAMPLES = 100
 ONE_WORKER = {"workers": 1, "connectors": 1, "max_tasks": 2, "protocol": "eager", "heartbeat_ms": 0}
 
-UNSEEN = {
-    "commit_incomplete": "no worker writes a commit record whose set is not whole",
-    "fences_as_worker": "a round succeeds that should have been refused, which no promise forbids",
-    "unsigned_fence_requests": "nobody in the plug sends a request that is not signed",
-    "no_preemptive_stop": "harmless: whoever is left running is fenced in time (618.22)",
-}
-"""Name: why it is not found."""
-LONGEST = 30
-"""Calls in a shortest program, where none took more when they were counted."""
-
-QUICK = frozenset({
-    "any_record_counts", "does_not_ask", "fence_new_count", "followers_write", "no_check_after",
-    "no_count_when_nothing_to_fence", "no_fencing", "order_inverted", "plain_leader_producer", "plain_task_producer",
-    "record_old_count", "refused_at_first", "refused_for_ever",
-})  # fmt: skip
-"""Found in a second or two: in every run.  The others at night."""
-
 
 def driven(implementation, variant="shipped", **options):
     return agree(implementation, protocol="task-counts", variant=variant, **options)
-
-
-def needs(name):
-    """The variant, and the rest of the configuration, in which a defect can show."""
-    config = dict(REGISTRY[name].needs)
-    return config.pop("mode", "shipped"), config
 
 
 @pytest.mark.parametrize("variant", ["shipped", "A", "M", "B"])
@@ -159,40 +135,6 @@ def test_run_of_the_model_leads_an_implementation():
     assert all(m is not None and m.error is None for m in made)
     assert [m.result for m in made[1:]] == [True] * 5
     assert "task_running" in {e.kind for e in made[-1].events}
-
-
-def cases():
-    """A new broken implementation is found, or it is said why not."""
-    names = sorted(set(REGISTRY) - set(UNSEEN))
-    assert QUICK <= set(names)
-    return [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4)) for n in names]
-
-
-@pytest.mark.parametrize("name", cases())
-def test_broken_implementation_is_found(name):
-    """Found, shrunk, and told by what it breaks; the pasted program fails by itself."""
-    variant, config = needs(name)
-    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES, promises_only=True)
-    assert report.verdict == "violated"
-    assert RULES[report.failure.rules[0]].says
-    assert report.failure.calls <= LONGEST
-    with pytest.raises(AssertionError):
-        exec(report.program, {})
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", sorted(UNSEEN))
-def test_what_nothing_shows_is_not_found(name):
-    """Harmless, or beyond what can be driven: nothing is held against it."""
-    variant, config = needs(name)
-    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=EXAMPLES, promises_only=True)
-    assert report.failure is None, str(report.failure) + "\n" + report.program
-
-
-def test_stopping_early_is_not_needed():
-    """The control among the mutants (618.22) survives, model and all."""
-    report = driven(f"{BROKEN}:no_preemptive_stop", max_examples=12)
-    assert report.failure is None, str(report.failure) + "\n" + report.program
 
 
 @pytest.mark.nightly

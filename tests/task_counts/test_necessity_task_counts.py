@@ -2,7 +2,7 @@
 
 The list is of mistakes known from the proposal's reviews and from bug reports (C01 to C30), each in the form of the
 model in which it can be made; what the cores already judge is `fencepost necessity task-counts`.  C19, a deletion that
-forgets the count, is in test_scenarios_task_counts.py.
+forgets the count, is B34 in tests/proofs/test_bugs_in_models.py.
 """
 
 import pytest

@@ -9,8 +9,9 @@ from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.driving import make
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.roles import Named
-from fencepost.properties.task_counts.events import COMPACTED, TASK_COUNTS
+from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.interface import Call
+from fencepost.properties.task_counts.translator import COMPACTED
 from fencepost.reference_impl.task_counts.system import reference
 
 CONFIG = {"workers": 2, "connectors": 1, "max_tasks": 2, "protocol": "cooperative", "mode": "M"}
@@ -36,8 +37,7 @@ def test_its_start_gets_on_and_no_task_runs():
 
 
 def test_it_is_followed_no_further():
-    report = agree(
-        reference, protocol="task-counts", variant="M", prefixes=[BEHIND], max_examples=1, steps=1, config=CONFIG
-    )
+    followed = {"protocol": "task-counts", "variant": "M", "config": CONFIG}
+    report = agree(reference, prefixes=[BEHIND], max_examples=1, steps=1, **followed)
     assert report.failure is None, f"{report.failure}\n{report.program}"
     assert report.coverage.beyond == {COMPACTED: 1}

@@ -228,15 +228,15 @@ def test_what_can_not_be_held_against_the_core(hidden: str, reason: str) -> None
 def test_generate_and_replay_by_name(tmp_path: Path) -> None:
     """`fencepost generate task-counts/M` and `fencepost replay`; a defect that is asked for ends in exit code 1."""
     made = tmp_path / "made"
-    ran = fencepost("generate", "task-counts/M", made, "--histories", 10, "--no-spark", "--cores", 1)
+    ran = fencepost("generate", "task-counts/M", made, "--histories", 10, "--cores", 1)
     assert ran.code == 0, ran.err
-    ran = fencepost("replay", made, "--no-spark", "--cores", 1, "--json", tmp_path / "r.json")
+    ran = fencepost("replay", made, "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out + ran.err
     report = read_json(tmp_path / "r.json")
     assert (report["histories"], report["violations"], report["judged"]["conformance"]) == (10, {}, 10)
-    bad = ("--config", "broken=no_fencing", "--histories", 10, "--no-spark", "--cores", 1)
+    bad = ("--config", "broken=no_fencing", "--histories", 10, "--cores", 1)
     assert fencepost("generate", "task-counts/shipped", tmp_path / "bad", *bad).code == 0
-    ran = fencepost("replay", tmp_path / "bad", "--no-spark", "--cores", 1)
+    ran = fencepost("replay", tmp_path / "bad", "--cores", 1)
     assert ran.code == 1
     assert "fenced before count          violated" in ran.out
 

@@ -39,7 +39,7 @@ from fencepost.model.language import (
     rule,
     when,
 )
-from fencepost.model.task_counts.abstract.core import Count, Instance, Round, Stage, Task, Worker
+from fencepost.model.task_counts.abstract.core import Core, Count, Instance, Round, Stage, Task, Worker
 from fencepost.model.task_counts.outside import OF_THE_CORES
 
 
@@ -165,10 +165,7 @@ class Workers(Protocol):
         s.read[w] = length(s.log) + 1
         append(s.log, n)
 
-    @danger("leader-in-a-call")
-    def deposed_in_a_round(s):
-        """A leader whose producer is fenced from the topic has a round under way."""
-        return exists(Worker, lambda w: s.leads[w] & (s.owner != w) & (s.round[w] != Round.NONE))
+    deposed_in_a_round = Core.deposed_in_a_round
 
     def thread_is_free(s, w):
         """It looks at the generation and writes the count without doing anything in between."""
@@ -184,10 +181,7 @@ class Workers(Protocol):
         """A round has several ids to fence."""
         return exists(Worker, lambda w: s.left[w] > 1)
 
-    @danger("several-ids")
-    def several_producers(s):
-        """Tasks of several ids can commit."""
-        return exists(Instance, Instance, lambda j, k: s.live[j] & s.live[k] & (s.task[j] != s.task[k]))
+    several_producers = Core.several_producers
 
     def end_round(s, w):
         s.round[w] = Round.NONE
@@ -229,11 +223,7 @@ class Workers(Protocol):
             s.live = each(lambda k: s.live[k] & (s.task[k] + 1 != s.left[w]))
         s.left[w] = s.left[w] - 1
 
-    @fault(budget="failures", danger=("late-copy", "duplicate"))
-    def fence_late(s, i: Task):
-        """A request to fence that was given up for lost arrives after all, and may meet a task of the newest set."""
-        require(exists(Instance, lambda k: s.live[k] & (s.task[k] == i)))
-        s.live = each(lambda k: s.live[k] & (s.task[k] != i))
+    fence_late = Core.fence_late
 
     @action(fair="weak")
     def check_round(s, w: Worker):
@@ -350,10 +340,7 @@ class Workers(Protocol):
             & (s.of[k] < newest),
         )  # fmt: skip
 
-    @danger("rebalance")
-    def starts_in_a_round(s):
-        """Tasks start while the leader fences."""
-        return exists(Worker, Instance, lambda w, k: (s.round[w] != Round.NONE) & (s.stage[k] == Stage.PRODUCER))
+    starts_in_a_round = Core.starts_in_a_round
 
     @action(danger="client-crash")
     def stop(s, w: Worker, k: Instance):
@@ -373,9 +360,7 @@ class Workers(Protocol):
         s.of[k] = when(so, s.of[k], 0)
         s.live[k] = s.live[k] & so
 
-    def can_commit(s, k):
-        """It polls, and its producer has not been fenced."""
-        return (s.stage[k] == Stage.RUNNING) & s.live[k]
+    can_commit = Core.can_commit
 
     def is_wanted(s, i):
         """It is a task of the newest set."""

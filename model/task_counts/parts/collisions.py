@@ -10,7 +10,6 @@ from fencepost.model.language import (
     Enumeration,
     Ghost,
     Map,
-    Nat,
     Protocol,
     Set,
     action,
@@ -34,11 +33,7 @@ from fencepost.model.task_counts.outside import (
     TO_STAY,
     TOPIC,
 )
-from fencepost.model.task_counts.parts.connectors import Connector
-
-
-class Generation(Nat, upto="sets"):
-    """A set of task configurations of one connector, from 1; 0 is before the first."""
+from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Generation
 
 
 class Stage(Enumeration):
@@ -87,14 +82,7 @@ class CollidingNames(Protocol):
         *open_hole("what connectors of one group share is in the variant connectors", "several-connectors"),
     )  # fmt: skip
 
-    @danger("zombie")
-    def goes_on_late(s):
-        """A start of an earlier set goes on, while a task of the newest one polls."""
-        return exists(
-            Connector, Instance, Instance,
-            lambda c, i, j: (s.stage[c, i] == Stage.RUNNING) & (s.of[c, i] == s.generation[c])
-            & (s.stage[c, j] != Stage.NONE) & (s.of[c, j] < s.generation[c]),
-        )  # fmt: skip
+    goes_on_late = Connectors.goes_on_late
 
     @danger("rebalance")
     def starts_in_a_round(s):
@@ -116,13 +104,7 @@ class CollidingNames(Protocol):
         """A round has several ids to fence."""
         return exists(Connector, lambda c: s.left[c] > 1)
 
-    @danger("several-ids")
-    def several_producers(s):
-        """Tasks of two connectors can commit."""
-        return exists(
-            Connector, Connector, Instance, Instance,
-            lambda c, d, i, j: (c != d) & s.holds[c, i] & s.holds[d, j],
-        )  # fmt: skip
+    several_producers = Connectors.several_producers
 
     def init(s):
         s.named_by = each(lambda c: c)
@@ -211,14 +193,6 @@ class CollidingNames(Protocol):
         s.stage[c, i] = Stage.RUNNING
         s.polled[c] = s.of[c, i]
 
-    @action(danger="client-crash")
-    def stop(s, c: Connector, i: Instance):
-        require(s.stage[c, i] != Stage.NONE)
-        s.stage[c, i] = Stage.NONE
-        s.task[c, i] = 0
-        s.of[c, i] = 0
-        s.holds[c, i] = False
-        s.disturbed[c, i] = False
+    stop = Connectors.stop
 
-    def can_commit(s, c, i):
-        return (s.stage[c, i] == Stage.RUNNING) & s.holds[c, i]
+    can_commit = Connectors.can_commit

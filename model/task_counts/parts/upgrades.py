@@ -313,10 +313,7 @@ class Strangers(Upgrades):
     def promised(s):
         return s.generation == s.generation
 
-    @action(danger="client-crash")
-    def restart(s, w: Worker, support: Support):
-        require(s.support[w] == support)
-        s.falls_silent(w)
+    restart = MassUpgrade.restart
 
     @fault(budget="without_support", danger="worker-without-support")
     def comes_without(s, w: Worker):

@@ -27,10 +27,8 @@ from fencepost.model.language import (
 from fencepost.model.transactions.abstract.core import Core, Epoch, Fate, Partition, Phase, Term, Txn
 from fencepost.model.transactions.abstract.cores import (
     Asking,
-    PromptV1Core,
     PromptVerifiedCore,
     V2Core,
-    VerifiedCore,
 )
 
 
@@ -210,43 +208,12 @@ class MortalV2(MortalAsking, V2Core):
     """v2 with markers that are kept for a partition that is away."""
 
 
-class DroppingV2(Dropping, MortalV2):
-    """v2 of Kafka 4.3."""
-
-
-class MortalVerified(MortalAsking, VerifiedCore):
-    """v1 with verification, on a network that delivers late, twice or never."""
-
-
-class ForgettingPromptV1(Mortal, PromptV1Core):
-    """v1 on a network that is prompt."""
-
-
-class ForgettingPromptVerified(MortalAsking, PromptVerifiedCore):
-    """v1 with verification on a network that is prompt, but for the markers that a coordinator leaves behind."""
-
-
-class MortalPromptVerified(ForgettingPromptVerified):
-    """The same where those do not outlive what the partition knows of the coordinator."""
+class MortalPromptVerified(MortalAsking, PromptVerifiedCore):
+    """v1 with verification on a prompt network, where markers that a coordinator leaves behind do not outlive what the
+    partition knows of it."""
 
     @fault(budget="expiries", danger="producer-expiry")
     def forget(s, p: Partition):
         """The producer was idle for long: by then no marker is on its way."""
         Mortal.forget(s, p)
         s.left = each(lambda q, e, commit: when(q == p, 0, s.left[q, e, commit]))
-
-
-class DroppingPromptVerified(Dropping, MortalPromptVerified):
-    """v1 of Kafka 4.3."""
-
-
-class UncleanV2(Unclean, MortalV2):
-    """v2 on a topic that may lose what was acknowledged."""
-
-
-class UncleanPromptVerified(Unclean, MortalPromptVerified):
-    """v1 with verification on such a topic."""
-
-
-class MendedV2(Mended, MortalV2):
-    """v2 on such a topic, with an operator."""

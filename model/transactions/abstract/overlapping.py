@@ -9,10 +9,8 @@ from fencepost.model.language import Bool, Map, Set, action, each, require, when
 from fencepost.model.transactions.abstract.core import Epoch, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.abstract.cores import (
     Asking,
-    PromptVerifiedCore,
     V1Core,
     V2Core,
-    VerifiedCore,
 )
 
 
@@ -62,14 +60,6 @@ class OverlappingV1(Overlapping, V1Core):
     def add_by_deposed(s, t: Txn, p: Partition):
         require(s.add_in_time(t) & s.held[p, s.number[t]])
         s.added[t, p] = True
-
-
-class OverlappingVerified(OverlappingV1, VerifiedCore):
-    """v1 with verification, on a network that delivers late, twice or never."""
-
-
-class OverlappingPromptVerified(OverlappingV1, PromptVerifiedCore):
-    """v1 with verification, on a network that is prompt, but for the news of who coordinates."""
 
 
 class OverlappingV2(Overlapping, V2Core):

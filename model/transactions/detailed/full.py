@@ -3,8 +3,6 @@
 from fencepost.model.language import action, fault, require
 from fencepost.model.transactions.abstract.core import Client, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.abstract.cores import (
-    PromptV1Core,
-    PromptVerifiedCore,
     V1Core,
     V2Core,
     VerifiedCore,
@@ -101,25 +99,9 @@ class V2(Coordinator, V2Core):
         s.clear()
 
 
-class PromptV1(V1, PromptV1Core):
-    """v1 on a network that is prompt."""
-
-
-class PromptVerified(Verified, PromptVerifiedCore):
-    """v1 with verification on a network that is prompt."""
-
-
 class LateEnds(Coordinator):
     """Records and requests of producers come late.  A marker comes only while its transaction is prepared: brokers do
     not leave one another waiting."""
 
     def marker_in_time(s, p, e, commit, k):
         return s.is_prepared(e, commit)
-
-
-class V1LateEnds(LateEnds, V1):
-    """v1 between brokers that are prompt, with producers that are not."""
-
-
-class VerifiedLateEnds(LateEnds, Verified):
-    """The same with verification."""

@@ -32,10 +32,7 @@ from fencepost.model.language import (
     rule,
     when,
 )
-
-
-class Producer(Sort, bound="producers"):
-    """A transactional producer, by its id."""
+from fencepost.model.transactions.parts.offsets import Producer
 
 
 class Txn(Sort, bound="transactions"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import util
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -81,6 +81,27 @@ def when_interrupted(write: Callable[[], object], ready: Callable[[], object] = 
     finally:
         if writer in _writers:
             _writers.remove(writer)
+
+
+@contextmanager
+def reported(
+    file: Path | None, document: Callable[[], Any], ready: Callable[[], object] = lambda: True,
+    further: Callable[[], object] = lambda: None,
+) -> Iterator[None]:  # fmt: skip
+    """Writes a command's report to its file, if there is one, when what is done within is over; cut short where an
+    interrupt ends it and there is something, which ``ready`` says.  ``further``: what an interrupt has to write or
+    print besides."""
+    from fencepost.proofs.report import cut_short, write_json
+
+    def so_far() -> None:
+        if file is not None:
+            write_json(file, cut_short(document()))
+        further()
+
+    with when_interrupted(so_far, ready):
+        yield
+    if file is not None:
+        write_json(file, document())
 
 
 def something_to_tell() -> bool:

@@ -1,9 +1,10 @@
 """Arguments and options of the commands: protocols by name, bounds, files to write; all refused before any work
 begins."""
 
+import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,11 @@ PROFILE = click.option(
 BOUND = click.option(
     "--bound", "changes", multiple=True, metavar="NAME=N", help="Change one of the profile's bounds; may be repeated."
 )
+REDUCE = click.option(
+    "--reduce", "reduced", multiple=True, type=click.Choice(("symmetry", "order")),
+    help="Leave out states that differ in names alone, or steps in their order alone; may be repeated.",
+)  # fmt: skip
+FRESH = click.option("--fresh", is_flag=True, help="Compute again what an earlier run has cached.")
 SEED = click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The same seed gives the same result."
 )
@@ -83,6 +89,9 @@ MASTER = click.option(
     metavar="URL",
     help="Work on Spark, with this master, local[2] or spark://HOST:PORT, rather than in processes here.",
 )
+
+
+CORES = click.option("--cores", type=click.IntRange(1, 1024), help="Processes that work here.  [default: one a core]")
 
 
 def on_spark(master: str | None) -> "SparkSettings | None":
@@ -188,6 +197,43 @@ def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Propert
         meant = instead(name, there, f"fencepost list {entry.name}/{variant.name}")
         raise CatalogueError(f"{variant.name} is not asked for a property {name!r}; {meant}")
     return variant.asked[wanted]
+
+
+def config_option(says: str) -> Callable[[Any], Any]:
+    """``--config``: what a command's work is told by name, which says what names there are."""
+    return click.option("--config", "pairs", multiple=True, metavar="NAME=VALUE", help=says)
+
+
+NEVER_NUMBERS = frozenset({"release", "kafka_version"})
+"""Keys of which no value is a number, though 4.3 looks like one."""
+
+
+def parse_config(pairs: Iterable[str]) -> dict[str, Any]:
+    """``["broken=answers_before_commit", "drop=0.1"]`` as a dict with numbers where they are numbers."""
+    parsed: dict[str, Any] = {}
+    for text in pairs:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise CatalogueError(f"--config {text!r} is not NAME=VALUE; write --config events=1000")
+        try:
+            read = json.loads(value)
+            parsed[name] = read if isinstance(read, str) or name not in NEVER_NUMBERS else value
+        except json.JSONDecodeError:
+            parsed[name] = value
+    return parsed
+
+
+def configured(pairs: Iterable[str], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """What is usual, with these changes; CatalogueError for a name that there is not, or a value of another type."""
+    given = parse_config(pairs)
+    for name, value in given.items():
+        if name not in usual:
+            raise CatalogueError(f"--config: there is no {name!r}; {instead(name, usual, 'the help')}")
+        kind = type(usual[name])
+        if type(value) not in ((int, float) if kind is float else (kind,)) or (kind in (int, float) and value <= 0):
+            right = {bool: "true or false", str: "text"}.get(kind, "a number above 0")
+            raise CatalogueError(f"--config {name}={value} is not {right}; write that")
+    return {**usual, **given}
 
 
 LARGEST = 4096

@@ -1,4 +1,4 @@
-"""``--html`` and ``--mermaid``: runs as a page for a browser, and as a diagram for a pull request."""
+"""``--html``: runs as a page for a browser."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 HTML = click.option(
     "--html", "html_file", type=OutputFile(), metavar="FILE",
     help="Write the runs as one page to look at, which needs no network.",
-)  # fmt: skip
-MERMAID = click.option(
-    "--mermaid",
-    "mermaid_file",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Write the first run as a Mermaid sequence diagram, as GitHub draws them.",
-)
-
-ITF = click.option(
-    "--itf", "itf_file", type=OutputFile(), metavar="FILE",
-    help="Write the run as an ITF trace, which Apalache and Quint read.",
 )  # fmt: skip
 
 
@@ -94,18 +82,13 @@ def judged(entry: ProtocolEntry, found: "Iterable[Necessity]") -> "Iterator[Stor
             yield story_of(entry, variant, one.spec, asked, one.bound, one.trace, without=wrong)
 
 
-def write_pages(stories: Sequence["Story"], html_file: Path | None, mermaid_file: Path | None) -> None:
-    """Writes what was asked for; where there is no run to be seen, nothing, and says so."""
-    if not stories:
-        for file in (html_file, mermaid_file):
-            if file is not None:
-                errors.print(f"there is no run to be seen, so {str(file)!r} is not written", markup=False)
+def write_pages(stories: Sequence["Story"], html_file: Path | None) -> None:
+    """Writes the page, if one was asked for; where there is no run to be seen, nothing, and says so."""
+    if html_file is None:
         return
-    if html_file is not None:
-        from fencepost.proofs.pages.page import page
+    if not stories:
+        errors.print(f"there is no run to be seen, so {str(html_file)!r} is not written", markup=False)
+        return
+    from fencepost.proofs.pages.page import page
 
-        write_text(html_file, page(stories))
-    if mermaid_file is not None:
-        from fencepost.proofs.pages.mermaid import mermaid
-
-        write_text(mermaid_file, mermaid(stories[0]))
+    write_text(html_file, page(stories))

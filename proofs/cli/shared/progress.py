@@ -106,7 +106,7 @@ class Minutes:
 
 
 @contextmanager
-def told_each_minute(label: str, what: str, total: int) -> Iterator[Bar | Minutes]:
+def each_minute(label: str, what: str, total: int) -> Iterator[Bar | Minutes]:
     """A bar on a terminal, and a line a minute elsewhere."""
     if errors.is_terminal:
         with spinner(label, total) as bar:

@@ -25,7 +25,7 @@ from fencepost.proofs.recording.logs.replicas import Committed, committed_part
 from fencepost.proofs.recording.transactions.group_offsets import TOPIC as OFFSETS
 from fencepost.proofs.recording.transactions.transaction_log import TOPIC as TRANSACTION_LOG
 
-LOST = "if it is lost for good, --incomplete judges what is there"
+LOST = "if it is lost for good, --config incomplete=true judges what is there"
 COORDINATORS = {OFFSETS: 1, TRANSACTION_LOG: 2}  # read after the data, in this order
 
 

@@ -2,9 +2,9 @@
 
 from fencepost.model.end_to_end.abstract import EndToEnd
 from fencepost.model.end_to_end.detailed import Detailed
-from fencepost.model.end_to_end.mistakes import ReadsUncommitted, WithoutOffsets
-from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore, ProducerEpoch
+from fencepost.model.end_to_end.over_core import CoreOfInstances, OverCore
 from fencepost.model.group_fencing.core import Fate, Member, Partition
+from fencepost.model.group_fencing.over_core import ProducerEpoch
 from fencepost.model.language import (
     Part,
     Properties,
@@ -72,14 +72,6 @@ class DetailedProperties(Promises, of=Detailed):
 
 
 # The promises, asked of users of the whole that get something wrong.
-
-
-class ReadsUncommittedPromises(Promises, of=ReadsUncommitted):
-    """Where the group is given what is not committed."""
-
-
-class WithoutOffsetsPromises(Promises, of=WithoutOffsets):
-    """Where a task's offsets are not in its transactions."""
 
 
 # Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that

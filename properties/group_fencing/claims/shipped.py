@@ -7,38 +7,17 @@ and nothing was pending.
 from fencepost.model.group_fencing.classic import (
     ByAssignment,
     ByGeneration,
-    ByGenerationStatic,
-    Draft,
-    EqualRefused,
-    GroupIdOnly,
-    LateMarkers,
-    Probing,
     Shipped,
-)
-from fencepost.model.group_fencing.cooperative import (
-    Cooperative,
-    DroppedMarkers,
-    LateCopies,
-    LateMarkersOfPartitions,
-    TornTransactions,
 )
 from fencepost.model.group_fencing.core import Fate, Member, Partition, Stage
 from fencepost.model.group_fencing.modern import (
-    AtSend,
     AtSendListening,
-    EpochAgain,
-    Modern,
-    OwnedAtSend,
-    PatternChanged,
-    Relaxed,
-    RelaxedAtSend,
 )
-from fencepost.model.group_fencing.upgrade import AsShipped, InTwoSteps, NoMap, NoWaiting, Upgrade
+from fencepost.model.group_fencing.upgrade import InTwoSteps
 from fencepost.model.language import exists, forall, implies, lemma, promise, witness
 from fencepost.properties.group_fencing.claims.core import (
     DraftOverTransactions,
     Lemmas,
-    OverTransactions,
     OwnersGoOn,
     Promises,
     UpgradeOverTransactions,
@@ -95,14 +74,6 @@ class ShippedLemmas(Eager, ClassicLemmas, of=Shipped):
     """Of what shipped."""
 
 
-class GroupIdOnlyPromises(Promises, of=GroupIdOnly):
-    """Asked of clients that name the group alone."""
-
-
-class LateMarkersPromises(Promises, of=LateMarkers):
-    """Asked where markers need not come."""
-
-
 class OfTheDraft(Promises):
     """What the draft promises besides."""
 
@@ -118,14 +89,6 @@ class OfTheDraft(Promises):
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.asks(m) & s.assigned[m, p] & s.has[n, p] & (s.owner[p] == n) & ~s.fenced[n],
         )  # fmt: skip
-
-
-class DraftPromises(Promises, of=Draft):
-    """The promises, asked of the draft as it is written."""
-
-
-class ProbingPromises(Promises, of=Probing):
-    """Asked where a broker of an older version may coordinate the group."""
 
 
 class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGeneration):
@@ -150,10 +113,6 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
                 s.ready[m] & s.assigned[m, p] & ~s.has[m, p] & (0 < s.pending[m, p]), s.fate[m] != Fate.COMMITTED
             ),
         )  # fmt: skip
-
-
-class ByGenerationStaticPromises(Promises, of=ByGenerationStatic):
-    """The same repair, asked with static members."""
 
 
 class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignment):
@@ -218,56 +177,13 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
         )  # fmt: skip
 
 
-class EqualRefusedPromises(OfTheDraft, of=EqualRefused):
-    """Asked where an initialisation of an equal generation is refused."""
-
-
-class CooperativeLemmas(ClassicLemmas, of=Cooperative):
-    """Of what shipped, in cooperative rebalances."""
-
-
-class LateCopiesPromises(Promises, OverTransactions, of=LateCopies):
-    """Asked over brokers that take late copies."""
-
-
-class LateMarkersOfPartitionsPromises(Promises, of=LateMarkersOfPartitions):
-    """Asked over brokers on which a late marker decides the next transaction."""
-
-
-class DroppedMarkersPromises(Promises, of=DroppedMarkers):
-    """Asked over brokers that drop the marker of a partition without a leader."""
-
-
-class TornTransactionsPromises(Promises, of=TornTransactions):
-    """Asked over coordinators that send markers of a record that may be lost."""
-
-
 # What is left of the promises while clients of both kinds are in one group.
-
-
-class UpgradePromises(Promises, of=Upgrade):
-    """Asked of the draft's words."""
-
-
-class NoMapPromises(Promises, of=NoMap):
-    """Asked without 447.8."""
-
-
-class NoWaitingPromises(Promises, of=NoWaiting):
-    """Asked without 447.9."""
-
-
-class AsShippedPromises(Promises, of=AsShipped):
-    """Asked of what shipped."""
 
 
 class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
     """Of the upgrade in which every client sends its generation first."""
 
-    @lemma
-    def of_the_newest(s):
-        """Whoever has the newest generation is a member."""
-        return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
+    of_the_newest = ByGenerationLemmas.of_the_newest
 
     @witness(of="nothing_twice")
     def both_kinds(s):
@@ -391,22 +307,6 @@ class ReadAtThePoll(EpochLemmas):
         return (0 < e) & (s.since[p] <= e)
 
 
-class ModernLemmas(ReadAtThePoll, of=Modern):
-    """Of commits that need the exact epoch."""
-
-
-class RelaxedLemmas(ReadAtThePoll, of=Relaxed):
-    """Of KIP-1251."""
-
-
-class PatternChangedPromises(Promises, of=PatternChanged):
-    """Asked where an application changes its pattern in the middle of a transaction."""
-
-
-class EpochAgainPromises(Promises, of=EpochAgain):
-    """Asked where a member that was removed may have the epoch that it had."""
-
-
 class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
     """Of metadata that are read at the send, by an application with a rebalance listener."""
 
@@ -414,15 +314,3 @@ class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
     def in_is_had(s):
         """Nothing is lost in a transaction."""
         return forall(Member, Partition, lambda m, p: implies(s.is_in(m, p), s.has[m, p]))
-
-
-class AtSendPromises(Promises, of=AtSend):
-    """Asked where metadata are read at the send."""
-
-
-class RelaxedAtSendPromises(Promises, of=RelaxedAtSend):
-    """The same, of KIP-1251."""
-
-
-class OwnedAtSendPromises(Promises, of=OwnedAtSend):
-    """The same, where the coordinator asks who owns the partitions."""

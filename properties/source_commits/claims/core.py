@@ -14,16 +14,8 @@ from fencepost.model.language import (
 )
 from fencepost.model.source_commits.at_least_once import AtLeastOnce, Life, Offset, Partition, Place, Stage, Thread
 from fencepost.model.source_commits.connectors import (
-    AheadOfTheFlush,
-    AtThePreviousCommit,
-    FirstOfSeveral,
-    LastPolled,
     Mended,
-    NewestAcknowledged,
-    Shipped,
 )
-from fencepost.model.source_commits.left_behind import Altered, ClosedProducer, LateCopy, LateWrite, Zombie
-from fencepost.model.source_commits.two_threads import SnapshotOnly, TakenAndPutApart, ToldByTwoThreads
 
 
 class Promises(Properties):
@@ -357,10 +349,6 @@ class Lemmas(Promises, of=AtLeastOnce):
 # Why the promises hold of a task that reads the stored offsets when commit() is called, and what others rely on.
 
 
-class ShippedPromises(Promises, of=Shipped):
-    """Of what ships."""
-
-
 class MendedLemmas(Lemmas, of=Mended):
     """There the task knows nothing of a flush, and whatever is in the topic after it."""
 
@@ -440,56 +428,4 @@ class MendedLemmas(Lemmas, of=Mended):
         )  # fmt: skip
 
 
-class LastPolledPromises(Promises, of=LastPolled):
-    """Of a task that takes all that was polled to be committed."""
-
-
-class NewestAcknowledgedPromises(Promises, of=NewestAcknowledged):
-    """Of a task that takes the newest delivered record to be committed."""
-
-
-class AheadOfTheFlushPromises(Promises, of=AheadOfTheFlush):
-    """Of a task that takes to be committed what has no gap before it."""
-
-
-class AtThePreviousCommitPromises(Promises, of=AtThePreviousCommit):
-    """Of a task that takes to be committed what had no gap before it at the commit before."""
-
-
-class FirstOfSeveralPromises(Promises, of=FirstOfSeveral):
-    """Of a task whose records share an offset."""
-
-
 # The promises, asked of runtimes whose threads are not ordered, and of what comes late or from elsewhere.
-
-
-class ToldByTwoThreadsPromises(Promises, of=ToldByTwoThreads):
-    """Where a thread tells the task when another one flushes already."""
-
-
-class TakenAndPutApartPromises(Promises, of=TakenAndPutApart):
-    """Where an older offset may be put over a newer one."""
-
-
-class SnapshotOnlyPromises(Promises, of=SnapshotOnly):
-    """Where the task is told of what its thread took."""
-
-
-class ZombiePromises(Promises, of=Zombie):
-    """Where an instance is left behind."""
-
-
-class LateWritePromises(Promises, of=LateWrite):
-    """Where a write outlives its instance."""
-
-
-class LateCopyPromises(Promises, of=LateCopy):
-    """Where a write arrives again."""
-
-
-class AlteredPromises(Promises, of=Altered):
-    """Where an operator takes offsets back."""
-
-
-class ClosedProducerPromises(Promises, of=ClosedProducer):
-    """Where a worker fails its own records."""

@@ -9,12 +9,12 @@ from fencepost.model.language import (
     lemma,
     promise,
     service,
-    step,
     witness,
 )
 from fencepost.model.source_commits.at_least_once import Offset, Partition
 from fencepost.model.source_commits.exactly_once import ExactlyOnce, Moment
 from fencepost.model.source_commits.null_offsets import NullOffsets
+from fencepost.properties.source_commits.claims.core import Promises
 
 
 class OncePromises(Properties):
@@ -30,10 +30,7 @@ class OncePromises(Properties):
         """What tasks are told of a source partition never goes back, but for one that has been fenced."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
-    @step(rule="src.P1")
-    def stored_only_grows(old, new):
-        """What a restart resumes from never goes back."""
-        return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
+    stored_only_grows = Promises.stored_only_grows
 
     @promise(rule="src.5")
     def told_is_the_latest(s):
@@ -50,15 +47,9 @@ class OncePromises(Properties):
         """Each record that a restart leaves out was committed, filtered, or aborted as the connector wished."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
 
-    @promise(rule="src.P2")
-    def nothing_lost_upstream(s):
-        """And so was each record that the upstream system has discarded."""
-        return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
+    nothing_lost_upstream = Promises.nothing_lost_upstream
 
-    @promise(rule="src.8")
-    def kept_for_a_restart(s):
-        """The upstream system has what a restart would resume with."""
-        return forall(Partition, lambda p: s.released[p] <= s.stored[p])
+    kept_for_a_restart = Promises.kept_for_a_restart
 
     @service(rule="src.P3")
     def is_told_in_the_end(s, p: Partition, i: Offset):
@@ -183,10 +174,7 @@ class NullPromises(Properties, of=NullOffsets):
         """What the task was told is in the offsets topic."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
-    @step(rule="src.P1")
-    def stored_only_grows(old, new):
-        """What a restart resumes from never goes back."""
-        return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
+    stored_only_grows = Promises.stored_only_grows
 
     @promise(rule="src.P2")
     def nothing_skipped(s):

@@ -14,14 +14,9 @@ from fencepost.model.language import (
 )
 from fencepost.model.source_offsets.core import Instance, MergedView, Partition, Place, Stage
 from fencepost.model.source_offsets.delivered import Delivered, Offset
-from fencepost.model.source_offsets.mistakes import LateCopies, NullBeforeAny, TopicTaken
 from fencepost.model.source_offsets.shipped import (
-    CopiesWhenCommitted,
-    FallsBack,
     Mended,
     OwnTopicFromTheStart,
-    OwnTopicGiven,
-    OwnTopicTaken,
     WorkersTopic,
 )
 
@@ -322,18 +317,6 @@ class Lemmas(ViewPromises, InStep, of=MergedView):
 # The promises, asked where a condition of the merged view is not kept.
 
 
-class LateCopiesPromises(Promises, of=LateCopies):
-    """Where copies come late."""
-
-
-class NullBeforeAnyPromises(Promises, of=NullBeforeAny):
-    """Where a null offset is the first in the connector's own topic."""
-
-
-class TopicTakenPromises(Promises, of=TopicTaken):
-    """Where the connector's own topic is not read any more."""
-
-
 # What is kept by Kafka as it is released, by how its offsets topics are configured, and by what would mend it.
 
 
@@ -408,19 +391,3 @@ class MendedLemmas(InStep, of=Mended):
         return exists(
             Instance, Partition, lambda n, p: s.fenced[n] & (0 < s.copying[n, p]) & (s.copying[n, p] < s.worker[p])
         )  # fmt: skip
-
-
-class OwnTopicGivenPromises(Promises, of=OwnTopicGiven):
-    """Where a connector is given its own topic."""
-
-
-class OwnTopicTakenPromises(Promises, of=OwnTopicTaken):
-    """Where that is taken from it."""
-
-
-class FallsBackPromises(Promises, of=FallsBack):
-    """Where the worker's topic has what was not committed."""
-
-
-class CopiesWhenCommittedPromises(Promises, of=CopiesWhenCommitted):
-    """Where the own topic's nulls hide what the worker's has."""

@@ -18,7 +18,6 @@ from fencepost.model.language import (
 from fencepost.model.source_offsets.core import Partition
 from fencepost.model.source_offsets.migrating import (
     Downgrading,
-    FencedLate,
     MergedStart,
     Migrating,
     OneTopic,
@@ -29,7 +28,6 @@ from fencepost.model.source_offsets.migrating import Stage as Migration
 from fencepost.model.source_offsets.reading import (
     AtOnce,
     Fate,
-    HangingReading,
     Position,
     Reading,
     Stage,
@@ -162,10 +160,6 @@ class ReadingLemmas(ReadingPromises, of=Reading):
     def stays_committed(s):
         """What was committed when the end was asked is so now."""
         return forall(Position, lambda p: implies(s.then[p], s.is_committed(p)))
-
-
-class HangingPromises(ReadingPromises, of=HangingReading):
-    """Where an entry stays open for good."""
 
 
 class SnapshotPromises(Properties, of=Reading):
@@ -336,10 +330,6 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
             lambda w, p: implies(s.sent[w, p], (s.stage[w] == Migration.COPYING) & (0 < s.took[w, p]))
             & implies(s.stage[w] != Migration.COPYING, s.took[w, p] == 0),
         )  # fmt: skip
-
-
-class FencedLatePromises(MigratingPromises, of=FencedLate):
-    """Where the producer is opened after the look."""
 
 
 class DowngradingLemmas(Begins, of=Downgrading):

@@ -23,7 +23,7 @@ from fencepost.model.task_counts.abstract.core import Instance, Worker
 from fencepost.model.task_counts.parts.collisions import CollidingNames
 from fencepost.model.task_counts.parts.collisions import Stage as ClashStage
 from fencepost.model.task_counts.parts.connectors import Connector, Connectors, Round, Stage
-from fencepost.model.task_counts.parts.deletion import Deletion, LateFences, TombstoneAfterFencing
+from fencepost.model.task_counts.parts.deletion import Deletion, TombstoneAfterFencing
 from fencepost.model.task_counts.parts.deletion import Round as DeletionRound
 from fencepost.model.task_counts.parts.deletion import Stage as DeleteStage
 
@@ -216,18 +216,9 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
 
-    @promise(rule="618.P1")
-    def no_zombie(s):
-        """Once a task of a set polls, no producer of an earlier set of that connector can commit."""
-        return forall(Connector, Instance, lambda c, i: implies(s.can_commit(c, i), s.polled[c] <= s.of[c, i]))
+    no_zombie = ConnectorsProperties.no_zombie
 
-    @promise(rule="618.P3")
-    def covered(s):
-        """Who can commit is of the newest set of its connector, or below its count."""
-        return forall(
-            Connector, Instance,
-            lambda c, i: implies(s.can_commit(c, i), ~s.is_old(c, i) | (s.task[c, i] < s.count[c])),
-        )  # fmt: skip
+    covered = ConnectorsProperties.covered
 
     @promise(rule="618.49")
     def only_its_own(s):
@@ -250,10 +241,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
             lambda c, i: (s.stage[c, i] == ClashStage.RUNNING) & ~s.holds[c, i] & s.is_old(c, i) & (s.polled[c] > 0),
         )  # fmt: skip
 
-    @witness(of="covered")
-    def one_is_covered(s):
-        """A task of an earlier set can commit, and its id is below the count."""
-        return exists(Connector, Instance, lambda c, i: s.can_commit(c, i) & s.is_old(c, i))
+    one_is_covered = ConnectorsProperties.one_is_covered
 
     def has_opened(s, c, i):
         return (s.stage[c, i] == ClashStage.OPENED) | (s.stage[c, i] == ClashStage.RUNNING)
@@ -287,15 +275,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
             ),
         )  # fmt: skip
 
-    @lemma
-    def opened_later_shuts_out(s):
-        """Who opened its producer for a later set has shut out who ran before as the same task."""
-        return forall(
-            Connector, Instance, Instance,
-            lambda c, i, j: implies(
-                s.has_opened(c, i) & (s.of[c, j] < s.of[c, i]) & (s.task[c, i] == s.task[c, j]), ~s.can_commit(c, j)
-            ),
-        )  # fmt: skip
+    opened_later_shuts_out = ConnectorsProperties.opened_later_shuts_out
 
     @lemma
     def old_ones_are_to_be_fenced(s):
@@ -468,10 +448,6 @@ class DeletionProperties(Properties, of=Deletion):
                 & implies(s.is_old(i) & ~s.pending, shut_out_soon(i)),
             ),
         )  # fmt: skip
-
-
-class LateFencesProperties(DeletionProperties, of=LateFences):
-    """The promises where requests to fence come late, which shut out a task too many, and never spare one."""
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):

@@ -18,14 +18,11 @@ from fencepost.model.task_counts.abstract.as_shipped import (
     ClaimsRefused,
     ClaimsTaken,
     Lingering,
-    Released,
 )
 from fencepost.model.task_counts.abstract.core import Generation, Instance, Round, Stage, Worker
 from fencepost.model.task_counts.abstract.cores import (
-    ABehindCore,
     ACore,
     BCore,
-    LateCommits,
     MCore,
     ShippedCore,
 )
@@ -306,17 +303,10 @@ class ALemmas(CoreLemmas, of=ACore):
         )
 
 
-class ABehindPromises(Promises, of=ABehindCore):
-    """The promises of revision A where the leader may be behind the topic, which its wording leaves open."""
-
-
 class MLemmas(CoreLemmas, of=MCore):
     """Lemmas of revision M: rounds beside the leader's thread, with views of the topic that may be old."""
 
-    @lemma
-    def covered_is_counted(s):
-        """A set that was counted when it was the newest is counted."""
-        return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
+    covered_is_counted = ALemmas.covered_is_counted
 
 
 class BLemmas(CoreLemmas, of=BCore):
@@ -421,11 +411,3 @@ class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
     def configured_as_started(s):
         """A configuration is of the set that its instance was started from."""
         return s.are_configured_as_started()
-
-
-class ReleasedPromises(Promises, Serving, of=Released):
-    """What Kafka keeps."""
-
-
-class LateCommitsPromises(Promises, of=LateCommits):
-    """What is left over brokers that take a commit from a producer that was fenced."""

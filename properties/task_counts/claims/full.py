@@ -22,16 +22,15 @@ from fencepost.model.language import (
 from fencepost.model.task_counts.abstract.core import Instance, Stage, Task, Worker
 from fencepost.model.task_counts.abstract.cores import ACore, BCore, MCore, ShippedCore
 from fencepost.model.task_counts.detailed.asking import B, Shipped
-from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
-from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.detailed.full import Full
 from fencepost.model.task_counts.detailed.lingering import Entry, LingeringEager, Released
 from fencepost.model.task_counts.detailed.own_view import A, M
 from fencepost.model.task_counts.detailed.rebalancing import Cooperative, Rebalancing
 from fencepost.model.task_counts.detailed.workers import Position
-from fencepost.model.task_counts.parts.compaction import ConfigTopic, ReorderingTopic
+from fencepost.model.task_counts.parts.compaction import ConfigTopic
 from fencepost.model.task_counts.parts.compaction import Position as CompactionPosition
 from fencepost.model.task_counts.parts.writing import Call, Part, Writing
+from fencepost.properties.task_counts.claims.core import Promises as CorePromises
 
 
 def of_the_core(s):
@@ -66,10 +65,7 @@ A_STEPS = CLUSTER_STEPS | {
 class FullPromises(Properties):
     """The promises of one connector, whose config topic is a log."""
 
-    @promise(rule="618.P1")
-    def no_zombie(s):
-        """Once a task of one generation polls, no task of an earlier generation can commit."""
-        return forall(Instance, lambda k: implies(s.can_commit(k), s.polled <= s.set_of(k)))
+    no_zombie = CorePromises.no_zombie
 
     @promise(rule="618.P3")
     def all_covered(s):
@@ -78,22 +74,9 @@ class FullPromises(Properties):
             Instance, lambda k: implies(s.can_commit(k), (s.set_of(k) == s.latest_set()) | (s.task[k] < s.count()))
         )
 
-    @promise(rule="618.P1")
-    def one_of_each(s):
-        """No two instances of one task can commit, of whatever sets."""
-        return forall(
-            Instance, Instance,
-            lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
-        )  # fmt: skip
+    one_of_each = CorePromises.one_of_each
 
-    @witness(of="no_zombie")
-    def a_zombie_shut_out(s):
-        """A task of an earlier set still runs, unable to commit, beside one that can."""
-        return exists(
-            Instance,
-            Instance,
-            lambda j, k: (s.stage[j] == Stage.RUNNING) & ~s.live[j] & s.can_commit(k) & (s.of[j] < s.of[k]),
-        )
+    a_zombie_shut_out = CorePromises.a_zombie_shut_out
 
     @witness(of="no_zombie")
     def woken_up_late(s):
@@ -219,22 +202,6 @@ class MPromises(ClusterPromises, of=M):
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
 
 
-class UnattendedPromises(ClusterPromises, of=Unattended):
-    """The promises of what shipped, where failed tasks are never restarted."""
-
-
-class LateFencePromises(ClusterPromises, of=LateFence):
-    """The promises of what shipped, where a request to fence comes late, and failed tasks are never restarted."""
-
-
-class UnansweredPromises(ClusterPromises, of=Unanswered):
-    """The promises of what shipped, where a leader does not answer, and failed tasks are never restarted."""
-
-
-class AttendedPromises(ClusterPromises, of=Attended):
-    """The promises of what shipped, where failed tasks are restarted by a user."""
-
-
 REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again"} | {
     **dict.fromkeys(("stall", "expire", "resume", "come_back", "rejoin", "leave_running", "time_out", "hand_out"), ()),
     "end_left": ("stop",),
@@ -272,18 +239,6 @@ class CooperativePromises(EagerPromises, of=Cooperative):
         return exists(
             Instance, Worker, lambda k, w: s.can_commit(k) & (s.worker[k] == w) & s.joined[w] & (s.of[k] == s.based)
         )
-
-
-class ClaimedPromises(CooperativePromises, of=Claimed):
-    """Shipped, with cooperative rebalances as Kafka has them."""
-
-
-class TakenPromises(CooperativePromises, of=Taken):
-    """The same, where the assignor takes what the newest set does not have."""
-
-
-class RefusedPromises(CooperativePromises, of=Refused):
-    """The same, where a worker does not start that."""
 
 
 class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
@@ -457,7 +412,3 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
             lambda p, w: (p < s.end) & s.may_run(w) & s.is_count(s.record[p])
             & (s.count[w] < s.says(s.record[p])),
         )  # fmt: skip
-
-
-class ReorderingTopicProperties(ConfigTopicProperties, of=ReorderingTopic):
-    """The promises of a topic whose compaction does not keep the order."""

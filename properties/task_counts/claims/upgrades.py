@@ -6,11 +6,9 @@ producer; so counts are right from the first one, and when the last plain task h
 
 from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
 from fencepost.model.task_counts.abstract.core import Task, Worker
-from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Round, Strangers, Support, Upgrades
+from fencepost.model.task_counts.parts.upgrades import Round, Support, Upgrades
 from fencepost.model.task_counts.parts.upgrades_uncommitted import (
     Afterwards,
-    CountedOnly,
-    RestartedOnly,
     UpgradesWithAborts,
 )
 from fencepost.model.task_counts.parts.upgrading_in_steps import Start, UpgradesInSteps
@@ -134,18 +132,6 @@ class UpgradesProperties(Properties, of=Upgrades):
         )  # fmt: skip
 
 
-class ClaimedEarlyProperties(UpgradesProperties, of=ClaimedEarly):
-    """The promises, claimed before the last worker has finished."""
-
-
-class MassUpgradeProperties(UpgradesProperties, of=MassUpgrade):
-    """The promises of a cluster that is upgraded at once."""
-
-
-class StrangersProperties(UpgradesProperties, of=Strangers):
-    """The promises of a cluster that a worker joins which does not belong there."""
-
-
 class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
     """The promises where rounds and starts take several steps: an old start looks once more and finds a newer set."""
 
@@ -263,11 +249,3 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
                 ),
             ),
         )
-
-
-class RestartedOnlyProperties(UpgradesWithAbortsProperties, of=RestartedOnly):
-    """The promises, claimed after the restart alone."""
-
-
-class CountedOnlyProperties(UpgradesWithAbortsProperties, of=CountedOnly):
-    """The promises, claimed after the count alone."""

@@ -43,8 +43,6 @@ class TaskCountView(EventView):
     `config` is that of the manifest: mode (shipped if it does not say).
     """
 
-    reads_always = ("connector",)
-
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
         self.mode = str(config.get("mode", "shipped"))

@@ -27,7 +27,7 @@ from fencepost.properties.task_counts.interface import (
 )
 from fencepost.properties.task_counts.scenarios.runs import SMALL, WAYS, Scenarios, tour
 from fencepost.properties.task_counts.scenarios.steps import Seen, Undisturbed
-from fencepost.properties.task_counts.translator.driven import follow
+from fencepost.properties.task_counts.translator import follow
 
 WEIGHTS = {
     "late_start": 4, "late_leader": 3, "late_round_and_a_zombie": 2, "led_again_and_a_zombie": 1, "late_set": 1,

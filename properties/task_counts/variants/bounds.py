@@ -6,7 +6,7 @@ Bounds within which the full models are explored, one feature at a time, and the
 from collections.abc import Mapping
 
 from fencepost.model.releases import ENABLED, Kafka
-from fencepost.properties.entries import Profile, Wider
+from fencepost.properties.entries import Wider
 
 FULL = dict(
     workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, elections=1, failures=0, stops=0, duplicates=1,
@@ -86,8 +86,6 @@ STALLED = dict(FULL, duplicates=0)
 """What a start that wakes up late does, and no other fault."""
 FAILING = dict(STALLED, instances=1, failures=1)
 """One start at a time, so that none wakes up late, and one thing that fails."""
-
-NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 
 REASONS = {
     "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",

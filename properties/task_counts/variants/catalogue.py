@@ -7,20 +7,21 @@ known or instructive, is a variant of its own.
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Variant, Wider
+from fencepost.model.releases import ENABLED, TEXT, Kafka, Of
+from fencepost.model.task_counts.abstract.as_shipped import Released
+from fencepost.model.task_counts.abstract.cores import ABehindCore, LateCommits
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Profile, ProtocolEntry, Variant, Wider, wrong
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
-    ABehindPromises,
     ALemmas,
     BLemmas,
     ClaimsRefusedLemmas,
     ClaimsRefusedMutantLemmas,
     ClaimsTakenLemmas,
-    LateCommitsPromises,
     LingeringLemmas,
     MLemmas,
-    ReleasedPromises,
+    Promises,
+    Serving,
     ShippedLemmas,
 )
 from fencepost.properties.task_counts.variants.bounds import REASONS as FULL_REASONS
@@ -55,7 +56,6 @@ PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failu
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
 """For the forms that differ from what shipped in how a task starts only."""
 DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
-NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(DEPTH, 0)
 
 REASONS = {
     "workers": "a former leader and the one after it; a third repeats the second (ci and nightly have it)",
@@ -82,23 +82,13 @@ def _mended(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
     return _core(name, properties, says, **(settings | more))
 
 
-def _misread(name: str, properties: Any, says: str, rule: str, mutation: str, *breaks: str, **bounds: int) -> Variant:
-    """A rule read in another way, within the bounds in which that shows, asked for what it breaks."""
-    leaves = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(breaks, "violated"),
-        {"smoke": dict(CORE, **bounds)}, leaves,
-        depth=NOT_BOUNDED, of=MISTAKE,
-    )  # fmt: skip
-
-
 def _released(
-    name: str, properties: Any, says: str, rule: str, mutation: str, of: Of, **bounds: int,
+    name: str, properties: Any, says: str, rule: str, reading: str | None, of: Of, **bounds: int,
 ) -> Variant:  # fmt: skip
     """What Kafka has in the place of a rule: what it breaks, and what it keeps all the same."""
-    return Variant(
-        name, properties, says, rule, (rule, mutation) if mutation else None, dict.fromkeys(_BOTH, "violated"),
-        {"smoke": dict(CORE, **bounds)}, progress_bounds=FEWER_STEPS, depth=NOT_BOUNDED, asks=_KEPT, of=of,
+    return wrong(
+        name, properties, says, rule, dict(CORE, **bounds), *_BOTH, reading=reading, leaves_out=(),
+        progress_bounds=FEWER_STEPS, asks=_KEPT, of=of,
     )  # fmt: skip
 
 
@@ -126,40 +116,28 @@ CORES = (
         "the leader's answer stands for that read, as in Kafka; a round is gone as soon as its count is written, and a "
         "task that the newest set does not have is not started again, as in no release", depth=DEPTH, of=SHIPPED,
     ),
-    _misread(
-        "core-shortcut-as-worded", ALemmas, "A's words for the shortcut, of a connector that is given no tasks at all", "618.5",
-        "at_most_one", *_BOTH,
-    ),
-    _misread(
-        "core-new-set-is-one", ShippedLemmas, "fencing is skipped whenever the new set has one task", "618.5", "new_is_one", *_BOTH,
-    ),
-    _misread(
-        "core-count-stands-after", ShippedLemmas, "after the producer opened, any count after the newest set will do", "618.19",
-        "a_count_stands_after", *_BOTH,
-    ),
-    _misread(
-        "core-no-check-after", ShippedLemmas, "a start does not look again after its producer opened", "618.19", "unchecked", *_BOTH,
-    ),
-    _misread(
-        "core-late-round", ShippedLemmas, "the leader does not look for a newer set before it writes the count", "618.43",
-        "no_round_check", *_BOTH, "latest_leader_writes", generations=4,
-    ),
-    _misread(
-        "core-plain-leader", ShippedLemmas, "a former leader can still write", "618.24", "anyone", "all_covered", "latest_leader_writes",
-        instances=1, workers=2, elections=2,
-    ),
-    _misread(
-        "core-reclaimed", ShippedLemmas, "the leader claims the topic back between check and write", "618.43",
-        "elect: guard 1 dropped", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=3,
-    ),
-    _misread(
-        "core-A-behind", ABehindPromises, "a new leader decides whom to fence before it has read the topic to its end", "618.43",
-        "", "all_covered", "latest_leader_writes", instances=1, workers=2, elections=2,
-    ),
-    _misread(
-        "core-late-commits", LateCommitsPromises, "over brokers that take a late commit of a producer that was fenced (no txn.P1)",
-        "618.12", "", *_OF_EACH, generations=2, copies=1,
-    ),
+    wrong("core-shortcut-as-worded", ALemmas,
+          "A's words for the shortcut, of a connector that is given no tasks at all", "618.5", CORE, *_BOTH,
+          reading="at_most_one"),
+    wrong("core-new-set-is-one", ShippedLemmas, "fencing is skipped whenever the new set has one task", "618.5", CORE,
+          *_BOTH, reading="new_is_one"),
+    wrong("core-count-stands-after", ShippedLemmas, "after the producer opened, any count after the newest set will do",
+          "618.19", CORE, *_BOTH, reading="a_count_stands_after"),
+    wrong("core-no-check-after", ShippedLemmas, "a start does not look again after its producer opened", "618.19", CORE,
+          *_BOTH, reading="unchecked"),
+    wrong("core-late-round", ShippedLemmas, "the leader does not look for a newer set before it writes the count",
+          "618.43", dict(CORE, generations=4), *_BOTH, "latest_leader_writes", reading="no_round_check"),
+    wrong("core-plain-leader", ShippedLemmas, "a former leader can still write", "618.24",
+          dict(CORE, instances=1, workers=2, elections=2), "all_covered", "latest_leader_writes", reading="anyone"),
+    wrong("core-reclaimed", ShippedLemmas, "the leader claims the topic back between check and write", "618.43",
+          dict(CORE, instances=1, workers=2, elections=3), "all_covered", "latest_leader_writes",
+          reading="elect: guard 1 dropped"),
+    wrong("core-A-behind", Promises.asked_of(ABehindCore),
+          "a new leader decides whom to fence before it has read the topic to its end", "618.43",
+          dict(CORE, instances=1, workers=2, elections=2), "all_covered", "latest_leader_writes"),
+    wrong("core-late-commits", Promises.asked_of(LateCommits),
+          "over brokers that take a late commit of a producer that was fenced (no txn.P1)", "618.12",
+          dict(CORE, generations=2, copies=1), *_OF_EACH),
 )  # fmt: skip
 
 AS_SHIPPED = (
@@ -192,9 +170,9 @@ AS_SHIPPED = (
         Kafka(settings=_INCREMENTAL, lacks="a round that is over answers: see core-released"),
     ),
     _released(
-        "core-released", ReleasedPromises,
+        "core-released", Promises.asked_of(Released, Serving),
         "Kafka: rounds that are over answer for whatever set is the newest, and workers claim what that does not have",
-        "618.51", "", Kafka(settings=_INCREMENTAL),
+        "618.51", None, Kafka(settings=_INCREMENTAL),
     ),
 )  # fmt: skip
 """What Kafka does that the text does not have, each with what would mend it."""

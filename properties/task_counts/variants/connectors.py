@@ -6,21 +6,18 @@ Several connectors in the catalogue: side by side in one group, and in several w
 from collections.abc import Mapping
 
 from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.model.task_counts.parts.deletion import LateFences
+from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Strangers
+from fencepost.model.task_counts.parts.upgrades_uncommitted import CountedOnly, RestartedOnly
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.connectors import (
     CollidingNamesProperties,
     ConnectorsProperties,
     DeletionProperties,
-    LateFencesProperties,
     TombstoneAfterFencingProperties,
 )
 from fencepost.properties.task_counts.claims.upgrades import (
     AfterwardsProperties,
-    ClaimedEarlyProperties,
-    CountedOnlyProperties,
-    MassUpgradeProperties,
-    RestartedOnlyProperties,
-    StrangersProperties,
     UpgradesInStepsProperties,
     UpgradesProperties,
     UpgradesWithAbortsProperties,
@@ -51,7 +48,6 @@ _ALIKE = dict(
 )  # fmt: skip
 """Workers, elections and deletions are those of `connectors`, with which the collision is compared."""
 _DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 7, "nightly": 10}
-_NONE = dict.fromkeys(_DEPTH, 0)
 _OTHERS = Names(lambda: (n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone")))
 _SAFE = ("no_zombie", "covered")
 
@@ -80,7 +76,7 @@ CONNECTORS = ProtocolEntry(
             {"no_round_is_lost": "violated"},
             {"smoke": _LOST},
             _OTHERS,
-            depth=_NONE,
+            depth=NOT_BOUNDED,
             of=Kafka(settings=ENABLED),
         ),
         Variant(
@@ -93,7 +89,7 @@ CONNECTORS = ProtocolEntry(
             },
             features={"old and new": dict(connectors=1, tasks=2, sets=2, failures=1, collisions=0)},
             leaves_out=("only_its_own",),
-            depth=_NONE,
+            depth=NOT_BOUNDED,
             judged=(),
             of=SHIPPED,
         ),
@@ -106,7 +102,7 @@ CONNECTORS = ProtocolEntry(
             {"only_its_own": "violated"},
             {"smoke": _ALIKE},
             (*_SAFE, "they_fence_one_another", "an_old_one_shut_out", "one_is_covered"),
-            depth=_NONE,
+            depth=NOT_BOUNDED,
             of=Kafka(settings=ENABLED),
         ),
     ),
@@ -182,11 +178,11 @@ DELETION = ProtocolEntry(
         ),
         Variant(
             "deletion-late-fences",
-            LateFencesProperties,
+            DeletionProperties.asked_of(LateFences),
             "the same, and requests to fence come late, or twice",
             bounds=_DELETION_BOUNDS,
             leaves_out=("counted_in_the_end",),
-            depth={"smoke": 0, "ci": 0, "nightly": 0},
+            depth=NOT_BOUNDED,
             judged=(),
             of=SHIPPED,
         ),
@@ -279,19 +275,16 @@ DELETION = ProtocolEntry(
 # Upgrades and mixed clusters in the catalogue: where the guarantee begins, and what happens to those who claim it
 # elsewhere.
 
-Bounds = Mapping[Profile, Mapping[str, int]]
 
 _TWO_SETS = dict(workers=2, tasks=2, sets=2)
 _THREE_SETS = dict(_TWO_SETS, sets=3)
-_UPGRADES_BOUNDS: Bounds = {
+_UPGRADES_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "smoke": _THREE_SETS,
     "ci": dict(_THREE_SETS, sets=4),
     "nightly": dict(_TWO_SETS, workers=3),
 }
 _ONE_TASK = dict(_THREE_SETS, tasks=1)
-_NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 _UPGRADES_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
-_UPGRADES_UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
 _WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() if p.role == "witness"))
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
@@ -310,8 +303,8 @@ def _strange(
 ) -> Variant:  # fmt: skip
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
-        name, StrangersProperties, says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UPGRADES_UNCHECKED, asks=asks, of=of,
+        name, UpgradesProperties.asked_of(Strangers), says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
+        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UPGRADES_DEPTH, asks=asks, of=of,
     )  # fmt: skip
 
 
@@ -322,14 +315,7 @@ def _hasty(
     """An upgrade by another road than the one that is safe."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
-        depth=_UPGRADES_UNCHECKED, asks=asks, of=of,
-    )  # fmt: skip
-
-
-def _early(name: str, properties: type[UpgradesWithAbortsProperties], says: str, then: str) -> Variant:
-    """The guarantee as Kafka has it, claimed too early."""
-    return Variant(
-        name, properties, says, "618.35", None, _ZOMBIES, {"smoke": _TWO_SETS}, depth=_UPGRADES_UNCHECKED, of=_rolling(then),
+        depth=_UPGRADES_DEPTH, asks=asks, of=of,
     )  # fmt: skip
 
 
@@ -351,7 +337,7 @@ UPGRADES = ProtocolEntry(
             UpgradesInStepsProperties,
             "the same, where a round fences id by id, a task starts in several steps, and all else goes on meanwhile",
             bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
-            depth=_NOT_BOUNDED,
+            depth=NOT_BOUNDED,
             judged=(),
             of=TEXT,
         ),
@@ -360,7 +346,7 @@ UPGRADES = ProtocolEntry(
             UpgradesWithAbortsProperties,
             "the same, where writes to the config topic are aborted, and every worker reads it in read_committed",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            depth=_NOT_BOUNDED,
+            depth=NOT_BOUNDED,
             judged=("618.50",),
             of=TEXT,
         ),
@@ -372,7 +358,7 @@ UPGRADES = ProtocolEntry(
             ("618.50", "where_it_is_not_on"),
             _ZOMBIES,
             {"smoke": _TWO_SETS},
-            depth=_UPGRADES_UNCHECKED,
+            depth=_UPGRADES_DEPTH,
             asks=("nobody_asks_in_vain",),
             of=_rolling("two rolling upgrades"),
         ),
@@ -382,31 +368,43 @@ UPGRADES = ProtocolEntry(
             "Kafka: the guarantee from later on: a set got its count when all had the feature on, and each worker was "
             "restarted once more after that",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            depth=_NOT_BOUNDED,
+            depth=NOT_BOUNDED,
             judged=(),
             of=_rolling("two rolling upgrades, then a new set, then a restart of each worker"),
         ),
-        _early(
+        wrong(
             "upgraded-restarted",
-            RestartedOnlyProperties,
+            UpgradesWithAbortsProperties.asked_of(RestartedOnly),
             "Kafka: the guarantee claimed after each worker was restarted once more, without a new set",
-            "two rolling upgrades, then a restart of each worker",
+            "618.35",
+            _TWO_SETS,
+            "no_zombie",
+            "covered",
+            leaves_out=(),
+            depth=_UPGRADES_DEPTH,
+            of=_rolling("two rolling upgrades, then a restart of each worker"),
         ),
-        _early(
+        wrong(
             "upgraded-counted",
-            CountedOnlyProperties,
+            UpgradesWithAbortsProperties.asked_of(CountedOnly),
             "Kafka: the guarantee claimed after a set got its count, without another restart",
-            "two rolling upgrades, then a new set",
+            "618.35",
+            _TWO_SETS,
+            "no_zombie",
+            "covered",
+            leaves_out=(),
+            depth=_UPGRADES_DEPTH,
+            of=_rolling("two rolling upgrades, then a new set"),
         ),
         Variant(
             "mass-upgrade",
-            MassUpgradeProperties,
+            UpgradesProperties.asked_of(MassUpgrade),
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
             # Nobody can ask in vain: all workers know the question from the same moment on.
             leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
-            depth=_UPGRADES_UNCHECKED,
+            depth=_UPGRADES_DEPTH,
             judged=(),
             of=SHIPPED,
         ),
@@ -444,14 +442,14 @@ UPGRADES = ProtocolEntry(
         ),
         Variant(
             "claimed-early",
-            ClaimedEarlyProperties,
+            UpgradesProperties.asked_of(ClaimedEarly),
             "the guarantee claimed before the last worker has finished the second upgrade",
             "618.35",
             None,
             _ZOMBIES,
             {"smoke": _TWO_SETS},
             _WITNESSES,
-            depth=_UPGRADES_UNCHECKED,
+            depth=_UPGRADES_DEPTH,
             of=UPGRADING,
         ),
         _strange(

@@ -8,27 +8,23 @@ The full models of task counts in the catalogue: A, M, B and what shipped, and w
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka, Of
-from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
+from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
+from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
+from fencepost.model.task_counts.parts.compaction import ReorderingTopic
+from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.full import (
     APromises,
-    AttendedPromises,
     BPromises,
-    ClaimedPromises,
+    ClusterPromises,
     ConfigTopicProperties,
     CooperativePromises,
     EagerPromises,
     GrainPromises,
-    LateFencePromises,
     MPromises,
-    RefusedPromises,
     ReleasedEagerPromises,
     ReleasedPromises,
-    ReorderingTopicProperties,
     ShippedPromises,
-    TakenPromises,
-    UnansweredPromises,
-    UnattendedPromises,
     WritingPromises,
 )
 from fencepost.properties.task_counts.variants.bounds import (
@@ -44,7 +40,6 @@ from fencepost.properties.task_counts.variants.bounds import (
     LINGERING,
     LINGERING_FEATURES,
     NIGHTLY,
-    NOT_BOUNDED,
     PROGRESS,
     REBALANCING,
     REBALANCING_FEATURES,
@@ -91,13 +86,8 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
     )  # fmt: skip
 
 
-def _left_failed(name: str, properties: Any, says: str) -> Variant:
-    """What fails a task, where nobody restarts one."""
-    return Variant(
-        name, properties, says, "618.P4", None, {"polls_in_the_end": "violated"}, {"smoke": FAILING},
-        ("one_task_twice",), (FAILING,), depth=NOT_BOUNDED,
-        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
-    )  # fmt: skip
+LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
+"""What fails a task, where no user restarts one."""
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
@@ -140,18 +130,18 @@ FULL_VARIANTS = (
         "sessioned",
     ),
     _claims(
-        "shipped-cooperative-claims", ClaimedPromises,
+        "shipped-cooperative-claims", CooperativePromises.asked_of(Claimed),
         "Kafka: cooperative rebalances, and a task that the newest set does not have stays with a worker that was away "
         "and claims it, until the next one", "618.53", expected={"all_covered": "violated"}, asks=(),
         of=Kafka(settings=ENABLED | {"connect.protocol": ("compatible", "sessioned")}),
     ),
     _claims(
-        "cooperative-claims-taken", TakenPromises,
+        "cooperative-claims-taken", CooperativePromises.asked_of(Taken),
         "the same, and the assignor takes what is claimed and not configured, whoever was assigned it last", "618.53",
         of=TEXT,
     ),
     _claims(
-        "cooperative-claims-refused", RefusedPromises,
+        "cooperative-claims-refused", CooperativePromises.asked_of(Refused),
         "the same, and a worker does not start a task that the newest set does not have", "618.52", of=TEXT,
     ),
     _released(
@@ -186,21 +176,20 @@ FULL_VARIANTS = (
         _SEEN, depth=NOT_BOUNDED, of=MISTAKE,
     ),
     Variant(
-        "shipped-unattended", UnattendedPromises,
+        "shipped-unattended", ClusterPromises.asked_of(Unattended),
         "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
         {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
-        of=Kafka(settings=ENABLED | {"failed tasks": "left"}),
+        of=LEFT,
     ),
-    _left_failed(
-        "shipped-late-fence", LateFencePromises,
-        "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
-    ),
-    _left_failed(
-        "shipped-unanswered", UnansweredPromises,
-        "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the task",
-    ),
+    wrong("shipped-late-fence", ClusterPromises.asked_of(LateFence),
+          "a request to fence that was given up for lost shuts out a task of the newest set, and nobody restarts it",
+          "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,), of=LEFT),
+    wrong("shipped-unanswered", ClusterPromises.asked_of(Unanswered),
+          "the leader that a task asked for a round is paused, the request runs out of time, and nobody restarts the "
+          "task", "618.P4", FAILING, "polls_in_the_end", leaves_out=("one_task_twice",), progress_bounds=(FAILING,),
+          of=LEFT),
     Variant(
-        "shipped-attended", AttendedPromises, "the same, and a user restarts every task that failed", "618.P4", None,
+        "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
         {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,
         asks=(*_BOTH, "one_of_each", "polls_in_the_end"), of=SHIPPED,
     ),
@@ -335,20 +324,6 @@ _NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
 _COMPACTION_WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
 
 
-def _read_otherwise(
-    name: str, says: str, rule: str, alternative: str | None, breaks: str, *, of: Of, **bounds: int
-) -> Variant:
-    """Asked for no more than what it breaks."""
-    others = Names(
-        lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "promise" and n != breaks)
-    )
-    reading = None if alternative is None else (rule, alternative)
-    return Variant(
-        name, ConfigTopicProperties, says, rule, reading, {breaks: "violated"}, {"smoke": _COMPACTION_SMALL | bounds},
-        Names(lambda: (*others, *_COMPACTION_WITNESSES)), depth=_NO_CHECKS, proof=False, of=of,
-    )  # fmt: skip
-
-
 CONFIG_TOPIC = ProtocolEntry(
     "config-topic",
     "The config topic record by record: sets that count from their commit on, and what compaction leaves of them.",
@@ -363,36 +338,43 @@ CONFIG_TOPIC = ProtocolEntry(
             proof=False,
             of=TEXT,
         ),
-        _read_otherwise(
+        wrong(
             "slow-reader",
+            ConfigTopicProperties,
             "compaction takes a configuration from under a reader, who has one that was never committed in its place",
             "618.3",
-            None,
+            _COMPACTION_SMALL | _ONE_TASK | dict(log=5, crashes=1),
             "runs_that_set",
+            depth=_NO_CHECKS,
+            proof=False,
             of=Kafka(settings=ENABLED),
-            **_ONE_TASK | dict(log=5, crashes=1),
         ),
-        _read_otherwise(
+        wrong(
             "complete-sets-counted",
+            ConfigTopicProperties,
             "workers count a set only if they have all of its configurations (shipped)",
             "618.19",
-            "complete_sets_only",
+            _COMPACTION_SMALL | _ONE_TASK,
             "starts_from_the_newest",
+            reading="complete_sets_only",
+            depth=_NO_CHECKS,
+            proof=False,
             of=Kafka(settings=ENABLED),
-            **_ONE_TASK,
         ),
-        _read_otherwise(
+        wrong(
             "numbers-remembered",
+            ConfigTopicProperties,
             "a number that one process has counted is compared by another one, which has read what compaction left",
             "618.19",
-            "remembered_by_number",
+            _COMPACTION_SMALL | _ONE_TASK | dict(restarts=1),
             "starts_from_the_newest",
-            of=MISTAKE,
-            **_ONE_TASK | dict(restarts=1),
+            reading="remembered_by_number",
+            depth=_NO_CHECKS,
+            proof=False,
         ),
         Variant(
             "order-not-kept",
-            ReorderingTopicProperties,
+            ConfigTopicProperties.asked_of(ReorderingTopic),
             "a compaction that does not keep the order: a count comes to stand after a set that nobody fenced for",
             "618.2",
             None,

@@ -334,6 +334,18 @@ class Common(Promises, Serving):
         return forall(Txn, Partition, lambda t, p: ~s.late[t, p])
 
 
+def as_prepared(s, records):
+    """Records are of no decided transaction, or of the one prepared."""
+    return forall(
+        Txn,
+        Partition,
+        lambda t, p: implies(
+            records(t, p),
+            s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
+        ),
+    )
+
+
 class Deciding(Common):
     """Lemmas about one outcome for one transaction."""
 
@@ -352,14 +364,7 @@ class Deciding(Common):
     @lemma
     def open_as_prepared(s):
         """An open record is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.fate[t, p] == Fate.OPEN,
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.fate[t, p] == Fate.OPEN)
 
     @lemma
     def committed_as_asked(s):
@@ -410,14 +415,7 @@ class DecidingAskingLemmas(Deciding, AskingLemmas):
     @lemma
     def cleared_as_prepared(s):
         """A record that may still be appended is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.asked[t, p] & s.cleared[t, p],
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.asked[t, p] & s.cleared[t, p])
 
 
 class V2Lemmas(DecidingAskingLemmas, of=V2Core):
@@ -533,11 +531,4 @@ class V2MutantLemmas(V2Lemmas, of=V2Core):
     @lemma
     def cleared_as_decided(s):
         """What was cleared and can still be appended is undecided, or ends as prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.cleared[t, p] & (s.known[p] <= s.number[t]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.cleared[t, p] & (s.known[p] <= s.number[t]))

@@ -20,13 +20,11 @@ from fencepost.model.transactions.abstract.core import (
 from fencepost.model.transactions.abstract.cores import LateRecordCore, PromptV1Core, V2Core, VerifiedCore
 from fencepost.model.transactions.abstract.fated import Fated
 from fencepost.model.transactions.abstract.overlapping import (
-    OverlappingPromptVerified,
     OverlappingV2,
-    OverlappingVerified,
 )
 from fencepost.model.transactions.abstract.timed_out import TimedOutV2
-from fencepost.model.transactions.abstract.uncovered import Covered, Uncovered
-from fencepost.properties.transactions.claims.core import Promises, V2Lemmas
+from fencepost.model.transactions.abstract.uncovered import Covered
+from fencepost.properties.transactions.claims.core import Promises, V2Lemmas, as_prepared
 
 
 class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
@@ -46,14 +44,7 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
     @lemma
     def cleared_as_prepared(s):
         """A record that may still be appended is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.asked[t, p] & s.cleared[t, p] & (s.known[p] <= s.number[t]))
 
     @lemma
     def held_of_somebody(s):
@@ -76,14 +67,7 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
     @lemma
     def held_as_decided(s):
         """What a cache has open and can still be appended is undecided, or ends as prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.begun[t] & s.held[p, s.number[t]] & (s.known[p] <= s.number[t]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.begun[t] & s.held[p, s.number[t]] & (s.known[p] <= s.number[t]))
 
     @lemma
     def settled_as_decided(s):
@@ -139,14 +123,6 @@ class OverlappingV2Lemmas(V2Lemmas, of=OverlappingV2):
             lambda t, p: s.held[p, s.number[t]] & s.cleared[t, p] & s.asked[t, p] & (s.fate[t, p] == Fate.ABSENT)
             & (s.result[t] != Outcome.NONE) & (s.phase == Phase.IDLE),
         )  # fmt: skip
-
-
-class OverlappingVerifiedPromises(Promises, of=OverlappingVerified):
-    """v1 with verification, where the leader's question may be answered by a coordinator that was deposed."""
-
-
-class OverlappingPromptPromises(Promises, of=OverlappingPromptVerified):
-    """The promises of overlapping coordinators on a network that is prompt, the owner's own requests included."""
 
 
 # What is left of the promises where appends to the transaction log time out: all of them.
@@ -248,10 +224,6 @@ class CoveredLemmas(V2Lemmas, CoveredPromises, of=Covered):
             s.uncovered & (s.outcome_before != Outcome.NONE),
             (s.ended_before < s.ended) & exists(Txn, lambda t: s.begun[t] & (s.number[t] == s.ended_before)),
         ) & (s.ended_before <= s.ended)
-
-
-class UncoveredPromises(CoveredPromises, of=Uncovered):
-    """The promises, of coordinators that do not wait."""
 
 
 # What a group that commits offsets in transactions may rely on: each client of a core, with respect to each partition,
@@ -404,7 +376,4 @@ class FatedVerified(OnV1, of=VerifiedCore):
 class FatedPromptV1(OnV1, of=PromptV1Core):
     """Of v1 on a network that is prompt."""
 
-    @refinement(of=Fated, actions=V1_STEPS)
-    def does_as_fated(s, c: Client, o: Partition):
-        """What the coordinator and the partition say of a client's transactions."""
-        return s.view(c, o)
+    does_as_fated = FatedLateV1.does_as_fated

@@ -3,34 +3,21 @@
 Why the core of v1 keeps its promises, on a prompt network; and what verification alone gives on any.
 """
 
-from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, when, witness
+from fencepost.model.language import Bool, exists, forall, implies, lemma, promise, witness
 from fencepost.model.transactions.abstract.away import (
-    DroppingPromptVerified,
-    DroppingV2,
-    ForgettingPromptV1,
-    ForgettingPromptVerified,
-    MendedV2,
     Mortal,
     MortalPromptVerified,
-    MortalV2,
-    MortalVerified,
-    UncleanPromptVerified,
-    UncleanV2,
 )
 from fencepost.model.transactions.abstract.core import Epoch, Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.abstract.cores import (
-    LateMarkerCore,
     PromptV1Core,
     PromptVerifiedCore,
-    V1Core,
     VerifiedCore,
 )
 from fencepost.model.transactions.abstract.several import (
     Several,
     SeveralAsking,
-    SeveralV1,
     SeveralV2,
-    SeveralVerified,
 )
 from fencepost.properties.transactions.claims.core import (
     AskingLemmas,
@@ -39,6 +26,7 @@ from fencepost.properties.transactions.claims.core import (
     DecidingAskingLemmas,
     Promises,
     V2Lemmas,
+    as_prepared,
 )
 
 
@@ -132,14 +120,7 @@ class PromptLemmas(V1Lemmas, Deciding):
     @lemma
     def added_as_prepared(s):
         """What takes part and has not asked for an end is undecided, or ends as prepared."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
-                s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )
+        return as_prepared(s, lambda t, p: s.added[t, p] & (s.choice[t] == Outcome.NONE) & s.is_under_way(t))
 
     @lemma
     def added_and_undecided_is_open(s):
@@ -249,14 +230,6 @@ class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
     def is_disturbed(s, t):
         """A late EndTxn of another transaction with the same epoch ends this one, again and again."""
         return exists(Txn, lambda u: (u != t) & s.begun[u] & (s.number[u] == s.number[t]))
-
-
-class V1CorePromises(Promises, of=V1Core):
-    """v1, however late and often requests come."""
-
-
-class LateMarkerPromises(Promises, of=LateMarkerCore):
-    """v1 with verification, on a network that is prompt but for markers."""
 
 
 # What transactions promise of a second record in a partition, and why it is so.
@@ -386,10 +359,6 @@ class SeveralLemmas(SeveralPromises, of=SeveralAsking):
         )  # fmt: skip
 
 
-class SeveralVerifiedLemmas(VerifiedLemmas, SeveralLemmas, of=SeveralVerified):
-    """Why v1 with verification keeps the promises for several transactional ids, on any network."""
-
-
 class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
     """Why v2 keeps the promises for several transactional ids."""
 
@@ -405,13 +374,9 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
     @lemma
     def second_as_prepared(s):
         """A second record that is open, or may be appended, is of no decided transaction, or of the one prepared."""
-        return forall(
-            Txn, Partition,
-            lambda t, p: implies(
-                (s.second[t, p] == Fate.OPEN) | (s.asked_again[t, p] & s.cleared_again[t, p]),
-                s.result[t] == when(s.phase == Phase.PREPARED, s.outcome, Outcome.NONE),
-            ),
-        )  # fmt: skip
+        return as_prepared(
+            s, lambda t, p: (s.second[t, p] == Fate.OPEN) | (s.asked_again[t, p] & s.cleared_again[t, p])
+        )
 
     @lemma
     def second_there_before_commit(s):
@@ -420,10 +385,6 @@ class SeveralV2Lemmas(V2Lemmas, SeveralLemmas, of=SeveralV2):
             Txn, Partition,
             lambda t, p: implies((s.choice[t] == Outcome.COMMIT) & s.more[t, p], s.second[t, p] != Fate.ABSENT),
         )  # fmt: skip
-
-
-class SeveralV1Promises(SeveralPromises, of=SeveralV1):
-    """The promises, of v1 without verification."""
 
 
 # What partitions that go away, start again, lose a tail and forget leave of the promises of transactions.
@@ -459,18 +420,6 @@ class MortalLemmas(Promises, of=Mortal):
         )
 
 
-class MortalV2Lemmas(V2Lemmas, MortalLemmas, of=MortalV2):
-    """Why v2 keeps the promises where a partition may be away when its marker comes."""
-
-
-class DroppingV2Promises(MortalLemmas, of=DroppingV2):
-    """The promises, of brokers that drop a partition without a leader."""
-
-
-class MortalVerifiedLemmas(VerifiedLemmas, MortalLemmas, of=MortalVerified):
-    """Why v1 with verification keeps the promises where a partition may be away when its marker comes."""
-
-
 class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPromptVerified):
     """Why v1 with verification keeps them on a prompt network, where the leader's question to the coordinator stands in
     for what the partition knew."""
@@ -485,27 +434,3 @@ class MortalPromptVerifiedLemmas(PromptVerifiedLemmas, MortalLemmas, of=MortalPr
                 s.added[t, p] & (s.choice[t] == Outcome.NONE) & (s.fate[t, p] == Fate.OPEN), s.takes_part(t, p)
             ),
         )  # fmt: skip
-
-
-class ForgettingPromptV1Promises(MortalLemmas, of=ForgettingPromptV1):
-    """The promises, of v1 where partitions forget."""
-
-
-class DroppingPromptVerifiedPromises(MortalLemmas, of=DroppingPromptVerified):
-    """The promises, of v1 where a partition without a leader is dropped."""
-
-
-class ForgettingPromptVerifiedPromises(MortalLemmas, of=ForgettingPromptVerified):
-    """The promises, of v1 with verification where a marker outlives what the partition knew of coordinators."""
-
-
-class UncleanV2Promises(MortalLemmas, of=UncleanV2):
-    """The promises, of v2 where what was acknowledged may be lost."""
-
-
-class UncleanPromptVerifiedPromises(MortalLemmas, of=UncleanPromptVerified):
-    """The promises, of v1 with verification on such a topic."""
-
-
-class MendedV2Promises(MortalLemmas, of=MendedV2):
-    """The promises, of v2 on such a topic with an operator who aborts what hangs."""

@@ -3,7 +3,7 @@
 What the full model promises beside what its core does: epochs that end, producers on their own, and progress.
 """
 
-from fencepost.model.language import exists, forall, implies, leads_to, progress, promise, refinement, witness
+from fencepost.model.language import combined, exists, forall, implies, leads_to, progress, promise, refinement, witness
 from fencepost.model.transactions.abstract.core import Client, Fate, Outcome, Partition, Phase, Txn
 from fencepost.model.transactions.abstract.cores import (
     PromptV1Core,
@@ -12,16 +12,13 @@ from fencepost.model.transactions.abstract.cores import (
     V2Core,
     VerifiedCore,
 )
-from fencepost.model.transactions.abstract.versions import OneEpoch, TwoVersions
-from fencepost.model.transactions.detailed.expiry import Expiring
+from fencepost.model.transactions.abstract.versions import TwoVersions
 from fencepost.model.transactions.detailed.full import (
+    V1,
     V2,
-    PromptV1,
-    PromptVerified,
-    V1LateEnds,
-    VerifiedLateEnds,
+    LateEnds,
+    Verified,
 )
-from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.transactions.claims.core import Promises
 
 
@@ -134,7 +131,7 @@ STEPS: dict[str, tuple[str, ...]] = {
 V1_STEPS = STEPS | {"ask_to_add_partition": (), "refuse_add": ()}
 
 
-class V1Promises(FullPromises, of=V1LateEnds):
+class V1Promises(FullPromises, of=combined(LateEnds, V1)):
     """v1."""
 
     @refinement(of=V1Core, actions=V1_STEPS)
@@ -143,7 +140,7 @@ class V1Promises(FullPromises, of=V1LateEnds):
         return {}
 
 
-class VerifiedPromises(FullPromises, of=VerifiedLateEnds):
+class VerifiedPromises(FullPromises, of=combined(LateEnds, Verified)):
     """v1 with verification."""
 
     @refinement(of=VerifiedCore, actions=V1_STEPS)
@@ -161,27 +158,7 @@ class V2Promises(FullPromises, of=V2):
         return {}
 
 
-class V2OfTrunkPromises(FullPromises, of=V2OfTrunk):
-    """v2 of later than Kafka 4.4."""
-
-
-class V2MendedPromises(FullPromises, of=V2Mended):
-    """v2 where a retry is looked for before the end of the epochs."""
-
-
-class V2Of42Promises(FullPromises, of=V2Of42):
-    """v2 of Kafka 4.0 to 4.2, where the log has one producer id."""
-
-
-class V2UpgradedPromises(FullPromises, of=V2Upgraded):
-    """v2 of Kafka 4.3 after an upgrade."""
-
-
-class V2Of400Promises(FullPromises, of=V2Of400):
-    """v2 of Kafka 4.0.0."""
-
-
-class PromptV1Promises(FullPromises, of=PromptV1):
+class PromptV1Promises(FullPromises, of=combined(V1, PromptV1Core)):
     """v1 on a prompt network."""
 
     @refinement(of=PromptV1Core, actions=V1_STEPS)
@@ -190,7 +167,7 @@ class PromptV1Promises(FullPromises, of=PromptV1):
         return {}
 
 
-class PromptVerifiedPromises(FullPromises, of=PromptVerified):
+class PromptVerifiedPromises(FullPromises, of=combined(Verified, PromptVerifiedCore)):
     """v1 with verification on a prompt network."""
 
     @refinement(of=PromptVerifiedCore, actions=V1_STEPS)
@@ -200,10 +177,6 @@ class PromptVerifiedPromises(FullPromises, of=PromptVerified):
 
 
 # Where the promises of transactions end: ids that are forgotten, and a mend that did not go far enough.
-
-
-class ExpiringPromises(FullPromises, of=Expiring):
-    """v2 with ids that are forgotten."""
 
 
 # What transactions keep while transaction.version is changed.
@@ -228,7 +201,3 @@ class VersionsPromises(Promises, of=TwoVersions):
             lambda t, u, p: s.begun[t] & ~s.bumps[t] & s.bumps[u] & (s.fate[t, p] == Fate.COMMITTED)
             & (s.fate[u, p] == Fate.COMMITTED),
         )  # fmt: skip
-
-
-class OneEpochPromises(Promises, of=OneEpoch):
-    """Where a producer keeps its epoch when the version changes."""

@@ -20,10 +20,6 @@ from fencepost.model.language import (
 )
 from fencepost.model.transactions.parts.cleaning import (
     Cleaned,
-    EntriesTooSoon,
-    MarkersAsRecords,
-    MarkersTooSoon,
-    WithoutHorizon,
 )
 from fencepost.model.transactions.parts.reading import Kind, Offset, Phase, ReadCommitted, Reader, Txn, UncleanReading
 
@@ -389,19 +385,3 @@ class CleanedProperties(CleanedPromises, of=Cleaned):
 
     def is_begun_before(s, t):
         return (s.is_open(t) | s.has_ended(t)) & (s.first[t] < s.replayed)
-
-
-class WithoutHorizonPromises(CleanedPromises, of=WithoutHorizon):
-    """The promises, without a delete horizon."""
-
-
-class MarkersTooSoonPromises(CleanedPromises, of=MarkersTooSoon):
-    """The promises, where a marker goes before its records."""
-
-
-class MarkersAsRecordsPromises(CleanedPromises, of=MarkersAsRecords):
-    """The promises, where a marker is taken for a record."""
-
-
-class EntriesTooSoonPromises(CleanedPromises, of=EntriesTooSoon):
-    """The promises, where the index loses its entry first."""

@@ -332,7 +332,3 @@ class MetadataInDoubt(MetadataInTheLog, of=MetadataTimedOut):
     def prepared_in_doubt(s):
         """The log has a commit that memory has not: a coordinator that takes over commits what this one has open."""
         return (s.log_phase == MetadataPhase.PREPARE_COMMIT) & (s.phase == MetadataPhase.ONGOING)
-
-
-class MetadataInDoubtPromises(MetadataPromises, MetadataInDoubt, of=MetadataTimedOut):
-    """The promises about metadata and producer where appends time out; an answer that is never sent counts as lost."""

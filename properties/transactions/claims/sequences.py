@@ -17,25 +17,12 @@ from fencepost.model.language import (
     witness,
 )
 from fencepost.model.transactions.parts.forgetting import (
-    AnsweredEarly,
     Forgetful,
-    ForgetfulV2,
-    ForgottenTooSoon,
-    GivingUp,
-    OneUnderWay,
-    Renumbering,
-    RenumberingAnyway,
 )
 from fencepost.model.transactions.parts.sequences import (
-    BeyondTheWindow,
-    ClearedByAbort,
     Epoch,
-    KeptOverAbort,
     Send,
     Sequences,
-    SequencesV1,
-    SequencesV2,
-    Wrapping,
 )
 
 
@@ -153,30 +140,6 @@ class SequencesProperties(Promises, of=Sequences):
         )  # fmt: skip
 
 
-class SequencesV1Properties(SequencesProperties, of=SequencesV1):
-    """The promises about sequence numbers with transactions that leave the epoch as it is."""
-
-
-class SequencesV2Properties(SequencesProperties, of=SequencesV2):
-    """The promises about sequence numbers with a new epoch at the end of every transaction."""
-
-
-class KeptOverAbortProperties(Promises, of=KeptOverAbort):
-    """The promises, of numbers used again and remembered."""
-
-
-class ClearedByAbortProperties(Promises, of=ClearedByAbort):
-    """The promises, of numbers used again and forgotten."""
-
-
-class BeyondTheWindowProperties(Promises, of=BeyondTheWindow):
-    """The promises, of a producer with too many batches under way."""
-
-
-class WrappingProperties(Promises, of=Wrapping):
-    """The promises, of numbers that begin again."""
-
-
 # What sequence numbers promise where leaders forget: under which conditions a batch is still written once.
 #
 # The idea of the proof: what a leader forgets is never its last batch, so that an only batch under way is known again
@@ -235,23 +198,11 @@ class ForgetfulLemmas(Promises, of=Forgetful):
             lambda a, e: implies(s.died[a, e], s.sent[a, e] & ((e < s.epoch) | (s.number[a, e] < s.settled))),
         )  # fmt: skip
 
-    @lemma
-    def numbers_are_used(s):
-        """Numbers of the present epoch are below the next one."""
-        return forall(Send, Epoch, lambda a, e: implies(s.sent[a, e] & (e == s.epoch), s.number[a, e] < s.next))
+    numbers_are_used = SequencesProperties.numbers_are_used
 
-    @lemma
-    def one_batch_a_number(s):
-        """No two batches have the same number in one epoch."""
-        return forall(
-            Send, Send, Epoch,
-            lambda a, b, e: implies(s.sent[a, e] & s.sent[b, e] & (s.number[a, e] == s.number[b, e]), a == b),
-        )  # fmt: skip
+    one_batch_a_number = SequencesProperties.one_batch_a_number
 
-    @lemma
-    def sent_in_one_epoch(s):
-        """A batch is sent in one epoch."""
-        return forall(Send, Epoch, Epoch, lambda a, e, f: implies(s.sent[a, e] & s.sent[a, f], e == f))
+    sent_in_one_epoch = SequencesProperties.sent_in_one_epoch
 
     @lemma
     def written_was_sent(s):
@@ -261,10 +212,7 @@ class ForgetfulLemmas(Promises, of=Forgetful):
             lambda a: implies(s.written[a], exists(Epoch, lambda e: s.sent[a, e])) & implies(s.copied[a], s.written[a]),
         )
 
-    @lemma
-    def answered_was_written(s):
-        """There are no answers but to what was written."""
-        return forall(Send, Epoch, lambda a, e: implies(s.answered[a, e], s.sent[a, e] & s.written[a]))
+    answered_was_written = SequencesProperties.answered_was_written
 
     @lemma
     def told_is_copied(s):
@@ -332,34 +280,6 @@ class InOrder(ForgetfulLemmas, of=Forgetful):
         )  # fmt: skip
 
 
-class GivingUpProperties(ForgetfulLemmas, of=GivingUp):
-    """The properties of a producer that fails a batch refused as out of order, and goes on under a new epoch."""
-
-
-class ForgetfulV2Properties(InOrder, of=ForgetfulV2):
-    """The properties of transactions that each end with a new epoch."""
-
-
-class OneUnderWayProperties(InOrder, of=OneUnderWay):
-    """The properties of a producer that has at most one batch under way."""
-
-
-class RenumberingProperties(Promises, of=Renumbering):
-    """The promises, of a producer that numbers anew."""
-
-
-class RenumberingAnywayProperties(Promises, of=RenumberingAnyway):
-    """The promises, of a producer that numbers anew what was not refused."""
-
-
-class ForgottenTooSoonProperties(Promises, of=ForgottenTooSoon):
-    """The promises, where a producer is forgotten at any time."""
-
-
-class AnsweredEarlyProperties(Promises, of=AnsweredEarly):
-    """The promises, where what was answered may be lost."""
-
-
 # Whether a partition refuses a producer that is alone and sends again what it was not told of (txn.P8).
 #
 # It does not, as long as it forgets nothing of the producer.  A leader that has forgotten a batch takes its copy for
@@ -383,15 +303,3 @@ class Refusals(Promises):
             lambda a, b: s.sent[a, s.epoch] & s.written[a] & (s.number[a, s.epoch] == s.settled)
             & ~s.answered[a, s.epoch] & s.sent[b, s.epoch] & s.written[b] & (s.number[b, s.epoch] == s.settled + 1),
         )  # fmt: skip
-
-
-class SequencesRefusals(SequencesProperties, Refusals, of=Sequences):
-    """Without transactions."""
-
-
-class SequencesV2Refusals(SequencesV2Properties, Refusals, of=SequencesV2):
-    """Where every end of a transaction raises the epoch."""
-
-
-class ForgetfulRefusals(GivingUpProperties, Refusals, of=GivingUp):
-    """The promises of a partition leader that starts again, loses a tail of its log, or forgets a producer."""

@@ -69,7 +69,6 @@ epochs suffice for all that happens, or the end of the bounds would look like an
 
 SHALLOW: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
 TO_A_LATE_END: Mapping[Profile, int] = {"smoke": 23, "ci": 23, "nightly": 24}
-NOT_BOUNDED: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 0}
 
 REASONS = {
     "clients": "a producer and the one that fences it; a third only repeats what the second does",

@@ -7,6 +7,7 @@ that is publicly known, as a rule misread.
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.model.language import combined
 from fencepost.model.releases import (
     ANY_NETWORK,
     MISTAKE,
@@ -20,8 +21,23 @@ from fencepost.model.releases import (
     Kafka,
     Of,
 )
-from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.core import V2Lemmas, V2MutantLemmas
+from fencepost.model.transactions.abstract.cores import LateMarkerCore, PromptVerifiedCore, V1Core, VerifiedCore
+from fencepost.model.transactions.abstract.overlapping import OverlappingV1
+from fencepost.model.transactions.abstract.versions import OneEpoch
+from fencepost.model.transactions.detailed.expiry import Expiring
+from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
+from fencepost.properties.entries import (
+    NOT_BOUNDED,
+    Names,
+    Profile,
+    ProtocolEntry,
+    Scenario,
+    Variant,
+    all_but,
+    violated,
+    wrong,
+)
+from fencepost.properties.transactions.claims.core import Promises, V2Lemmas, V2MutantLemmas
 from fencepost.properties.transactions.claims.core_overlapping import (
     FatedLateV1,
     FatedOverlappingV2,
@@ -29,31 +45,21 @@ from fencepost.properties.transactions.claims.core_overlapping import (
     FatedTimedOutV2,
     FatedV2,
     FatedVerified,
-    OverlappingPromptPromises,
     OverlappingV2Lemmas,
-    OverlappingVerifiedPromises,
     TimedOutV2Lemmas,
 )
 from fencepost.properties.transactions.claims.core_v1 import (
-    LateMarkerPromises,
     PromptV1Lemmas,
     PromptV1MutantLemmas,
     PromptVerifiedLemmas,
-    V1CorePromises,
     VerifiedLemmas,
 )
 from fencepost.properties.transactions.claims.full import (
-    ExpiringPromises,
-    OneEpochPromises,
+    FullPromises,
     PromptV1Promises,
     PromptVerifiedPromises,
     V1Promises,
-    V2MendedPromises,
-    V2Of42Promises,
-    V2Of400Promises,
-    V2OfTrunkPromises,
     V2Promises,
-    V2UpgradedPromises,
     VerifiedPromises,
     VersionsPromises,
 )
@@ -69,7 +75,6 @@ from fencepost.properties.transactions.variants.bounds import (
     LAST_EPOCH,
     LATE,
     LATE_MARKER,
-    NOT_BOUNDED,
     OF_V1,
     OVERLAPPING,
     OVERLAPPING_PROGRESS,
@@ -114,7 +119,6 @@ core's, where one mistake does."""
 _ENDS = ("ends_in_the_end",)
 _ROTATED = ("epochs_go_up", "no_epoch_past_the_last", "never_fenced_before_the_end")
 _ANSWERED = ("answered_in_the_end", "initialized_in_the_end")
-_ANSWERING = ("waiting", "waiting_for_an_epoch")
 _UPGRADED = ("epochs_go_up", "no_epoch_past_the_last", "nothing_hangs", "nothing_committed_unasked", "as_told")
 _NOT_OF_A_RETRY = (
     *_LIVENESS, *_WAITING, *(name for name in _RARE if name not in ("at_the_last_epoch", "answered_over_a_fail_over")),
@@ -138,10 +142,6 @@ SINCE_KIP_1228 = Kafka("4.2", settings=V2)
 BEFORE = Kafka("4.0.0", "4.1", V2)
 CHANGING = TRANSACTIONAL | {"transaction.version": "changing"}
 PROMPT_VERIFIED = Kafka(settings=VERIFIED | PROMPT)
-
-
-def _violated(*names: str) -> dict[str, str]:
-    return dict.fromkeys(names, "violated")
 
 
 def _bounds(smoke: Mapping[str, int], **nightly: int) -> Bounds:
@@ -175,32 +175,16 @@ def _bug(
         lambda: (n for n in (*_LIVENESS, *_SERVING, *_RARE) if n in properties.properties and n not in broken)
     )
     progress = (bounds,) if set(broken) & set(_LIVENESS) else ()
-    return Variant(
-        name, properties, says, rule, (rule, mutation), _violated(*broken), {"smoke": bounds}, leaves, progress,
-        depth=NOT_BOUNDED, of=of,
-    )  # fmt: skip
-
-
-def _misread(
-    name: str, properties: Any, says: str, rule: str, breaks: tuple[str, ...], bounds: Mapping[str, int],
-    of: Of = MISTAKE,
-) -> Variant:  # fmt: skip
-    """A protocol that does not keep what it promises, asked for what breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, rule, None, _violated(*breaks), {"smoke": bounds}, others, proof=False,
-        depth=NOT_BOUNDED, of=of,
+    return wrong(
+        name, properties, says, rule, bounds, *broken, reading=mutation, leaves_out=leaves, progress_bounds=progress,
+        of=of,
     )  # fmt: skip
 
 
 def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
     """Asked what a group has to know of its members' transactions, and for no more than what that rests on."""
     rests = ("one_owner", "nothing_hangs", "taken_for_who_missed_an_answer")
-    others = Names(
-        lambda: (
-            n for n, p in properties.properties.items() if p.role not in ("lemma", "refinement") and n not in rests
-        )
-    )
+    others = all_but(properties, *rests, roles=("lemma", "refinement"))
     return Variant(
         name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), **more
     )
@@ -218,7 +202,7 @@ TRANSACTIONS = ProtocolEntry(
               for_mutants=V2MutantLemmas, of=SINCE_KIP_1228),
         _core(
             "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
-            expected=_violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED, of=Kafka(settings=VERIFIED | ANY_NETWORK),
+            expected=violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED, of=Kafka(settings=VERIFIED | ANY_NETWORK),
             bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
         ),
         _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
@@ -241,12 +225,13 @@ TRANSACTIONS = ProtocolEntry(
                dict(TIMED_OUT, epochs=2), of=SINCE_KIP_1228),
         _fated("core-v1-prompt-fated", FatedPromptV1, "v1 does on a network that is prompt, and without fail-over",
                dict(CORE, fail_overs=0), proof=False, of=Kafka(settings=UNVERIFIED | PROMPT)),
-        _misread("core-v1-not-fated", FatedLateV1, "v1 does not: offsets that come late are taken in another transaction",
-                 "txn.15", ("does_as_fated",), dict(CORE, fail_overs=0, fences=0), Kafka(settings=UNVERIFIED)),
-        _misread("core-v1-verified-not-fated", FatedVerified,
-                 "nor does v1 with verification: requests that come late open and end a transaction of nobody", "txn.9",
-                 ("does_as_fated",), dict(CORE, epochs=2, fail_overs=0, fences=0),
-                 Kafka(settings=VERIFIED | ANY_NETWORK)),
+        wrong("core-v1-not-fated", FatedLateV1, "v1 does not: offsets that come late are taken in another transaction",
+              "txn.15", dict(CORE, fail_overs=0, fences=0), "does_as_fated", proof=False,
+              of=Kafka(settings=UNVERIFIED)),
+        wrong("core-v1-verified-not-fated", FatedVerified,
+              "nor does v1 with verification: requests that come late open and end a transaction of nobody", "txn.9",
+              dict(CORE, epochs=2, fail_overs=0, fences=0), "does_as_fated", proof=False,
+              of=Kafka(settings=VERIFIED | ANY_NETWORK)),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
             proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
@@ -255,89 +240,86 @@ TRANSACTIONS = ProtocolEntry(
             }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings=CHANGING),
         ),
         _full("v2", V2Promises, "the full coordinator of Kafka 4.3 and 4.4, every end of a transaction bumps the epoch",
-              expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"),
+              expected=violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"),
               progress_bounds=PROGRESS, leaves_out=_TWICE_KEPT,
               of=(Kafka("4.3", "4.4.0", V2), Kafka("4.2", "4.2", V2, "a fail-over loses the next producer id (KAFKA-20310)"))),
         _full(
-            "v2-trunk", V2OfTrunkPromises, "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
-            "late copies", "a retry at the last epoch", judged=("txn.25",), expected=_violated(*_LONE, *_KNOWN),
+            "v2-trunk", FullPromises.asked_of(V2OfTrunk), "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
+            "late copies", "a retry at the last epoch", judged=("txn.25",), expected=violated(*_LONE, *_KNOWN),
             bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=Kafka("trunk", settings=V2),
         ),
         _full(
-            "v2-mended", V2MendedPromises, "and a retry at the last epoch is looked for before the end of the epochs",
-            "late copies", "a retry at the last epoch", expected=_violated(*_LONE),
+            "v2-mended", FullPromises.asked_of(V2Mended), "and a retry at the last epoch is looked for before the end of the epochs",
+            "late copies", "a retry at the last epoch", expected=violated(*_LONE),
             bounds=_bounds(FAIL_OVER_IN_A_RETRY, epochs=5), leaves_out=_NOT_OF_A_RETRY, of=TEXT,
         ),
         _full(
             "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
             "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
-            "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.18",),
+            "a retry at the last epoch", expected=violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.18",),
             progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT, of=Kafka(settings=UNVERIFIED | PROMPT),
         ),
         _full(
             "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
-            "fail-over in a retry", "a retry at the last epoch", expected=_violated(*_LONE, *_OVER, *_KNOWN),
+            "fail-over in a retry", "a retry at the last epoch", expected=violated(*_LONE, *_OVER, *_KNOWN),
             progress_bounds=VERIFIED_PROGRESS,
             leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
             of=PROMPT_VERIFIED,
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
-            "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
+            "two partitions of v1", rule="txn.9", expected=violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
             leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
             of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _full(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
-            "two owners", "two partitions of v1", rule="txn.9", expected=_violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
+            "two owners", "two partitions of v1", rule="txn.9", expected=violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
             asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END, of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
-        _misread("v1-late-marker", LateMarkerPromises, "a late marker decides the next transaction, verified or not",
-                 "txn.9", _LATE, LATE_MARKER, Kafka(settings=V1 | ANY_NETWORK)),
-        _misread("v1-verified-overlapping", OverlappingVerifiedPromises,
-                 "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was fenced",
-                 "txn.15", (*_HANGS, "no_zombie_write"), dict(CORE, epochs=3), Kafka(settings=VERIFIED | ANY_NETWORK)),
-        _misread("v1-overlapping-prompt", OverlappingPromptPromises,
-                 "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and told",
-                 "txn.15", (*_LATE, "nothing_hangs"), OVERLAPPING, Kafka(settings=VERIFIED)),
+        wrong("v1-late-marker", Promises.asked_of(LateMarkerCore),
+              "a late marker decides the next transaction, verified or not", "txn.9", LATE_MARKER, *_LATE, proof=False,
+              of=Kafka(settings=V1 | ANY_NETWORK)),
+        wrong("v1-verified-overlapping", Promises.asked_of(combined(OverlappingV1, VerifiedCore)),
+              "a deposed coordinator says yes to a leader: a record hangs, and is committed after its owner was "
+              "fenced", "txn.15", dict(CORE, epochs=3), *_HANGS, "no_zombie_write", proof=False,
+              of=Kafka(settings=VERIFIED | ANY_NETWORK)),
+        wrong("v1-overlapping-prompt", Promises.asked_of(combined(OverlappingV1, PromptVerifiedCore)),
+              "a deposed coordinator takes a partition for added, or an EndTxn for repeated: a commit is lost, and "
+              "told", "txn.15", OVERLAPPING, *_LATE, "nothing_hangs", proof=False, of=Kafka(settings=VERIFIED)),
         Variant(
-            "v1-hanging", V1CorePromises, "a record that comes after its transaction is over opens another, for ever",
-            "txn.15", None, _violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
+            "v1-hanging", Promises.asked_of(V1Core), "a record that comes after its transaction is over opens another, for ever",
+            "txn.15", None, violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
             ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
             (HANGING,), depth=NOT_BOUNDED, of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
-        _misread("v2-fail-over-forgets", V2Promises, "a retry that names its epoch meets a coordinator that remembers none",
-                 "txn.25", (*_LONE, *_OVER), FAIL_OVER_IN_A_RETRY, Kafka("4.0.0", "4.4.0", V2)),
+        wrong("v2-fail-over-forgets", V2Promises,
+              "a retry that names its epoch meets a coordinator that remembers none", "txn.25", FAIL_OVER_IN_A_RETRY,
+              *_LONE, *_OVER, proof=False, of=Kafka("4.0.0", "4.4.0", V2)),
+        wrong("v2-rotation-lost", FullPromises.asked_of(V2Of42),
+              "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last "
+              "epoch", "txn.25", ROTATION, *_ROTATED, proof=False, asks=_ANSWERED, of=Kafka("4.0.0", "4.2", V2),
+              progress_bounds=(ROTATION,)),
+        wrong("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
+              "txn.2", dict(FULL, clients=1, copies=1), *_LONE, proof=False, of=Kafka("4.0.0", settings=V2)),
         Variant(
-            "v2-rotation-lost", V2Of42Promises,
-            "Kafka 4.0 to 4.2: a fail-over while the producer id changes goes back to the old one, past its last epoch",
-            "txn.25", None, _violated(*_ROTATED), {"smoke": ROTATION},
-            Names(lambda: (n for n in V2Of42Promises.properties if n not in (*_ROTATED, *_ANSWERED, *_ANSWERING))),
-            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ANSWERED, of=Kafka("4.0.0", "4.2", V2),
-        ),
-        _misread("v2-late-first-request", V2Promises, "a late copy of the first InitProducerId fences its own sender",
-                 "txn.2", _LONE, dict(FULL, clients=1, copies=1), Kafka("4.0.0", settings=V2)),
-        Variant(
-            "v2-upgraded", V2UpgradedPromises, "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
-            "of its own epoch, behind which a record that comes late hangs", "txn.23", None, _violated(*_UPGRADED),
-            {"smoke": ROTATION}, Names(lambda: (n for n in V2UpgradedPromises.properties if n not in (*_UPGRADED, *_ENDS))),
+            "v2-upgraded", FullPromises.asked_of(V2Upgraded), "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
+            "of its own epoch, behind which a record that comes late hangs", "txn.23", None, violated(*_UPGRADED),
+            {"smoke": ROTATION}, Names(lambda: (n for n in FullPromises.asked_of(V2Upgraded).properties if n not in (*_UPGRADED, *_ENDS))),
             (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
             of=Kafka("4.3", "4.4.0", V2 | {"transaction log": "of 4.2 or before"}),
         ),
-        Variant(
-            "v2-upgraded-strict", V2UpgradedPromises, "the same with partitions that refuse that marker: what is stuck stays "
-            "so", "txn.23", ("txn.23", "no_last_epoch"), _violated(*_ENDS), {"smoke": ROTATION},
-            Names(lambda: (n for n in V2UpgradedPromises.properties if n not in _ENDS)), (ROTATION,), proof=False,
-            depth=NOT_BOUNDED, of=MISTAKE,
-        ),
+        wrong("v2-upgraded-strict", FullPromises.asked_of(V2Upgraded),
+              "the same with partitions that refuse that marker: what is stuck stays so", "txn.23", ROTATION, *_ENDS,
+              reading="no_last_epoch", proof=False, progress_bounds=(ROTATION,)),
         _full(
-            "v2-expiring", ExpiringPromises, "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
-            expected=_violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
+            "v2-expiring", FullPromises.asked_of(Expiring), "ids that nobody uses are forgotten, and who was fenced stops", "", rule="txn.20",
+            expected=violated(*_LONE), asks=("fenced_for_good",), leaves_out=("refused_to_return",),
             bounds=_bounds(EXPIRING), of=Kafka("4.2", "4.4.0", V2),
         ),
         _full(
-            "v2-expiring-recovered", ExpiringPromises, "the same, and who was fenced comes back (KAFKA-18019)", "",
-            rule="txn.20", reading=("txn.20", "recovers"), expected=_violated("fenced_for_good", *_LONE),
+            "v2-expiring-recovered", FullPromises.asked_of(Expiring), "the same, and who was fenced comes back (KAFKA-18019)", "",
+            rule="txn.20", reading=("txn.20", "recovers"), expected=violated("fenced_for_good", *_LONE),
             bounds=_bounds(EXPIRING), of=MISTAKE,  # of clients of before 4.0, which speak no v2
         ),
         _bug(
@@ -380,15 +362,15 @@ TRANSACTIONS = ProtocolEntry(
             "versions-unchecked", VersionsPromises, "a partition checks every marker as one of v1", "txn.24", "by_none",
             _LATE[:3], VERSIONS, Kafka("4.0.0", "4.1", CHANGING),
         ),
-        _misread("versions-one-epoch", OneEpochPromises,
-                 "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open",
-                 "txn.16", _LATE[:3], VERSIONS),
+        wrong("versions-one-epoch", Promises.asked_of(OneEpoch),
+              "a producer goes from v1 to v2 under the epoch that it has: its next records join what is open", "txn.16",
+              VERSIONS, *_LATE[:3], proof=False),
         _bug(
             "v2-epoch-before-pending", V2Promises, "the epoch is looked at before what is pending", "txn.5",
             "refuse_end: guard 1 dropped", _FENCED, FULL,
         ),
         _bug(
-            "v2-bumps-past-the-last", V2Of400Promises, "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
+            "v2-bumps-past-the-last", FullPromises.asked_of(V2Of400), "Kafka 4.0.0: the abort bumps once more after a fence to the last epoch", "txn.4",
             "bumps_anyway", "no_epoch_past_the_last", LAST_EPOCH, Kafka("4.0.0", "4.0.0", V2),
         ),
         _bug(

@@ -9,6 +9,7 @@ forgotten, a tail that is lost.  What a restart from a snapshot takes is known b
 
 from collections.abc import Mapping
 
+from fencepost.model.language import combined
 from fencepost.model.language.properties import Properties
 from fencepost.model.releases import (
     ABSTRACTION,
@@ -24,49 +25,62 @@ from fencepost.model.releases import (
     Kafka,
     Of,
 )
-from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
-from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, UncoveredPromises
+from fencepost.model.transactions.abstract.away import (
+    Dropping,
+    Mended,
+    Mortal,
+    MortalAsking,
+    MortalPromptVerified,
+    MortalV2,
+    Unclean,
+)
+from fencepost.model.transactions.abstract.cores import PromptV1Core, PromptVerifiedCore, VerifiedCore
+from fencepost.model.transactions.abstract.several import SeveralV1, SeveralVerified
+from fencepost.model.transactions.abstract.uncovered import Uncovered
+from fencepost.model.transactions.parts.forgetting import (
+    AnsweredEarly,
+    ForgetfulV2,
+    ForgottenTooSoon,
+    GivingUp,
+    OneUnderWay,
+    Renumbering,
+    RenumberingAnyway,
+)
+from fencepost.model.transactions.parts.sequences import (
+    BeyondTheWindow,
+    ClearedByAbort,
+    KeptOverAbort,
+    Sequences,
+    SequencesV1,
+    SequencesV2,
+    Wrapping,
+)
+from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Scenario, Variant, all_but, wrong
+from fencepost.properties.transactions.claims.core import V2Lemmas
+from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, CoveredPromises
 from fencepost.properties.transactions.claims.core_v1 import (
-    DroppingPromptVerifiedPromises,
-    DroppingV2Promises,
-    ForgettingPromptV1Promises,
-    ForgettingPromptVerifiedPromises,
-    MendedV2Promises,
+    MortalLemmas,
     MortalPromptVerifiedLemmas,
-    MortalV2Lemmas,
-    MortalVerifiedLemmas,
-    SeveralV1Promises,
+    SeveralLemmas,
+    SeveralPromises,
     SeveralV2Lemmas,
-    SeveralVerifiedLemmas,
-    UncleanPromptVerifiedPromises,
-    UncleanV2Promises,
+    VerifiedLemmas,
 )
 from fencepost.properties.transactions.claims.sequences import (
-    AnsweredEarlyProperties,
-    BeyondTheWindowProperties,
-    ClearedByAbortProperties,
-    ForgetfulRefusals,
-    ForgetfulV2Properties,
-    ForgottenTooSoonProperties,
-    GivingUpProperties,
-    KeptOverAbortProperties,
-    OneUnderWayProperties,
-    RenumberingAnywayProperties,
-    RenumberingProperties,
+    ForgetfulLemmas,
+    InOrder,
+    Promises,
+    Refusals,
     SequencesProperties,
-    SequencesRefusals,
-    SequencesV1Properties,
-    SequencesV2Properties,
-    SequencesV2Refusals,
-    WrappingProperties,
 )
-from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED, REASONS
+from fencepost.properties.transactions.variants.bounds import REASONS
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
 _TWO_PARTITIONS = dict(clients=1, transactions=1, partitions=2, fail_overs=1, restarts=0, tails=0, expiries=0)
 _TAIL = dict(clients=1, transactions=1, partitions=2, epochs=2, fail_overs=2, fences=0, tails=1)
 _EVERY_FAULT = dict(_QUIET, clients=1, epochs=2, absences=1, restarts=1, tails=1, expiries=1)
+_RESTARTING = dict(_EVERY_FAULT, absences=0, tails=0)
 _TWO_OWNERS = dict(_EVERY_FAULT, clients=2, transactions=2)
 _NO_FAULT = dict(absences=0, restarts=0, tails=0, expiries=0)
 _OTHER_OWNER = {"two owners": dict(_NO_FAULT, clients=2, epochs=3)}
@@ -76,18 +90,6 @@ _SERVING = ("appended_in_the_end", "told_in_the_end", "on_its_way", "asked_to_en
 _RARE = ("fenced_while_open", "two_partitions")
 _OF_TWO = ("open_after_a_fence", "two_owners")
 _PROGRESS = ("ends_in_the_end", "decided_in_the_end", "prepared", "undecided")
-
-
-def _parked(
-    name: str, properties: type[Properties], says: str, *leaves_out: str,
-    features: Mapping[str, Mapping[str, int]], of: Of, **more: int,
-) -> Variant:  # fmt: skip
-    bounds = dict(_EVERY_FAULT, **more)
-    return Variant(
-        name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, clients=2, fail_overs=1)},
-        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *leaves_out), judged=(), features=features,
-        of=of,
-    )  # fmt: skip
 
 
 def _several(
@@ -102,22 +104,6 @@ def _several(
     )  # fmt: skip
 
 
-def _case(
-    name: str, properties: type[Properties], says: str, bounds: Mapping[str, int], *breaks: str,
-    of: Of, rule: str = "txn.26", features: Mapping[str, Mapping[str, int]] | None = None,
-    asks: tuple[str, ...] = (),
-) -> Variant:  # fmt: skip
-    """Where a guarantee ends, or what was mended: asked for what it breaks, and what it is said to keep."""
-    others = Names(
-        lambda: (n for n, p in properties.properties.items() if n not in (*breaks, *asks) and p.of not in asks)
-    )
-    smoke: Mapping[Profile, Mapping[str, int]] = {"smoke": bounds}
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds=smoke, leaves_out=others,
-        depth=NOT_BOUNDED, features=features or {}, asks=asks, progress_bounds=(bounds,) if asks else (), of=of,
-    )  # fmt: skip
-
-
 TRANSACTION_PARTITIONS = ProtocolEntry(
     "transaction-partitions",
     "Partitions that go away, start again, lose a tail and forget, or have several records of a transaction: what is "
@@ -125,7 +111,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
     (
         Variant(
             "parked-v2",
-            MortalV2Lemmas,
+            V2Lemmas.asked_of(MortalV2, MortalLemmas),
             "v2: markers are kept for a partition that is away, and leaders ask again after every loss of memory",
             bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
             depth=NOT_BOUNDED,
@@ -137,16 +123,20 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             ),
             judged=(), of=Kafka("4.2", "4.2", V2),
         ),
-        _parked(
-            "parked-v1-verified", MortalVerifiedLemmas, "v1 with verification: nothing hangs, no zombie writes",
-            *_LATE, "both_ends", "told_before_the_marker", "told_aborted", "away_at_its_marker",
-            features={"two owners": dict(_NO_FAULT, clients=2)}, absences=0, tails=0,
-            of=Kafka("3.6", "4.2", VERIFIED | ANY_NETWORK),
+        Variant(
+            "parked-v1-verified", VerifiedLemmas.asked_of(combined(MortalAsking, VerifiedCore), MortalLemmas),
+            "v1 with verification: nothing hangs, no zombie writes", depth=NOT_BOUNDED, judged=(),
+            bounds={"smoke": _RESTARTING, "nightly": dict(_RESTARTING, clients=2, fail_overs=1)},
+            features={"two owners": dict(_NO_FAULT, clients=2)}, of=Kafka("3.6", "4.2", VERIFIED | ANY_NETWORK),
+            leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *_LATE, "both_ends", "told_before_the_marker", "told_aborted",
+                        "away_at_its_marker"),
         ),
-        _parked(
+        Variant(
             "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
             "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
-            features={**_OTHER_OWNER, **_TORN}, of=Kafka("3.6", "4.2", VERIFIED | PROMPT),
+            bounds={"smoke": _EVERY_FAULT, "nightly": dict(_EVERY_FAULT, clients=2, fail_overs=1)}, depth=NOT_BOUNDED,
+            leaves_out=(*_SERVING, *_RARE, *_PROGRESS), judged=(), features={**_OTHER_OWNER, **_TORN},
+            of=Kafka("3.6", "4.2", VERIFIED | PROMPT),
         ),
         _several(
             "several-v2", SeveralV2Lemmas, "v2 with two records of a transaction in a partition",
@@ -155,7 +145,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             of=Kafka("4.2", settings=V2),
         ),
         _several(
-            "several-v1-verified", SeveralVerifiedLemmas,
+            "several-v1-verified", VerifiedLemmas.asked_of(SeveralVerified, SeveralLemmas),
             "v1 with verification and two records of a transaction in a partition: a late one asks or joins",
             dict(clients=1, epochs=1), *_LATE, *_PROGRESS, "both_ends", "told_before_the_marker", "told_aborted",
             "third_epoch", features={"two owners": dict(clients=2, epochs=2)},
@@ -169,97 +159,67 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             features={"two owners": dict(clients=2, transactions=2, partitions=1, tails=0, fail_overs=0, epochs=3)},
             of=ABSTRACTION,
         ),
-        _case(
-            "log-uncovered", UncoveredPromises,
-            "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", _TAIL,
-            "nothing_lost", "as_told", "one_fate", rule="txn.8", of=Kafka("4.0.0", settings=V2),
-        ),
-        _case(
-            "several-v1", SeveralV1Promises, "v1: the second record comes after the end of its transaction",
-            dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs", rule="txn.15",
-            of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
-        ),
-        _case(
-            "several-v1-verified-late", SeveralVerifiedLemmas,
-            "v1 with verification: the second record joins the next transaction, which shares its epoch",
-            dict(_SEVERAL, clients=1, epochs=2), *_LATE, rule="txn.9", of=Kafka(settings=VERIFIED | ANY_NETWORK),
-        ),
-        _case(
-            "dropped-v2", DroppingV2Promises,
-            "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction joins "
-            "what stayed open there",
-            dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked", of=Kafka("4.3", settings=V2),
-        ),
-        _case(
-            "dropped-v2-fenced", DroppingV2Promises,
-            "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
-            dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1), "nothing_open_after_a_fence",
-            of=Kafka("4.3", settings=V2),
-        ),
-        _case(
-            "dropped-v1", DroppingPromptVerifiedPromises,
-            "the same in v1 with verification, where the next transaction has the same epoch",
-            dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked", of=Kafka("4.3", settings=VERIFIED),
-        ),
-        _case(
-            "dropped-v1-torn", DroppingPromptVerifiedPromises,
-            "the same with two partitions, one of which is away: a transaction is committed in one, and the abort of "
-            "the next one decides the other",
-            dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
-            of=Kafka("4.3", settings=VERIFIED),
-        ),
-        _case(
-            "expired-v1", ForgettingPromptV1Promises,
-            "v1: a partition forgets the epoch that kept a fenced producer out",
-            dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
-            "no_zombie_write", "nothing_committed_unasked", of=Kafka(settings=UNVERIFIED),
-        ),
-        _case(
-            "expired-v1-verified", ForgettingPromptVerifiedPromises,
-            "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
-            dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked", "as_told",
-            "nothing_lost", of=Kafka(settings=VERIFIED),
-        ),
-        _case(
-            "unclean-v2", UncleanV2Promises,
-            "a leader takes over that lacks records that were acknowledged, or the marker behind them: what stays open "
-            "hangs, and the next transaction decides it",
-            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked", of=Kafka("4.0.0", settings=V2 | UNCLEAN),
-        ),
-        _case(
-            "unclean-v2-fenced", UncleanV2Promises,
-            "the same where the next transaction is another owner's: InitProducerId succeeds with a record still open",
-            dict(_QUIET, clients=2, transactions=1, epochs=3, tails=1), "nothing_open_after_a_fence",
-            of=Kafka("4.0.0", settings=V2 | UNCLEAN),
-        ),
-        _case(
-            "unclean-v2-aborted", MendedV2Promises,
-            "an operator aborts what hangs before another transaction can decide it: what was committed there is lost, "
-            "and nothing else becomes visible",
-            dict(_QUIET, clients=1, epochs=3, tails=1), "nothing_hangs", "nothing_lost", "as_told",
-            asks=("nothing_committed_unasked", "decided_in_the_end"), of=Kafka("4.0.0", settings=V2 | UNCLEAN),
-        ),
-        _case(
-            "unclean-v2-aborted-torn", MendedV2Promises,
-            "the same with two partitions: what the operator aborts in one is committed in the other",
-            dict(_QUIET, clients=1, transactions=1, partitions=2, epochs=2, tails=1), "one_fate",
-            of=Kafka("4.0.0", settings=V2 | UNCLEAN),
-        ),
-        _case(
-            "unclean-v1", UncleanPromptVerifiedPromises,
-            "a leader takes over that lacks a marker, in v1 with verification, where the next transaction has the same "
-            "epoch", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_hangs", "nothing_lost", "as_told",
-            "nothing_committed_unasked", of=Kafka(settings=VERIFIED | UNCLEAN),
-        ),
-        _case(
-            "unclean-v1-torn", UncleanPromptVerifiedPromises,
-            "the same with two partitions: a transaction is committed in one, and the abort of the next one decides "
-            "the other", dict(_QUIET, clients=1, partitions=2, epochs=1, tails=1), "one_fate",
-            of=Kafka(settings=VERIFIED | UNCLEAN),
-        ),
+        wrong("log-uncovered", CoveredPromises.asked_of(Uncovered),
+              "a coordinator that takes over sends markers of a Prepare without a copy, and both are lost", "txn.8",
+              _TAIL, "nothing_lost", "as_told", "one_fate", of=Kafka("4.0.0", settings=V2)),
+        wrong("several-v1", SeveralPromises.asked_of(SeveralV1),
+              "v1: the second record comes after the end of its transaction", "txn.15",
+              dict(_SEVERAL, clients=1, transactions=1, epochs=1), "nothing_hangs",
+              of=Kafka(settings=UNVERIFIED | ANY_NETWORK)),
+        wrong("several-v1-verified-late", VerifiedLemmas.asked_of(SeveralVerified, SeveralLemmas),
+              "v1 with verification: the second record joins the next transaction, which shares its epoch", "txn.9",
+              dict(_SEVERAL, clients=1, epochs=2), *_LATE, of=Kafka(settings=VERIFIED | ANY_NETWORK)),
+        wrong("dropped-v2", MortalLemmas.asked_of(combined(Dropping, MortalV2)),
+              "v2 of Kafka 4.3: a partition without a leader is taken for a deleted one, and the next transaction "
+              "joins what stayed open there", "txn.26", dict(_QUIET, clients=1, epochs=3, absences=1), "nothing_hangs",
+              "nothing_lost", "as_told", "nothing_committed_unasked", of=Kafka("4.3", settings=V2)),
+        wrong("dropped-v2-fenced", MortalLemmas.asked_of(combined(Dropping, MortalV2)),
+              "the same where the next transaction is another owner's: InitProducerId succeeds with a record still "
+              "open", "txn.26", dict(_QUIET, clients=2, transactions=1, epochs=3, absences=1),
+              "nothing_open_after_a_fence", of=Kafka("4.3", settings=V2)),
+        wrong("dropped-v1", MortalLemmas.asked_of(combined(Dropping, MortalPromptVerified)),
+              "the same in v1 with verification, where the next transaction has the same epoch", "txn.26",
+              dict(_QUIET, clients=1, epochs=2, absences=1), "nothing_hangs", "nothing_lost", "as_told",
+              "nothing_committed_unasked", of=Kafka("4.3", settings=VERIFIED)),
+        wrong("dropped-v1-torn", MortalLemmas.asked_of(combined(Dropping, MortalPromptVerified)),
+              "the same with two partitions, one of which is away: a transaction is committed in one, and the abort "
+              "of the next one decides the other", "txn.26",
+              dict(_QUIET, clients=1, partitions=2, epochs=1, absences=1), "one_fate",
+              of=Kafka("4.3", settings=VERIFIED)),
+        wrong("expired-v1", MortalLemmas.asked_of(combined(Mortal, PromptV1Core)),
+              "v1: a partition forgets the epoch that kept a fenced producer out", "txn.26",
+              dict(_QUIET, clients=2, epochs=3, expiries=1), "nothing_hangs", "nothing_open_after_a_fence",
+              "no_zombie_write", "nothing_committed_unasked", of=Kafka(settings=UNVERIFIED)),
+        wrong("expired-v1-verified", MortalLemmas.asked_of(combined(MortalAsking, PromptVerifiedCore)),
+              "v1 with verification: a partition forgets the coordinator's epoch, and takes a marker left behind",
+              "txn.26", dict(_QUIET, clients=1, epochs=2, fail_overs=1, expiries=1), "nothing_committed_unasked",
+              "as_told", "nothing_lost", of=Kafka(settings=VERIFIED)),
+        wrong("unclean-v2", MortalLemmas.asked_of(combined(Unclean, MortalV2)),
+              "a leader takes over that lacks records that were acknowledged, or the marker behind them: what stays "
+              "open hangs, and the next transaction decides it", "txn.26", dict(_QUIET, clients=1, epochs=3, tails=1),
+              "nothing_hangs", "nothing_lost", "as_told", "nothing_committed_unasked",
+              of=Kafka("4.0.0", settings=V2 | UNCLEAN)),
+        wrong("unclean-v2-fenced", MortalLemmas.asked_of(combined(Unclean, MortalV2)),
+              "the same where the next transaction is another owner's: InitProducerId succeeds with a record still "
+              "open", "txn.26", dict(_QUIET, clients=2, transactions=1, epochs=3, tails=1),
+              "nothing_open_after_a_fence", of=Kafka("4.0.0", settings=V2 | UNCLEAN)),
+        wrong("unclean-v2-aborted", MortalLemmas.asked_of(combined(Mended, MortalV2)),
+              "an operator aborts what hangs before another transaction can decide it: what was committed there is "
+              "lost, and nothing else becomes visible", "txn.26", dict(_QUIET, clients=1, epochs=3, tails=1),
+              "nothing_hangs", "nothing_lost", "as_told", asks=("nothing_committed_unasked", "decided_in_the_end"),
+              of=Kafka("4.0.0", settings=V2 | UNCLEAN), progress_bounds=(dict(_QUIET, clients=1, epochs=3, tails=1),)),
+        wrong("unclean-v2-aborted-torn", MortalLemmas.asked_of(combined(Mended, MortalV2)),
+              "the same with two partitions: what the operator aborts in one is committed in the other", "txn.26",
+              dict(_QUIET, clients=1, transactions=1, partitions=2, epochs=2, tails=1), "one_fate",
+              of=Kafka("4.0.0", settings=V2 | UNCLEAN)),
+        wrong("unclean-v1", MortalLemmas.asked_of(combined(Unclean, MortalPromptVerified)),
+              "a leader takes over that lacks a marker, in v1 with verification, where the next transaction has the "
+              "same epoch", "txn.26", dict(_QUIET, clients=1, epochs=2, tails=1), "nothing_hangs", "nothing_lost",
+              "as_told", "nothing_committed_unasked", of=Kafka(settings=VERIFIED | UNCLEAN)),
+        wrong("unclean-v1-torn", MortalLemmas.asked_of(combined(Unclean, MortalPromptVerified)),
+              "the same with two partitions: a transaction is committed in one, and the abort of the next one "
+              "decides the other", "txn.26", dict(_QUIET, clients=1, partitions=2, epochs=1, tails=1), "one_fate",
+              of=Kafka(settings=VERIFIED | UNCLEAN)),
     ),
     {
         **{name: REASONS[name] for name in ("clients", "transactions", "partitions", "epochs", "fail_overs", "fences")},
@@ -312,6 +272,8 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, sends=4, numbers=5, epochs=2, transactions=2),
     "nightly": dict(_SMALL, sends=5, numbers=6, epochs=2, transactions=2, window=3, most=3, losses=2),
 }
+_DEPTH: Mapping[Profile, int] = {"smoke": 8, "ci": 10, "nightly": 12}
+_FORGETTING_DEPTH: Mapping[Profile, int] = {"smoke": 4, "ci": 9, "nightly": 11}
 _SEQUENCES_PROGRESS = (dict(_SMALL, sends=2), dict(_SMALL, sends=2, window=1, most=1, losses=2))
 _FORGETFUL = dict(_SMALL, epochs=2, losses=0, restarts=1, fail_overs=1, expiries=1)
 _FORGETTING: Mapping[Profile, Mapping[str, int]] = {
@@ -329,21 +291,9 @@ _SEQUENCES_LATE = ("in_its_transaction", "both_transactions", "settled_in_the_en
 RENUMBERING = NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "5"}
 
 
-def _wrong(
-    name: str, properties: type[Properties], rule: str, bounds: Mapping[str, int], breaks: tuple[str, ...], says: str,
-    of: Of,
-) -> Variant:  # fmt: skip
-    """Asked for what it breaks only."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, rule, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
-        leaves_out=others, depth={"smoke": 8, "ci": 10, "nightly": 12}, of=of,
-    )  # fmt: skip
-
-
 def _of_refusals(name: str, properties: type[Properties], says: str, of: Of) -> Variant:
     """The same models as the variants above, asked for no more than refusals."""
-    others = Names(lambda: (n for n, p in properties.properties.items() if p.role != "lemma" and n not in _REFUSALS))
+    others = all_but(properties, *_REFUSALS, roles=("lemma",))
     return Variant(
         name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED, of=of,
     )  # fmt: skip
@@ -359,41 +309,41 @@ IDEMPOTENCE = ProtocolEntry(
             "a producer without transactions",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         Variant(
             "same-epoch",
-            SequencesV1Properties,
+            SequencesProperties.asked_of(SequencesV1),
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth=_DEPTH,
             of=Kafka(settings=V1),
         ),
         Variant(
             "new-epoch",
-            SequencesV2Properties,
+            SequencesProperties.asked_of(SequencesV2),
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth=_DEPTH,
             of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "kept-over-abort",
-            KeptOverAbortProperties,
+            Promises.asked_of(KeptOverAbort),
             "numbers used again after an abort, by a producer that the partition remembers",
             "txn.14",
             expected={"told_is_written": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_SEQUENCES_LATE,
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth=_DEPTH,
             of=MISTAKE,
         ),
         Variant(
             "cleared-by-abort",
-            ClearedByAbortProperties,
+            Promises.asked_of(ClearedByAbort),
             "its repair, on a network in which batches may be late",
             "txn.14",
             expected={"told_is_written": "violated", "written_once": "violated"},
@@ -403,129 +353,137 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "beyond-the-window",
-            BeyondTheWindowProperties,
+            Promises.asked_of(BeyondTheWindow),
             "more batches under way than the partition remembers",
             "txn.14",
             expected={"written_once": "violated"},
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
+            depth=_DEPTH,
             of=MISTAKE,
         ),
         Variant(
             "forgetful-giving-up",
-            GivingUpProperties,
+            ForgetfulLemmas.asked_of(GivingUp),
             "leaders restart, lose a tail, forget; a producer that is refused gives up, and sends nothing again",
             bounds=_FORGETTING,
             leaves_out=("in_its_transaction", "both_transactions"),
             progress_bounds=(dict(_FORGETFUL, sends=2),),
-            depth={"smoke": 4, "ci": 9, "nightly": 11},
+            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka(settings=V1),
         ),
         Variant(
             "forgetful-new-epoch",
-            ForgetfulV2Properties,
+            InOrder.asked_of(ForgetfulV2),
             "leaders restart, lose a tail, forget; a transaction that is refused is aborted (v2)",
             bounds=_FORGETTING,
             progress_bounds=(dict(_FORGETFUL, sends=2),),
-            depth={"smoke": 4, "ci": 9, "nightly": 11},
+            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
             "forgetful-one-under-way",
-            OneUnderWayProperties,
+            InOrder.asked_of(OneUnderWay),
             "leaders restart, lose a tail, forget; the producer has one batch under way, and would number it anew",
             bounds=_ONE_UNDER_WAY,
             leaves_out=("two_under_way", "forgotten_and_written"),
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
-            depth={"smoke": 4, "ci": 9, "nightly": 11},
+            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
         ),
         _of_refusals(
             "answered-again",
-            SequencesRefusals,
+            SequencesProperties.asked_of(Sequences, Refusals),
             "what is sent again is answered, and never out of order",
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         _of_refusals(
             "answered-again-new-epoch",
-            SequencesV2Refusals,
+            SequencesProperties.asked_of(SequencesV2, Refusals),
             "the same in transactions of v2",
             of=Kafka("4.0.0", settings=V2),
         ),
-        _wrong(
+        wrong(
             "restarted-and-refused",
-            ForgetfulRefusals,
+            ForgetfulLemmas.asked_of(GivingUp, Refusals),
+            "a leader restarts with one batch of several, and refuses the others when they are sent again",
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
-            ("never_out_of_order",),
-            "a leader restarts with one batch of several, and refuses the others when they are sent again",
+            "never_out_of_order",
+            depth=_DEPTH,
             of=Kafka(),
         ),
-        _wrong(
+        wrong(
             "expired-and-refused",
-            ForgetfulRefusals,
+            ForgetfulLemmas.asked_of(GivingUp, Refusals),
+            "a producer that was forgotten sends two batches, the second comes first, and the first is refused",
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
-            ("never_out_of_order",),
-            "a producer that was forgotten sends two batches, the second comes first, and the first is refused",
+            "never_out_of_order",
+            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
-        _wrong(
+        wrong(
             "restarted",
-            RenumberingProperties,
+            Promises.asked_of(Renumbering),
+            "a leader restarts with one batch of several, and the producer numbers the others anew",
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
-            ("written_once",),
-            "a leader restarts with one batch of several, and the producer numbers the others anew",
+            "written_once",
+            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING),
         ),
-        _wrong(
+        wrong(
             "expired",
-            RenumberingProperties,
-            "txn.26",
-            dict(_ONE_FAULT, expiries=1),
-            ("written_once",),
+            Promises.asked_of(Renumbering),
             "a producer that was forgotten sends two batches, which arrive in another order",
-            of=Kafka(settings=RENUMBERING),
-        ),
-        _wrong(
-            "expired-too-soon",
-            ForgottenTooSoonProperties,
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
-            ("written_once",),
-            "a producer is forgotten while its batches are on their way: their timestamps are long past",
+            "written_once",
+            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING),
         ),
-        _wrong(
+        wrong(
+            "expired-too-soon",
+            Promises.asked_of(ForgottenTooSoon),
+            "a producer is forgotten while its batches are on their way: their timestamps are long past",
+            "txn.26",
+            dict(_ONE_FAULT, expiries=1),
+            "written_once",
+            depth=_DEPTH,
+            of=Kafka(settings=RENUMBERING),
+        ),
+        wrong(
             "unclean",
-            AnsweredEarlyProperties,
+            Promises.asked_of(AnsweredEarly),
+            "a leader without the tail takes over although that was answered",
             "txn.26",
             dict(_ONE_FAULT, fail_overs=1),
-            ("written_once", "told_is_written"),
-            "a leader without the tail takes over although that was answered",
+            "written_once",
+            "told_is_written",
+            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING | UNCLEAN),
         ),
-        _wrong(
+        wrong(
             "bumped-elsewhere",
-            RenumberingAnywayProperties,
+            Promises.asked_of(RenumberingAnyway),
+            "a batch is refused in another partition, and the producer numbers anew what is under way here",
             "txn.13",
             _SMALL,
-            ("written_once",),
-            "a batch is refused in another partition, and the producer numbers anew what is under way here",
-            of=MISTAKE,
+            "written_once",
+            depth=_DEPTH,
         ),
-        _wrong(
+        wrong(
             "wrapped",
-            WrappingProperties,
+            Promises.asked_of(Wrapping),
+            "a copy comes late by a whole round of numbers",
             "txn.13",
             dict(_SMALL, window=1, most=1, round=2),
-            ("written_once",),
-            "a copy comes late by a whole round of numbers",
+            "written_once",
+            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
         ),
     ),

@@ -6,8 +6,10 @@ Offsets in transactions in the catalogue, with what happens where they count too
 from collections.abc import Mapping
 
 from fencepost.model.language.properties import Properties
-from fencepost.model.releases import MISTAKE, TRANSACTIONAL, UNCLEAN, V1, V2, Kafka, Of
-from fencepost.properties.entries import Names, Profile, ProtocolEntry, Scenario, Variant
+from fencepost.model.releases import TRANSACTIONAL, UNCLEAN, V1, V2, Kafka
+from fencepost.model.transactions.parts.cleaning import EntriesTooSoon, MarkersAsRecords, MarkersTooSoon, WithoutHorizon
+from fencepost.model.transactions.parts.metadata_timed_out import MetadataTimedOut
+from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Scenario, Variant, all_but, wrong
 from fencepost.properties.transactions.claims.offsets import (
     GroupMemoryProperties,
     MarkerDroppedProperties,
@@ -15,22 +17,17 @@ from fencepost.properties.transactions.claims.offsets import (
     TransactionalOffsetsProperties,
 )
 from fencepost.properties.transactions.claims.reading import (
+    CleanedPromises,
     CleanedProperties,
-    EntriesTooSoonPromises,
-    MarkersAsRecordsPromises,
-    MarkersTooSoonPromises,
     ReadCommittedProperties,
     UncleanReadingPromises,
-    WithoutHorizonPromises,
 )
 from fencepost.properties.transactions.claims.recovery import (
     MetadataInDoubt,
-    MetadataInDoubtPromises,
     MetadataInTheLog,
     MetadataPromises,
     TransactionLogProperties,
 )
-from fencepost.properties.transactions.variants.bounds import NOT_BOUNDED
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -43,15 +40,12 @@ _WRITTEN = "memory_is_what_was_written"
 _DROPPED = ("as_the_coordinator_decided", "no_aborted_offset_fetched", "answered_in_the_end")
 
 
-def _wrong(name: str, says: str, alternative: str, breaks: str) -> Variant:
-    """A known mistake, asked for no more than what it breaks."""
-    others = Names(
-        lambda: (n for n, p in TransactionalOffsetsProperties.properties.items() if p.role != "lemma" and n != breaks)
-    )
-    return Variant(
-        name, TransactionalOffsetsProperties, says, "txn.21", ("txn.21", alternative), {breaks: "violated"},
-        {"smoke": dict(_SMALL, fail_overs=0)}, others, of=MISTAKE,
-    )  # fmt: skip
+def _misread(
+    name: str, properties: type[Properties], says: str, rule: str, bounds: Mapping[str, int], breaks: str, reading: str
+) -> Variant:
+    """A known mistake, with what is proved where it is not made."""
+    rest = all_but(properties, breaks, roles=("lemma",))
+    return wrong(name, properties, says, rule, bounds, breaks, reading=reading, leaves_out=rest, depth={})
 
 
 TRANSACTIONAL_OFFSETS = ProtocolEntry(
@@ -82,42 +76,43 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             judged=(),
             of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
-        _wrong(
+        _misread(
             "offsets-fetched-early",
+            TransactionalOffsetsProperties,
             "a fetch does not wait for pending commits",
-            "fetch: guard 1 dropped",
+            "txn.21",
+            dict(_SMALL, fail_overs=0),
             "not_before_it_is_decided",
+            "fetch: guard 1 dropped",
         ),
-        _wrong(
+        _misread(
             "offsets-by-completion",
+            TransactionalOffsetsProperties,
             "the transaction that ends last wins",
-            "in_order_of_completion",
+            "txn.21",
+            dict(_SMALL, fail_overs=0),
             "memory_is_what_the_log_says",
+            "in_order_of_completion",
         ),
-        Variant(
+        wrong(
             "offsets-left-pending",
             OffsetsDeletedProperties,
             "a tombstone leaves what is pending alone, and a marker brings the offset back",
             "txn.21",
-            ("txn.21", "left_pending"),
-            {"memory_is_what_the_log_says": "violated"},
-            {"smoke": dict(_SMALL, fail_overs=0)},
-            Names(lambda: (n for n in OffsetsDeletedProperties.properties if n != "memory_is_what_the_log_says")),
+            dict(_SMALL, fail_overs=0),
+            "memory_is_what_the_log_says",
+            reading="left_pending",
             proof=False,
-            depth=NOT_BOUNDED,
-            of=MISTAKE,
         ),
-        Variant(
+        wrong(
             "offsets-marker-dropped",
             MarkerDroppedProperties,
             "the marker of a group's partition without a leader counts as written, and the next one decides two "
             "transactions",
             "txn.26",
-            expected=dict.fromkeys(_DROPPED, "violated"),
-            bounds={"smoke": dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1)},
-            leaves_out=Names(lambda: (n for n in MarkerDroppedProperties.properties if n not in _DROPPED)),
+            dict(_SMALL, records=2, producers=1, log=4, fail_overs=0, absences=1),
+            *_DROPPED,
             progress_bounds=(dict(records=1, producers=1, log=3, fail_overs=0, absences=1),),
-            depth=NOT_BOUNDED,
             of=Kafka("4.3", settings=TRANSACTIONAL),
         ),
         Variant(
@@ -129,18 +124,16 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             depth={"smoke": 8, "ci": 10, "nightly": 12},
             of=Kafka("4.4.0"),
         ),
-        Variant(
+        wrong(
             "group-memory-empty-flush",
             GroupMemoryProperties,
-            "before a large record an empty batch is given up, and with it what the operation has done to memory: its "
-            "record is in the log, and memory lacks it (KAFKA-20845, from 4.1.1 and 4.2.0 on)",
+            "before a large record an empty batch is given up, and with it what the operation has done to memory: "
+            "its record is in the log, and memory lacks it (KAFKA-20845, from 4.1.1 and 4.2.0 on)",
             "txn.27",
-            ("txn.27", "empty_one_fails"),
-            {_WRITTEN: "violated"},
-            {"smoke": dict(_MEMORY, writes=1)},
-            Names(lambda: (n for n in GroupMemoryProperties.properties if n != _WRITTEN)),
+            dict(_MEMORY, writes=1),
+            _WRITTEN,
+            reading="empty_one_fails",
             proof=False,
-            depth=NOT_BOUNDED,
             of=Kafka("4.1", "4.3"),
         ),
     ),
@@ -184,28 +177,6 @@ _GIVEN = ("only_what_was_committed", "given_is_not_aborted", "never_back")
 _ONE = dict(_CLEANED, transactions=1)
 
 
-def _reading_wrong(name: str, says: str, alternative: str, breaks: str = "only_what_was_committed") -> Variant:
-    """A known mistake, asked for no more than what it breaks."""
-    others = Names(
-        lambda: (n for n, p in ReadCommittedProperties.properties.items() if p.role != "lemma" and n != breaks)
-    )
-    return Variant(
-        name, ReadCommittedProperties, says, "txn.17", ("txn.17", alternative), {breaks: "violated"},
-        {"smoke": dict(_READING_SMALL, fail_overs=0)}, others, of=MISTAKE,
-    )  # fmt: skip
-
-
-def _uncleanly(
-    name: str, properties: type[Properties], says: str, *breaks: str, **bounds: int
-) -> Variant:  # fmt: skip
-    """A cleaner that takes something too soon, asked for what that breaks."""
-    others = Names(lambda: (n for n in properties.properties if n not in breaks))
-    return Variant(
-        name, properties, says, "txn.26", expected=dict.fromkeys(breaks, "violated"),
-        bounds={"smoke": dict(_ONE, **bounds)}, leaves_out=others, depth=NOT_BOUNDED, of=MISTAKE,
-    )  # fmt: skip
-
-
 READ_COMMITTED = ProtocolEntry(
     "read-committed",
     "Reading a partition with transactions: no reader gets a record of an open or aborted one, nor misses a committed "
@@ -242,55 +213,76 @@ READ_COMMITTED = ProtocolEntry(
             judged=(),
             of=Kafka(settings=TRANSACTIONAL),
         ),
-        _uncleanly(
+        wrong(
             "cleaned-without-horizon",
-            WithoutHorizonPromises,
+            CleanedPromises.asked_of(WithoutHorizon),
             "a marker goes while a replica that lags has read of its transaction and not of the end",
+            "txn.26",
+            _ONE,
             "ended_is_known_again",
         ),
-        _uncleanly(
+        wrong(
             "cleaned-markers-too-soon",
-            MarkersTooSoonPromises,
+            CleanedPromises.asked_of(MarkersTooSoon),
             "a marker goes, and its entry in the index, while records of its transaction are left",
+            "txn.26",
+            _ONE,
             "only_what_was_committed",
             "ended_is_known_again",
         ),
-        _uncleanly(
+        wrong(
             "cleaned-markers-as-records",
-            MarkersAsRecordsPromises,
+            CleanedPromises.asked_of(MarkersAsRecords),
             "a marker goes since a later record has the bytes of its key, and the entry in the index stays",
+            "txn.26",
+            dict(_ONE, transactions=2, log=4, cleanings=1),
             "all_that_was_committed",
             "ended_is_known_again",
-            transactions=2,
-            log=4,
-            cleanings=1,
         ),
-        _uncleanly(
+        wrong(
             "cleaned-index-too-soon",
-            EntriesTooSoonPromises,
+            CleanedPromises.asked_of(EntriesTooSoon),
             "the index loses an aborted transaction of which records are left",
+            "txn.26",
+            _ONE,
             "only_what_was_committed",
         ),
-        Variant(
+        wrong(
             "read-committed-unclean",
             UncleanReadingPromises,
-            "a leader takes over that lacks what readers were given, or the marker behind it: the last stable offset "
-            "goes back, and what was given is gone, or is aborted yet",
+            "a leader takes over that lacks what readers were given, or the marker behind it: the last stable "
+            "offset goes back, and what was given is gone, or is aborted yet",
             "txn.26",
-            expected=dict.fromkeys(_GIVEN, "violated"),
-            bounds={"smoke": dict(producers=1, transactions=1, readers=1, log=2, fail_overs=1)},
-            leaves_out=Names(lambda: (n for n in UncleanReadingPromises.properties if n not in _GIVEN)),
-            depth=NOT_BOUNDED,
+            dict(producers=1, transactions=1, readers=1, log=2, fail_overs=1),
+            *_GIVEN,
             of=Kafka(settings=TRANSACTIONAL | UNCLEAN),
         ),
-        _reading_wrong(
-            "read-committed-inclusive", "the last stable offset taken for the last one to read", "inclusive"
+        _misread(
+            "read-committed-inclusive",
+            ReadCommittedProperties,
+            "the last stable offset taken for the last one to read",
+            "txn.17",
+            dict(_READING_SMALL, fail_overs=0),
+            "only_what_was_committed",
+            "inclusive",
         ),
-        _reading_wrong(
-            "read-committed-short-list", "only what is aborted within the piece is listed", "only_if_it_ends_there"
+        _misread(
+            "read-committed-short-list",
+            ReadCommittedProperties,
+            "only what is aborted within the piece is listed",
+            "txn.17",
+            dict(_READING_SMALL, fail_overs=0),
+            "only_what_was_committed",
+            "only_if_it_ends_there",
         ),
-        _reading_wrong(
-            "read-committed-first-entry", "an abort marker ends the producer's first range", "whatever_comes_first"
+        _misread(
+            "read-committed-first-entry",
+            ReadCommittedProperties,
+            "an abort marker ends the producer's first range",
+            "txn.17",
+            dict(_READING_SMALL, fail_overs=0),
+            "only_what_was_committed",
+            "whatever_comes_first",
         ),
     ),
     {
@@ -353,18 +345,6 @@ _RECOVERY_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
 }
 
 
-def _recovery_wrong(name: str, says: str, rule: str, alternative: str, log: int) -> Variant:
-    """A known mistake, asked for no more than what it breaks."""
-    breaks = "memory_is_what_the_log_says"
-    others = Names(
-        lambda: (n for n, p in TransactionLogProperties.properties.items() if p.role != "lemma" and n != breaks)
-    )
-    return Variant(
-        name, TransactionLogProperties, says, rule, (rule, alternative), {breaks: "violated"},
-        {"smoke": dict(_RECOVERY_SMALL, ids=1, log=log)}, others, of=MISTAKE,
-    )  # fmt: skip
-
-
 _METADATA: Mapping[Profile, Mapping[str, int]] = {
     "smoke": dict(partitions=2, epochs=5, producer_ids=3, timeouts=1, last=3, losses=1, fail_overs=1, failed_appends=1),
     "nightly": dict(
@@ -372,15 +352,6 @@ _METADATA: Mapping[Profile, Mapping[str, int]] = {
     ),
 }
 _RETRIES = ("retries_are_answered", "retries_are_answered_before_the_end")
-
-
-def _not_in_the_log(name: str, says: str, alternative: str, *breaks: str, of: Of) -> Variant:
-    """A coordinator that takes over and lacks what a release does not write."""
-    others = Names(lambda: (n for n in MetadataPromises.properties if n not in breaks))
-    return Variant(
-        name, MetadataPromises, says, "txn.25", ("txn.25", alternative), dict.fromkeys(breaks, "violated"),
-        _METADATA, others, proof=False, depth=NOT_BOUNDED, of=of,
-    )  # fmt: skip
 
 
 TRANSACTION_LOG = ProtocolEntry(
@@ -406,15 +377,14 @@ TRANSACTION_LOG = ProtocolEntry(
             expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED,
             of=Kafka("trunk", settings=V2),
         ),
-        _not_in_the_log(
-            "metadata-4.3", "the epoch before the present one is not in the log: a retry is refused after a fail-over "
-            "(KAFKA-20357)", "no_last_epoch", "all_of_it_is_in_the_log", *_RETRIES, of=Kafka("4.3", "4.4.0", V2),
-        ),
-        _not_in_the_log(
-            "metadata-4.2", "nor are the producer ids before and after: a fail-over while the id changes hands out the "
-            "last epoch (KAFKA-20310)", "no_other_ids", "all_of_it_is_in_the_log", *_RETRIES, "no_reserved_epoch",
-            of=Kafka("4.0.0", "4.2", V2),
-        ),
+        wrong("metadata-4.3", MetadataPromises,
+              "the epoch before the present one is not in the log: a retry is refused after a fail-over (KAFKA-20357)",
+              "txn.25", _METADATA, "all_of_it_is_in_the_log", *_RETRIES, reading="no_last_epoch", proof=False,
+              of=Kafka("4.3", "4.4.0", V2)),
+        wrong("metadata-4.2", MetadataPromises,
+              "nor are the producer ids before and after: a fail-over while the id changes hands out the last epoch "
+              "(KAFKA-20310)", "txn.25", _METADATA, "all_of_it_is_in_the_log", *_RETRIES, "no_reserved_epoch",
+              reading="no_other_ids", proof=False, of=Kafka("4.0.0", "4.2", V2)),
         Variant(
             "metadata-timed-out", MetadataInDoubt,
             "appends time out, and their records are in the log all the same: a commit that memory has not",
@@ -422,34 +392,23 @@ TRANSACTION_LOG = ProtocolEntry(
             depth=NOT_BOUNDED, of=Kafka("trunk", settings=V2),
         ),
         Variant(
-            "metadata-retries-timed-out", MetadataInDoubtPromises,
+            "metadata-retries-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),
             "the same with a producer that repeats what it is not told of",
             expected=dict.fromkeys(("all_of_it_is_in_the_log", "retries_are_answered"), "violated"),
             bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
             of=Kafka("trunk", settings=V2),
         ),
-        Variant(
-            "metadata-4.3-timed-out", MetadataInDoubtPromises,
-            "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
-            "txn.25", ("txn.25", "no_last_epoch"), dict.fromkeys(_RETRIES, "violated"),
-            {"smoke": dict(_METADATA["smoke"], losses=0)},
-            Names(lambda: (n for n in MetadataInDoubtPromises.properties if n not in _RETRIES)), proof=False, depth=NOT_BOUNDED,
-            of=Kafka("4.3", "4.4.0", V2),
-        ),
-        _recovery_wrong(
-            "memory-ahead-of-log",
-            "memory changes before the record is durable",
-            "txn.8",
-            "acknowledge: guard 1 dropped",
-            log=1,
-        ),
-        _recovery_wrong(
-            "tombstones-removed-early",
-            "tombstones do not stay for as long as it takes to read the log",
-            "txn.19",
-            "remove_tombstone: guard 1 dropped",
-            log=2,
-        ),
+        wrong("metadata-4.3-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),
+              "no answer is lost: an append times out, and the epoch before the one in its record is not in the log",
+              "txn.25", dict(_METADATA["smoke"], losses=0), *_RETRIES, reading="no_last_epoch", proof=False,
+              of=Kafka("4.3", "4.4.0", V2)),
+        _misread("memory-ahead-of-log", TransactionLogProperties, "memory changes before the record is durable",
+                 "txn.8", dict(_RECOVERY_SMALL, ids=1, log=1), "memory_is_what_the_log_says",
+                 "acknowledge: guard 1 dropped"),
+        _misread("tombstones-removed-early", TransactionLogProperties,
+                 "tombstones do not stay for as long as it takes to read the log", "txn.19",
+                 dict(_RECOVERY_SMALL, ids=1, log=2), "memory_is_what_the_log_says",
+                 "remove_tombstone: guard 1 dropped"),
     ),
     {
         "ids": "two, since what is kept of one must not depend on the other",

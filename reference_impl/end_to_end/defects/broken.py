@@ -9,7 +9,6 @@ the network and of paces is in `needs`, as keys of the run.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from fencepost.reference_impl.end_to_end.defects import whole
@@ -17,7 +16,7 @@ from fencepost.reference_impl.end_to_end.parts import Parts, WholeParts
 from fencepost.reference_impl.group_fencing.defects import broken as of_group
 from fencepost.reference_impl.group_fencing.variants import VARIANTS
 from fencepost.reference_impl.id_blocks.defects import broken as of_ids
-from fencepost.reference_impl.simulation.defects import Breaks, Defect, Registry
+from fencepost.reference_impl.simulation.defects import Defect, Registry, registry
 from fencepost.reference_impl.source_offsets.defects import broken as of_source
 from fencepost.reference_impl.task_counts.defects import broken as of_connect
 from fencepost.reference_impl.transactions.config import EPOCH_MAX
@@ -134,30 +133,20 @@ def _all() -> Iterator[Broken]:
             layers, whole = _needs(layer, defect)
             parts = Parts(**{part: defect.parts}, needs=layers)
             told_in = (layer,) if _is_of_what_is_late(layer, defect) else ()
-            yield Broken(f"{layer}:{name}", defect.rule, defect.breaks, parts, whole, defect.why, told_in)
+            yield Broken(f"{layer}:{name}", defect.rule, defect.breaks, parts, whole, defect.why, told_in=told_in)
 
 
-WHOLE: Mapping[str, tuple[str, WholeParts]] = {
-    "reads_offsets_first": ("618.32", WholeParts(task=whole.ReadsOffsetsFirst)),
-    "output_of_the_task": ("618.P2", WholeParts(task=whole.OutputOfTheTask)),
-    "remembers_what_it_read": ("618.27", WholeParts(task=whole.RemembersWhatItRead)),
-    "commits_what_is_left": ("618.27", WholeParts(task=whole.CommitsWhatIsLeft)),
-    "reads_the_workers_topic": ("618.31", WholeParts(task=whole.ReadsTheWorkersTopic)),
-    "gets_what_is_open": ("447.P1", WholeParts(inputs=whole.GetsWhatIsOpen)),
-    "counts_markers": ("447.P1", WholeParts(inputs=whole.CountsMarkers)),
-    "done_when_decided": ("618.32", WholeParts(brokers=whole.DoneWhenDecided)),
-}
-"""What puts the layers together: by defect, the rule that it breaks, and what is wrong."""
+WHOLE = registry(WholeParts, None, whole)
+"""What puts the layers together, with one thing wrong each."""
 FOLDERS = {layer: (layer.replace("-", "_"), part) for layer, (part, _) in LAYERS.items()}
 FOLDERS |= {"whole": ("end_to_end", "whole")}
 """By what stands before the colon: the folder whose defects these are, and the field of the parts."""
 
 
 def _together() -> Iterator[Broken]:
-    for name, (rule, parts) in WHOLE.items():
-        yield Broken(f"whole:{name}", rule, Breaks.PROMISE, Parts(whole=parts))
+    for name, defect in WHOLE.items():
+        yield Broken(f"whole:{name}", defect.rule, defect.breaks, Parts(whole=defect.parts))
 
 
 REGISTRY = Registry((*_all(), *_together()))
-find = REGISTRY.find
-__getattr__ = partial(REGISTRY.attribute, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

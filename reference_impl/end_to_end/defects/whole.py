@@ -1,5 +1,5 @@
 """What puts the layers together, with one thing wrong each: where tasks begin, where their records go, what the group
-gets, and when a call is done.  `broken.py` says what each of them breaks."""
+gets, and when a call is done."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from fencepost.reference_impl.end_to_end.events import Kind
 from fencepost.reference_impl.end_to_end.inputs import Inputs
 from fencepost.reference_impl.end_to_end.kafka import ConnectBrokers
 from fencepost.reference_impl.end_to_end.source import ResumingTask, Stores, TaskHost
+from fencepost.reference_impl.simulation.defects import PROMISE, defect
 from fencepost.reference_impl.source_offsets.config import EXACTLY_ONCE
 from fencepost.reference_impl.source_offsets.kafka import GLOBAL, SEPARATE
 from fencepost.reference_impl.source_offsets.stores.offset_store import Found
@@ -16,6 +17,7 @@ from fencepost.reference_impl.task_counts.tasks.source_task import SourceTask
 from fencepost.reference_impl.task_counts.tasks.threads import Script
 
 
+@defect("618.32", PROMISE)
 class ReadsOffsetsFirst(ResumingTask):
     """A task reads where it begins before it opens its producer: its predecessor may commit after that (618.32)."""
 
@@ -34,6 +36,7 @@ class ReadsOffsetsFirst(ResumingTask):
         return None
 
 
+@defect("618.P2", PROMISE)
 class OutputOfTheTask(ResumingTask):
     """Records go to the output partition of the task that reads them, not of their source partition (618.P2)."""
 
@@ -42,6 +45,7 @@ class OutputOfTheTask(ResumingTask):
         return whole.input_partitions[self.id[1] % whole.inputs]
 
 
+@defect("618.27", PROMISE)
 class RemembersWhatItRead(ResumingTask):
     """A task that is started again on a worker goes on behind what was last read there, committed or not (618.27)."""
 
@@ -54,6 +58,7 @@ class RemembersWhatItRead(ResumingTask):
         self.herder.__dict__.setdefault("read_here", {})[partition] = offset
 
 
+@defect("618.27", PROMISE)
 class CommitsWhatIsLeft(ResumingTask):
     """A task that ends commits the records that are in its open transaction, without their offsets (618.27)."""
 
@@ -69,6 +74,7 @@ class CommitsWhatIsLeft(ResumingTask):
                 return
 
 
+@defect("618.31", PROMISE)
 class ReadsTheWorkersTopic(ResumingTask):
     """A task begins where the worker's offsets topic says, also where its connector has one of its own (618.31)."""
 
@@ -77,6 +83,7 @@ class ReadsTheWorkersTopic(ResumingTask):
         return super().new_runtime(host, store, {p: there.get(p, 0) for p in found})
 
 
+@defect("447.P1", PROMISE)
 class GetsWhatIsOpen(Inputs):
     """The group gets records whose transaction is not decided (447.P1)."""
 
@@ -90,6 +97,7 @@ class GetsWhatIsOpen(Inputs):
             reader.read = read
 
 
+@defect("447.P1", PROMISE)
 class CountsMarkers(Inputs):
     """A place of the input that stands behind a marker is taken for the one before it (447.P1)."""
 
@@ -102,6 +110,7 @@ class CountsMarkers(Inputs):
         return place
 
 
+@defect("618.32", PROMISE)
 class DoneWhenDecided(ConnectBrokers):
     """A commit is done when it is decided, and what follows does not wait for its markers (618.32)."""
 

@@ -1,43 +1,27 @@
-"""What can be wrong with clients: consumers that know too much of their offsets, loops that forget a line."""
+"""Defects of clients: consumers that know too much of their offsets, loops that forget a line; and of the draft's
+InitProducerId, at the transaction coordinator and at the client."""
 
+from collections.abc import Callable
+
+from fencepost.reference_impl.group_fencing.brokers.transaction_coordinator import FIRST_KEY, GroupAwareCoordinator
 from fencepost.reference_impl.group_fencing.clients.application import Application, Work
 from fencepost.reference_impl.group_fencing.clients.classic_consumer import ClassicConsumer
 from fencepost.reference_impl.group_fencing.clients.modern_consumer import MemberState, ModernConsumer
 from fencepost.reference_impl.group_fencing.clients.producer import GroupProducer, GroupSends
 from fencepost.reference_impl.group_fencing.errors import COMMIT_FAILED, ErrorCode
-from fencepost.reference_impl.group_fencing.messages import GroupMetadata, OffsetFetchResponse
+from fencepost.reference_impl.group_fencing.messages import (
+    GroupInitProducerIdRequest,
+    GroupMetadata,
+    OffsetFetchResponse,
+)
+from fencepost.reference_impl.simulation.defects import PROGRESS, PROMISE, defect, plant
+from fencepost.reference_impl.transactions.brokers.states import (
+    TransactionLogValue,
+    TransactionMetadata,
+    TransactionState,
+)
 from fencepost.reference_impl.transactions.clients.client_errors import Verdict
 from fencepost.reference_impl.transactions.clients.sends import SentBatch
-
-
-class NoSeekBack(Application):
-    """After an abort the loop goes on behind the records of the aborted transaction."""
-
-    def seek_back(self, work: Work) -> None:
-        pass
-
-
-class PositionsKept(ClassicConsumer):
-    """A partition that comes back is read from where this consumer was, and not from what is committed."""
-
-    def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
-        kept = dict(self.positions)
-        super().give_up(partitions, lost)
-        self.positions |= kept
-
-
-class DoesNotWait(ClassicConsumer):
-    """OffsetFetch without require_stable."""
-
-    def waits_for_stable(self) -> bool:
-        return False
-
-
-class AssignedTwice(ClassicConsumer):
-    """The leader gives every member the first partition."""
-
-    def assignments(self) -> dict[int, tuple[int, ...]]:
-        return {member: tuple({0, *partitions}) for member, partitions in super().assignments().items()}
 
 
 class DeafSends(GroupSends):
@@ -47,12 +31,140 @@ class DeafSends(GroupSends):
         return Verdict.FINE if error in COMMIT_FAILED else super().verdict(batch, error)
 
 
+@defect("447.16", PROMISE)
 class RefusalIgnored(GroupProducer):
     """Its transactions commit without the offsets that were refused."""
 
     sends_class = DeafSends
 
 
+plant("metadata_left_out", "447.16", PROMISE, metadata=False)
+
+
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class ConsumerDoesNotWait(ClassicConsumer):
+    """OffsetFetch without require_stable."""
+
+    def waits_for_stable(self) -> bool:
+        return False
+
+
+@defect("447.18", PROMISE)
+class NoSeekBack(Application):
+    """After an abort the loop goes on behind the records of the aborted transaction."""
+
+    def seek_back(self, work: Work) -> None:
+        pass
+
+
+@defect("447.17", PROMISE)
+class PositionsKept(ClassicConsumer):
+    """A partition that comes back is read from where this consumer was, and not from what is committed."""
+
+    def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
+        kept = dict(self.positions)
+        super().give_up(partitions, lost)
+        self.positions |= kept
+
+
+@defect("447.P2", PROMISE)
+class AssignedTwice(ClassicConsumer):
+    """The leader gives every member the first partition."""
+
+    def assignments(self) -> dict[int, tuple[int, ...]]:
+        return {member: tuple({0, *partitions}) for member, partitions in super().assignments().items()}
+
+
+# 447.5, 447.6, 447.17, 447.19: the draft, repaired by assignment
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class OthersLeftAlone(GroupAwareCoordinator):
+    """Nobody is fenced: the pair is given at once."""
+
+    def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
+        return True
+
+
+@defect("447.3", PROMISE, mode="draft-repaired-by-assignment")
+class FoundById(GroupAwareCoordinator):
+    """As if there were two coordinators, found by transactional id as ever: each knows only the members that are its
+    own."""
+
+    def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
+        return [other for other in super().assigned_before(request) if (other - request.transactional_id) % 2 == 0]
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class SameSetOnly(GroupAwareCoordinator):
+    """Only who was assigned the very same partitions is fenced."""
+
+    def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
+        wanted = frozenset(request.partitions)
+        return [other for other in super().assigned_before(request) if self.assignments[other].partitions == wanted]
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class IdleKeepEpoch(GroupAwareCoordinator):
+    """Who is remembered and has no transaction is struck off, and may go on all the same."""
+
+    def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
+        self.idle_fenced(metadata.transactional_id, fenced, True)
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment", transactions="v1")
+class AbortsWithoutFencing(GroupAwareCoordinator):
+    """A transaction that is in the way is aborted, and its producer may go on with the next one."""
+
+    def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
+        if metadata.now.state == TransactionState.ONGOING:
+            self.end(metadata, False, lambda *_: None)
+        else:
+            self.idle_fenced(metadata.transactional_id, lambda: None, True)
+
+
+@defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
+class AssignmentsForgotten(GroupAwareCoordinator):
+    """Assignments are in the coordinator's memory only."""
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        records = super().recorded()
+        self.assignments = {}
+        return records
+
+
+@defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
+class KeyedByGroup(GroupAwareCoordinator):
+    """The log's key of an assignment is the group: that of one member replaces that of another."""
+
+    def key_of(self, transactional_id: int) -> int:
+        return FIRST_KEY
+
+
+@defect(
+    "447.19",
+    PROGRESS,
+    "no two of them commit the same, but members of three generations fence one another for ever",
+    mode="draft-repaired-by-assignment",
+)
+class OlderGenerationTaken(GroupAwareCoordinator):
+    """A late InitProducerId of an older generation fences the newer one's producer."""
+
+    def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
+        return False
+
+
+@defect("447.17", PROMISE, transaction_timeout_ms=1_500, group_aware=False)
+class FetchesBeforeInit(Application):
+    """The offsets to begin with are fetched while initTransactions() is still under way."""
+
+    def on_assigned(self, partitions: tuple[int, ...]) -> None:
+        super().on_assigned(partitions)
+        self.consumer.blocked = False
+
+
+plant("ongoing_only", "447.5", PROMISE, mode="draft")
+
+
+@defect("447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
 class RevokesInBackground(ModernConsumer):
     """Partitions are revoked, and the epoch acknowledged, while the application still works on them (KAFKA-20332)."""
 
@@ -60,6 +172,7 @@ class RevokesInBackground(ModernConsumer):
         super().reconcile(in_poll=in_poll or self.listener is None)
 
 
+@defect("447.21", PROMISE, mode="new-protocol", metadata_at="send")
 class AcknowledgesTooEarly(ModernConsumer):
     """It says that it has given up its partitions as soon as it is told to."""
 
@@ -72,13 +185,7 @@ class AcknowledgesTooEarly(ModernConsumer):
         super().reconcile(in_poll)
 
 
-class GoesBackInOne(Application):
-    """After an abort of inputs of several partitions it goes back in one of them."""
-
-    def seek_back(self, work: Work) -> None:
-        self.consumer.seek_to_committed(list(work.offsets)[:1])
-
-
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class FirstErrorCounts(ClassicConsumer):
     """Of an answer with the offsets of several partitions the error of one is looked at; where another one has none to
     tell yet, it begins at the beginning."""
@@ -88,6 +195,16 @@ class FirstErrorCounts(ClassicConsumer):
         super().told_offsets(request, answer._replace(offsets=heard))
 
 
+@defect("447.18", PROMISE, fetch_records=1)
+class GoesBackInOne(Application):
+    """After an abort of inputs of several partitions it goes back in one of them."""
+
+    def seek_back(self, work: Work) -> None:
+        self.consumer.seek_to_committed(list(work.offsets)[:1])
+
+
+# An error that a client repeats
+@defect("447.P3", PROGRESS)
 class KeepsItsId(ClassicConsumer):
     """A member that the coordinator does not know asks to join under the id that is not known, again and again."""
 
@@ -95,6 +212,7 @@ class KeepsItsId(ClassicConsumer):
         super().reset(forget_member=False)
 
 
+@defect("447.P3", PROGRESS, mode="new-protocol")
 class AsksAsBefore(ModernConsumer):
     """Offsets that are refused to an older epoch are asked for again, and under that epoch."""
 

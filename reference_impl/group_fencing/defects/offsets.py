@@ -1,13 +1,18 @@
-"""What can be wrong with offsets: when a commit is judged, who is told of them, and what a marker makes of them."""
+"""Defects of offsets: when a commit is judged, who is told of them, and what a marker makes of them.
+
+A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; in mode group-id-only two
+producers have offsets of one partition pending."""
 
 from fencepost.reference_impl.group_fencing.brokers.group_coordinator import GroupCoordinator
 from fencepost.reference_impl.group_fencing.brokers.offsets import GroupOffsetsLog
 from fencepost.reference_impl.group_fencing.messages import OffsetFetchRequest, TxnOffsetCommitRequest
 from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROMISE, defect, plant
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.messages import Batch, ProduceResponse
 
 
+@defect("447.16", PROMISE)
 class JudgedTooEarly(GroupCoordinator):
     """A commit is held against the group when it comes in, and not when the transaction coordinator has spoken."""
 
@@ -22,6 +27,8 @@ class JudgedTooEarly(GroupCoordinator):
         return 0
 
 
+# 447.9: fetches wait for what is pending
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
 class PendingIgnored(GroupCoordinator):
     """An offset is told although a transaction may still change it."""
 
@@ -29,13 +36,25 @@ class PendingIgnored(GroupCoordinator):
         return 0
 
 
-class OldClientsNotHeld(GroupCoordinator):
-    """The draft's wait is for those only that know its error."""
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class PendingForgotten(GroupOffsetsLog):
+    """What is pending is in the coordinator's memory only."""
 
-    def unstable(self, request: OffsetFetchRequest) -> int:
-        return super().unstable(request) if request.require_stable else 0
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "PendingForgotten":
+        fresh = super().rebuilt(leader_epoch, restart)
+        fresh.pending.clear()
+        return fresh
 
 
+@defect("447.9", PROMISE)
+class ExpiryIgnoresPending(GroupOffsetsLog):
+    """Offsets are deleted although a transaction is about to change them, and what is pending with them."""
+
+    def expirable(self) -> list[int]:
+        return sorted({*self.committed, *(partition for offsets in self.pending.values() for partition in offsets)})
+
+
+@defect("447.9", PROMISE)
 class AbortKeepsPending(GroupOffsetsLog):
     """An abort leaves the pending offsets where they are: fetches wait for them, and the producer's next commit makes
     them count."""
@@ -47,6 +66,7 @@ class AbortKeepsPending(GroupOffsetsLog):
             self.pending[batch.producer_id] = kept
 
 
+@defect("447.9", PROMISE)
 class AbortCommitsOffsets(GroupOffsetsLog):
     """An abort makes the pending offsets count, as a commit does."""
 
@@ -56,22 +76,19 @@ class AbortCommitsOffsets(GroupOffsetsLog):
         self.committed |= kept
 
 
-class ExpiryIgnoresPending(GroupOffsetsLog):
-    """Offsets are deleted although a transaction is about to change them, and what is pending with them."""
+@defect("447.9", PROMISE, mode="draft", old=1, transaction_timeout_ms=1_500)
+class OldClientsNotHeld(GroupCoordinator):
+    """The draft's wait is for those only that know its error."""
 
-    def expirable(self) -> list[int]:
-        return sorted({*self.committed, *(partition for offsets in self.pending.values() for partition in offsets)})
-
-
-class PendingForgotten(GroupOffsetsLog):
-    """What is pending is in the coordinator's memory only."""
-
-    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "PendingForgotten":
-        fresh = super().rebuilt(leader_epoch, restart)
-        fresh.pending.clear()
-        return fresh
+    def unstable(self, request: OffsetFetchRequest) -> int:
+        return super().unstable(request) if request.require_stable else 0
 
 
+# 447.18 and the loop
+plant("offsets_outside", "447.18", PROMISE, offsets_inside=False)
+
+
+@defect("447.8", PROMISE, mode="draft", old=1)
 class ReverseMapForgotten(GroupCoordinator):
     """Who committed last for a partition is in the coordinator's memory only."""
 
@@ -80,6 +97,7 @@ class ReverseMapForgotten(GroupCoordinator):
         super().load(_)
 
 
+@defect("447.8", PROMISE, mode="draft", old=1)
 class UndefinedGenerationPasses(GroupCoordinator):
     """A commit without a generation is not held against who committed last."""
 
@@ -87,6 +105,8 @@ class UndefinedGenerationPasses(GroupCoordinator):
         return commit.metadata.generation >= 0 and super().is_overtaken(commit, partition)
 
 
+# Several partitions in one transaction, and several producers at one partition
+@defect("447.18", PROMISE, fetch_records=1)
 class OneOfSeveralCommits(GroupOffsetsLog):
     """Of the offsets that a committed transaction has pending one counts from then on."""
 
@@ -96,6 +116,7 @@ class OneOfSeveralCommits(GroupOffsetsLog):
         super().apply_marker(entry, batch)
 
 
+@defect("447.9", PROMISE)
 class AbortDeletes(GroupOffsetsLog):
     """An abort leaves a tombstone for each partition of which an offset was pending."""
 
@@ -106,6 +127,7 @@ class AbortDeletes(GroupOffsetsLog):
             self.committed.pop(key, None)
 
 
+@defect("txn.21", CONFORMANCE, mode="group-id-only")
 class LastMarkerCounts(GroupOffsetsLog):
     """Of the commits of two producers the one counts whose transaction ends last, and not the one written last."""
 

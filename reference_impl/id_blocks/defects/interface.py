@@ -5,12 +5,10 @@ the rule do.  Each is reachable as `fencepost.reference_impl.id_blocks.defects.i
 """
 
 from dataclasses import replace
-from functools import partial
 
 from fencepost.reference_impl.id_blocks.broker import ProducerIds
 from fencepost.reference_impl.id_blocks.config import Config, protocol_version
 from fencepost.reference_impl.id_blocks.controller import Controller
-from fencepost.reference_impl.id_blocks.defects.broken import Broken
 from fencepost.reference_impl.id_blocks.errors import ErrorCode
 from fencepost.reference_impl.id_blocks.messages import (
     AllocateProducerIdsRequest,
@@ -19,10 +17,15 @@ from fencepost.reference_impl.id_blocks.messages import (
     RequestBody,
     ResponseBody,
 )
-from fencepost.reference_impl.id_blocks.system import Parts
-from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.id_blocks.system import Parts, build
+from fencepost.reference_impl.simulation.defects import (
+    NOTHING,
+    defect,
+    registry,
+)
 
 
+@defect("730.5", NOTHING)
 class EveryErrorIsFatal(ProducerIds):
     """The broker stops at every error of the controller."""
 
@@ -31,6 +34,7 @@ class EveryErrorIsFatal(ProducerIds):
         self.broker.crash()
 
 
+@defect("730.5", NOTHING)
 class NoErrorIsFatal(ProducerIds):
     """CLUSTER_AUTHORIZATION_FAILED is retried, although the configuration says what the KIP says."""
 
@@ -40,6 +44,7 @@ class NoErrorIsFatal(ProducerIds):
         super().answer(body)
 
 
+@defect("730.6", NOTHING)
 class NeverThrottles(Controller):
     """The quota is counted, and no broker has to wait."""
 
@@ -48,6 +53,7 @@ class NeverThrottles(Controller):
         return 0
 
 
+@defect("730.6", NOTHING)
 class ThrottleIgnored(ProducerIds):
     """The broker asks again although it has to stay silent."""
 
@@ -55,6 +61,7 @@ class ThrottleIgnored(ProducerIds):
         super().answer(replace(body, data=replace(body.data, throttle_time_ms=0)))
 
 
+@defect("730.9", NOTHING)
 class AuditLogWithoutBroker(Controller):
     """The records say which ids are used up, and not who got them."""
 
@@ -62,20 +69,11 @@ class AuditLogWithoutBroker(Controller):
         return replace(super().record_for(request, block), broker_id=-1, broker_epoch=-1)
 
 
+@defect("730.21", NOTHING, name="rpc_from_2_8", part="uses_rpc")
 def from_2_8(config: Config) -> bool:
     """The RPC is used one version too early."""
     return config.mode == "kraft" or protocol_version(config.inter_broker_protocol) >= protocol_version("2.8-IV1")
 
 
-_BROKEN = (
-    Broken("every_error_is_fatal", "730.5", Breaks.NOTHING, Parts(ids=EveryErrorIsFatal)),
-    Broken("no_error_is_fatal", "730.5", Breaks.NOTHING, Parts(ids=NoErrorIsFatal)),
-    Broken("never_throttles", "730.6", Breaks.NOTHING, Parts(controller=NeverThrottles)),
-    Broken("throttle_ignored", "730.6", Breaks.NOTHING, Parts(ids=ThrottleIgnored)),
-    Broken("audit_log_without_broker", "730.9", Breaks.NOTHING, Parts(controller=AuditLogWithoutBroker)),
-    Broken("rpc_from_2_8", "730.21", Breaks.NOTHING, Parts(uses_rpc=from_2_8)),
-)
-
-REGISTRY = Registry(_BROKEN)
-find = REGISTRY.find
-__getattr__ = partial(REGISTRY.attribute, __name__)
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

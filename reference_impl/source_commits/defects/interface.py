@@ -4,16 +4,19 @@ Tests that are marked with the rule find them. Each is reachable as
 `fencepost.reference_impl.source_commits.defects.interface:<name>`.
 """
 
-from functools import partial
-
-from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.simulation.defects import (
+    CONFORMANCE,
+    defect,
+    registry,
+)
 from fencepost.reference_impl.source_commits.connector import Connector
-from fencepost.reference_impl.source_commits.defects.broken import Broken
 from fencepost.reference_impl.source_commits.parts import Parts
 from fencepost.reference_impl.source_commits.runtime.submitted_records import Offsets
 from fencepost.reference_impl.source_commits.runtime.task import WorkerSourceTask
+from fencepost.reference_impl.source_commits.system import build
 
 
+@defect("src.6", CONFORMANCE)
 class DefaultDoesNothing(Connector):
     """The default of commit with offsets does not call the one without, so that an existing connector hears nothing."""
 
@@ -22,6 +25,7 @@ class DefaultDoesNothing(Connector):
             super().commit(offsets)
 
 
+@defect("src.9", CONFORMANCE)
 class WhateverIsStored(WorkerSourceTask):
     """The map has all that is stored, whoever has written it."""
 
@@ -30,11 +34,5 @@ class WhateverIsStored(WorkerSourceTask):
         super().commit_source_task(thread, {**stored, **offsets}, ok)
 
 
-REGISTRY = Registry(
-    (
-        Broken("default_does_nothing", "src.6", Breaks.CONFORMANCE, Parts(connector=DefaultDoesNothing)),
-        Broken("whatever_is_stored", "src.9", Breaks.CONFORMANCE, Parts(task=WhateverIsStored)),
-    )
-)
-find = REGISTRY.find
-__getattr__ = partial(REGISTRY.attribute, __name__)
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

@@ -1,1 +1,1 @@
-"""Implementations with one thing wrong each; `broken.py` lists them."""
+"""Implementations with one thing wrong each, declared where they are written; `broken.py` has them by name."""

@@ -5,13 +5,16 @@ that are marked with the rule do.  Each is reachable as `fencepost.reference_imp
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.simulation.defects import (
+    NOTHING,
+    defect,
+    plant,
+    registry,
+)
 from fencepost.reference_impl.task_counts.brokers import OFFSETS_TOPIC
 from fencepost.reference_impl.task_counts.config import Config
-from fencepost.reference_impl.task_counts.defects.broken import Broken
 from fencepost.reference_impl.task_counts.defects.rounds import FencesAsWorker
 from fencepost.reference_impl.task_counts.events import Kind
 from fencepost.reference_impl.task_counts.herder.endpoint import (
@@ -26,12 +29,14 @@ from fencepost.reference_impl.task_counts.herder.herder import Herder
 from fencepost.reference_impl.task_counts.herder.rounds import Round, Rounds
 from fencepost.reference_impl.task_counts.parts import Parts
 from fencepost.reference_impl.task_counts.permissions import task_transactional_id
+from fencepost.reference_impl.task_counts.system import build
 from fencepost.reference_impl.task_counts.tasks.producers import TransactionalProducer
 from fencepost.reference_impl.task_counts.tasks.source_task import ABANDON, SourceTask, TaskFailed
 from fencepost.reference_impl.task_counts.tasks.threads import Script
 from fencepost.reference_impl.task_counts.topic.privilege import WritePrivilege
 
 
+@defect("618.10", NOTHING)
 class ServedWithTheFeature(Herder):
     """The endpoint is there only where the feature is on."""
 
@@ -40,6 +45,7 @@ class ServedWithTheFeature(Herder):
         return super().serves and self.enabled
 
 
+@defect("618.10", NOTHING)
 class NoSessionKey(Herder):
     """The leader writes no session key, so that no worker can sign."""
 
@@ -47,6 +53,7 @@ class NoSessionKey(Herder):
         return False
 
 
+@defect("618.10", NOTHING)
 class NeverForwards(FenceEndpoint):
     """A worker that does not lead answers 409."""
 
@@ -54,6 +61,7 @@ class NeverForwards(FenceEndpoint):
         return answered(CONFLICT)
 
 
+@defect("618.11", NOTHING)
 class FailedRoundIsAConflict(Rounds):
     """A round that failed is answered as one that a newer set has overtaken."""
 
@@ -63,6 +71,7 @@ class FailedRoundIsAConflict(Rounds):
             self.finish(round, CONFLICT, cause)
 
 
+@defect("618.13", NOTHING)
 class NoPairInResults(Rounds):
     """The result of an id says whether it is fenced, and not with which producer id and epoch."""
 
@@ -72,6 +81,7 @@ class NoPairInResults(Rounds):
         super().emit(kind, round, **said)
 
 
+@defect("618.17", NOTHING)
 class OffsetsTopicTakenForGranted(SourceTask):
     """A separate offsets topic is not created."""
 
@@ -79,6 +89,7 @@ class OffsetsTopicTakenForGranted(SourceTask):
         """Nothing is asked of the brokers."""
 
 
+@defect("618.17", NOTHING)
 class EveryCreationErrorTolerated(SourceTask):
     """The start goes on after any error in creating the offsets topic."""
 
@@ -89,6 +100,16 @@ class EveryCreationErrorTolerated(SourceTask):
             self.herder.warnings.append(f"task {self.id}: the offsets topic could not be created")
 
 
+@defect("618.48", NOTHING)
+class SizesOfTheConnector(SourceTask):
+    """A separate offsets topic has as many partitions as the connector's configuration says."""
+
+    def topic_sizes(self) -> tuple[int, int]:
+        partitions, replication = super().topic_sizes()
+        return self.env.config.connector_partitions or partitions, replication
+
+
+@defect("618.54", NOTHING)
 class CreatesAllTheSame(SourceTask):
     """A separate offsets topic is created, though topics are not to be."""
 
@@ -96,6 +117,7 @@ class CreatesAllTheSame(SourceTask):
         super().create()
 
 
+@defect("618.54", NOTHING)
 class MissingTopicTolerated(SourceTask):
     """The start goes on without its offsets topic, where topics are not created."""
 
@@ -106,6 +128,7 @@ class MissingTopicTolerated(SourceTask):
             self.herder.warnings.append(f"task {self.id}: there is no offsets topic")
 
 
+@defect("618.20", NOTHING)
 class PollsBeforeTheCheck(SourceTask):
     """The first poll does not wait for the second check; its commit does."""
 
@@ -119,6 +142,7 @@ class PollsBeforeTheCheck(SourceTask):
         yield from super().poll_until_stopped()
 
 
+@defect("618.20", NOTHING)
 class MismatchTheOtherWay(SourceTask):
     """A start that a newer set has overtaken fails in the documents' revisions, and is abandoned as shipped."""
 
@@ -133,6 +157,7 @@ class MismatchTheOtherWay(SourceTask):
         return ABANDON
 
 
+@defect("618.20", NOTHING)
 class OffsetsOutsideTheTransaction(SourceTask):
     """The offsets of a poll are written beside its transaction."""
 
@@ -151,6 +176,7 @@ class OffsetsOutsideTheTransaction(SourceTask):
         super().send_records()
 
 
+@defect("618.23", NOTHING)
 class FiveSecondsWhateverIsSaid(Config):
     """task.shutdown.graceful.timeout.ms is not read."""
 
@@ -159,29 +185,21 @@ class FiveSecondsWhateverIsSaid(Config):
         object.__setattr__(self, "graceful_shutdown_ms", 5_000)
 
 
-@dataclass(frozen=True, slots=True)
-class OnByDefault(Config):
-    """exactly.once.source.support is enabled where it is not set."""
+@defect("618.37", NOTHING)
+class TaskNeedsNoPermission(SourceTask):
+    """A task's producer writes as a user that may do everything."""
 
-    support: str | tuple[str, ...] = "enabled"
-
-
-class AlwaysOn(Herder):
-    """Source tasks run with exactly-once support, whether it is enabled or not."""
-
-    @property
-    def enabled(self) -> bool:
-        return True
+    def open_producer(self) -> Script:
+        name = task_transactional_id(self.env.config.group_id, *self.id)
+        self.producer = self.producer or TransactionalProducer(self.env.brokers, name, ())
+        yield from super().open_producer()
 
 
-class SizesOfTheConnector(SourceTask):
-    """A separate offsets topic has as many partitions as the connector's configuration says."""
-
-    def topic_sizes(self) -> tuple[int, int]:
-        partitions, replication = super().topic_sizes()
-        return self.env.config.connector_partitions or partitions, replication
+plant("fencing_needs_no_permission", "618.37", NOTHING, FencesAsWorker)
 
 
+@defect("618.47", NOTHING)
+@defect("618.37", NOTHING, name="leader_needs_none")
 class LeaderNeedsNoPermission(WritePrivilege):
     """The leader's producer writes as a user that may do everything."""
 
@@ -194,39 +212,22 @@ class LeaderNeedsNoPermission(WritePrivilege):
             acls.denied = denied
 
 
-class TaskNeedsNoPermission(SourceTask):
-    """A task's producer writes as a user that may do everything."""
+@defect("618.46", NOTHING)
+@dataclass(frozen=True, slots=True)
+class OnByDefault(Config):
+    """exactly.once.source.support is enabled where it is not set."""
 
-    def open_producer(self) -> Script:
-        name = task_transactional_id(self.env.config.group_id, *self.id)
-        self.producer = self.producer or TransactionalProducer(self.env.brokers, name, ())
-        yield from super().open_producer()
+    support: str | tuple[str, ...] = "enabled"
 
 
-NOTHING = Breaks.NOTHING
-_BROKEN = (
-    Broken("served_with_the_feature", "618.10", NOTHING, Parts(herder=ServedWithTheFeature)),
-    Broken("no_session_key", "618.10", NOTHING, Parts(herder=NoSessionKey)),
-    Broken("never_forwards", "618.10", NOTHING, Parts(endpoint=NeverForwards)),
-    Broken("failed_round_is_a_conflict", "618.11", NOTHING, Parts(rounds=FailedRoundIsAConflict)),
-    Broken("no_pair_in_results", "618.13", NOTHING, Parts(rounds=NoPairInResults)),
-    Broken("offsets_topic_taken_for_granted", "618.17", NOTHING, Parts(task=OffsetsTopicTakenForGranted)),
-    Broken("every_creation_error_tolerated", "618.17", NOTHING, Parts(task=EveryCreationErrorTolerated)),
-    Broken("sizes_of_the_connector", "618.48", NOTHING, Parts(task=SizesOfTheConnector)),
-    Broken("creates_all_the_same", "618.54", NOTHING, Parts(task=CreatesAllTheSame)),
-    Broken("missing_topic_tolerated", "618.54", NOTHING, Parts(task=MissingTopicTolerated)),
-    Broken("polls_before_the_check", "618.20", NOTHING, Parts(task=PollsBeforeTheCheck)),
-    Broken("mismatch_the_other_way", "618.20", NOTHING, Parts(task=MismatchTheOtherWay)),
-    Broken("offsets_outside_the_transaction", "618.20", NOTHING, Parts(task=OffsetsOutsideTheTransaction)),
-    Broken("five_seconds_whatever_is_said", "618.23", NOTHING, Parts(config=FiveSecondsWhateverIsSaid)),
-    Broken("task_needs_no_permission", "618.37", NOTHING, Parts(task=TaskNeedsNoPermission)),
-    Broken("fencing_needs_no_permission", "618.37", NOTHING, Parts(rounds=FencesAsWorker)),
-    Broken("leader_needs_none", "618.37", NOTHING, Parts(privilege=LeaderNeedsNoPermission)),
-    Broken("on_by_default", "618.46", NOTHING, Parts(config=OnByDefault)),
-    Broken("always_on", "618.46", NOTHING, Parts(herder=AlwaysOn)),
-    Broken("leader_needs_no_permission", "618.47", NOTHING, Parts(privilege=LeaderNeedsNoPermission)),
-)
+@defect("618.46", NOTHING)
+class AlwaysOn(Herder):
+    """Source tasks run with exactly-once support, whether it is enabled or not."""
 
-REGISTRY = Registry(_BROKEN)
-find = REGISTRY.find
-__getattr__ = partial(REGISTRY.attribute, __name__)
+    @property
+    def enabled(self) -> bool:
+        return True
+
+
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

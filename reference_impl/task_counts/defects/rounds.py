@@ -1,19 +1,39 @@
-"""Rounds of fencing with one thing wrong each. `broken.py` says what each of them breaks."""
+"""Defects of rounds of fencing: those that cover too few producers, take for done what is not, or are refused or given
+up without a reason.
+
+What a refused round costs is a task that has FAILED, which a user starts again (618.11): so the promise that every task
+polls in the end, given that failed tasks are restarted, allows for as many as one likes, where it is not bounded."""
 
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fencepost.reference_impl.task_counts.herder.requests import Request
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect
+from fencepost.reference_impl.task_counts.herder.endpoint import CONFLICT, SERVER_ERROR, trace
+from fencepost.reference_impl.task_counts.herder.requests import Reply, Request
 from fencepost.reference_impl.task_counts.herder.rounds import Round, Rounds
 from fencepost.reference_impl.task_counts.herder.session_keys import OK
+from fencepost.reference_impl.task_counts.permissions import TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 from fencepost.reference_impl.task_counts.tasks.threads import OperationError, Script
+from fencepost.reference_impl.task_counts.topic import records
 from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConfigState
+from fencepost.reference_impl.transactions.clients.admin import RETRIED, Admin
+from fencepost.reference_impl.transactions.errors import ErrorCode
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.task_counts.herder.herder import Herder
 
+MENDED = "a task fails for which nothing went wrong; who starts it again has it run"
 
+
+STANDS = "who asks gets no answer, or a failure, again and again, and no older set is let go on by that"
+
+
+INTERFACE = "no topic shows it; tests of the interface do"
+
+
+# rounds
+@defect("618.7", PROMISE)
 class NoFencing(Rounds):
     """Nothing is fenced before the record is written (C01)."""
 
@@ -21,6 +41,7 @@ class NoFencing(Rounds):
         return ()
 
 
+@defect("618.6", PROMISE)
 class FenceNewCount(Rounds):
     """As many ids are fenced as the new set has tasks, not as the latest count record says (618.6)."""
 
@@ -28,6 +49,7 @@ class FenceNewCount(Rounds):
         return range(round.to_record)
 
 
+@defect("618.6", PROMISE)
 class FenceOneLess(Rounds):
     """The last of the ids is left out (618.6)."""
 
@@ -35,6 +57,7 @@ class FenceOneLess(Rounds):
         return range(round.to_fence - 1)
 
 
+@defect("618.6", PROMISE)
 class FenceFromOne(Rounds):
     """Ids are taken to begin with 1 (618.6)."""
 
@@ -42,6 +65,7 @@ class FenceFromOne(Rounds):
         return range(1, round.to_fence + 1)
 
 
+@defect("618.7", PROMISE, mode="B")
 class RecordBeforeFencing(Rounds):
     """The record is written first, the ids are fenced after it (C08)."""
 
@@ -62,6 +86,7 @@ class RecordBeforeFencing(Rounds):
                 self.env.threads.start(self.herder.node, self.fence(round))
 
 
+@defect("618.2", PROMISE, mode="shipped")
 class AnswersBeforeRecord(Rounds):
     """The tasks that asked get their answer as soon as everything is fenced, before the record is written (618.2)."""
 
@@ -71,6 +96,7 @@ class AnswersBeforeRecord(Rounds):
         yield from super().conclude(round)
 
 
+@defect("618.7", PROMISE)
 class PartialFailureIgnored(Rounds):
     """An id that could not be fenced does not stop the round (C20)."""
 
@@ -78,6 +104,7 @@ class PartialFailureIgnored(Rounds):
         return True
 
 
+@defect("618.5", PROMISE)
 class ShortcutNewIsOne(Rounds):
     """Nothing is fenced before a set of one task, however many there were (C11)."""
 
@@ -85,6 +112,7 @@ class ShortcutNewIsOne(Rounds):
         return size != 1
 
 
+@defect("618.5", PROMISE)
 class ShortcutOldIsOne(Rounds):
     """Nothing is fenced after a set of one task, however many there will be (C12)."""
 
@@ -92,6 +120,7 @@ class ShortcutOldIsOne(Rounds):
         return count != 1
 
 
+@defect("618.5", PROMISE)
 class ShortcutEqual(Rounds):
     """Nothing is fenced when the new set has as many tasks as the old one (C13)."""
 
@@ -99,6 +128,15 @@ class ShortcutEqual(Rounds):
         return count != size
 
 
+@defect("618.1", PROMISE)
+class CountsOneLess(Rounds):
+    """The record says one producer less than there may be (618.1)."""
+
+    def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
+        return max(super().count_to_record(state, connector) - 1, 0)
+
+
+@defect("618.42", PROMISE)
 class RecordOldCount(Rounds):
     """The new record says what the one before said (C14)."""
 
@@ -107,13 +145,7 @@ class RecordOldCount(Rounds):
         return super().count_to_record(state, connector) if count is None else count
 
 
-class CountsOneLess(Rounds):
-    """The record says one producer less than there may be (618.1)."""
-
-    def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
-        return max(super().count_to_record(state, connector) - 1, 0)
-
-
+@defect("618.43", PROMISE, mode="B")
 class NoRoundCheck(Rounds):
     """After fencing, the leader does not look whether there is a newer set (618.43, H12)."""
 
@@ -124,6 +156,7 @@ class NoRoundCheck(Rounds):
         """A new set that is read while the round is under way does not end it."""
 
 
+@defect("618.43", PROMISE, mode="B")
 class ReclaimInBetween(Rounds):
     """Check and write are two things that the herder does: in between it may lose the privilege, and claim it again
     (618.43)."""
@@ -146,6 +179,17 @@ class ReclaimInBetween(Rounds):
         request.finish()
 
 
+@defect("618.42", PROMISE, mode="shipped")
+class NoCountWhenNothingToFence(Rounds):
+    """A round without anything to fence writes no record, and is a success (618.42)."""
+
+    def conclude(self, round: Round) -> Script:
+        if self.has_producers_to_fence(round.connector):
+            yield from super().conclude(round)
+        else:
+            self.finish(round, OK)
+
+
 class AnyRound(dict[str, Round]):
     """The rounds under way of a leader that does not tell connectors apart."""
 
@@ -156,6 +200,7 @@ class AnyRound(dict[str, Round]):
         return next(iter(self.values()))
 
 
+@defect("618.9", PROMISE, mode="shipped", connectors=2)
 class JoinsAnyRound(Rounds):
     """Who asks while a round is under way gets its result, though it be another connector's (618.9)."""
 
@@ -164,6 +209,7 @@ class JoinsAnyRound(Rounds):
         self.active = AnyRound()
 
 
+@defect("618.4", PROMISE, mode="shipped")
 class AnswersForAnySet(Rounds):
     """As released: who asks between the end of a round and its removal gets its answer, be it for another set (618.4).
 
@@ -175,6 +221,7 @@ class AnswersForAnySet(Rounds):
         return True
 
 
+@defect("618.47", NOTHING, INTERFACE)
 class FencesAsWorker(Rounds):
     """Fencing acts as the worker, so that no permission of the connector's is asked for (618.47)."""
 
@@ -187,11 +234,134 @@ class FencesAsWorker(Rounds):
             acls.denied = denied
 
 
-class NoCountWhenNothingToFence(Rounds):
-    """A round without anything to fence writes no record, and is a success (618.42)."""
+# rounds that cover too little, or are taken for done
+@defect("618.6", PROMISE)
+class FencesWhatMembersOwn(Rounds):
+    """Of the ids that the count record covers those are fenced whose task some member of the group has (618.6).
+
+    A task that ran on a worker which is out of the group is nobody's.
+    """
+
+    def ids(self, round: Round) -> Iterable[int]:
+        members = self.herder.group.members.values()
+        owned = {task for member in members for task in member.owned.tasks} | self.herder.owned_tasks
+        return [task for task in super().ids(round) if (round.connector, task) in owned]
+
+
+@defect("618.6", PROMISE)
+class FencesEachIdOnce(Rounds):
+    """A leader remembers which ids it has fenced, and does not fence them again (618.6).
+
+    Since then other producers have opened them.
+    """
+
+    def __init__(self, herder: "Herder") -> None:
+        super().__init__(herder)
+        self.done: set[tuple[str, int]] = set()
+
+    def ids(self, round: Round) -> Iterable[int]:
+        return [task for task in super().ids(round) if (round.connector, task) not in self.done]
+
+    def fence_one(self, round: Round, task: int) -> int:
+        error = super().fence_one(round, task)
+        if not error:
+            self.done.add((round.connector, task))
+        return error
+
+
+@defect("618.42", PROMISE, mode="shipped")
+class CountsWhoAsked(Rounds):
+    """The record counts the tasks that have asked for the round, not those of the set (618.42)."""
 
     def conclude(self, round: Round) -> Script:
-        if self.has_producers_to_fence(round.connector):
-            yield from super().conclude(round)
-        else:
-            self.finish(round, OK)
+        round.to_record = min(round.to_record, max(len(round.replies), 1))
+        yield from super().conclude(round)
+
+
+@defect("618.2", PROMISE, mode="shipped")
+class FailedRecordIsSuccess(Rounds):
+    """A count record that was not written is logged, and the round is a success: everything is fenced (618.2)."""
+
+    def conclude(self, round: Round) -> Script:
+        record = records.count_record(self.env.config.mode, round.connector, round.to_record)
+        try:
+            yield from self.herder.write([record], round.connector, "write_count")
+        except OperationError:
+            self.herder.warnings.append(f"{round.connector}: the task count record was not written")
+        self.finish(round, OK)
+
+
+@defect("618.7", PROMISE)
+class UnauthorizedPassedOver(Rounds):
+    """An id for which the connector's admin lacks a permission is passed over (618.7)."""
+
+    def all_fenced(self, errors: list[int]) -> bool:
+        return super().all_fenced([error for error in errors if error != TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
+
+
+@defect("618.4", PROGRESS, STANDS, mode="shipped")
+class FailedRoundGoesOn(Rounds):
+    """A round that has failed still counts as the one under way: who asks later waits for its end (618.4)."""
+
+    def may_join(self, round: Round) -> bool:
+        return self.has_failed(round) or super().may_join(round)
+
+    def join(self, round: Round, reply: Reply) -> None:
+        round.replies.append(reply)
+
+    def remove(self, round: Round) -> None:
+        if not self.has_failed(round):
+            super().remove(round)
+
+    def has_failed(self, round: Round) -> bool:
+        """Whether it is over, and nothing came of it."""
+        return round.over and round.status != OK
+
+
+@defect("618.4", PROGRESS, STANDS, mode="shipped")
+class RefusedForEver(Rounds):
+    """A connector of which a round has failed gets no other one from this leader (618.4)."""
+
+    def __init__(self, herder: "Herder") -> None:
+        super().__init__(herder)
+        self.refused: set[str] = set()
+
+    def serve(self, connector: str, number: int, reply: Reply, request: Request) -> Script:
+        if connector in self.refused:
+            reply.settle(SERVER_ERROR, trace(SERVER_ERROR, connector, "its round has failed"))
+        yield from super().serve(connector, number, reply, request)
+
+    def finish(self, round: Round, status: int, cause: str = "") -> None:
+        super().finish(round, status, cause)
+        if status != OK:
+            self.refused.add(round.connector)
+
+
+@defect("618.4", PROGRESS, MENDED, mode="shipped")
+class RefusedAtFirst(Rounds):
+    """Who asks for a round of a set of which this leader has heard of no other request is told that there is a conflict
+    (618.4): the leader takes the first request for one of the set before."""
+
+    def __init__(self, herder: "Herder") -> None:
+        super().__init__(herder)
+        self.heard: set[tuple[str, int]] = set()
+
+    def serve(self, connector: str, number: int, reply: Reply, request: Request) -> Script:
+        asked = connector, self.herder.view.state.set_place(connector)
+        if asked not in self.heard and self.has_producers_to_fence(connector):
+            self.heard.add(asked)
+            reply.settle(CONFLICT, trace(CONFLICT, connector, "a newer set of task configurations was committed"))
+        yield from super().serve(connector, number, reply, request)
+
+
+class Impatient(Admin):
+    """An admin client that takes CONCURRENT_TRANSACTIONS for an answer."""
+
+    retried = RETRIED - {ErrorCode.CONCURRENT_TRANSACTIONS}
+
+
+@defect("618.12", PROGRESS, MENDED)
+class GivesUpOn51(Rounds):
+    """A round fails where a transaction of an older task is still being ended (618.12)."""
+
+    admin = Impatient

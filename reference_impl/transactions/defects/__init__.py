@@ -1,1 +1,1 @@
-"""Implementations of transactions with one thing wrong each; `broken` lists them with what they break."""
+"""Implementations with one thing wrong each, declared where they are written; `broken.py` has them by name."""

@@ -4,16 +4,17 @@ No promise needs these rules, so that neither histories nor a driver need find s
 the rule do.  Each is reachable as `fencepost.reference_impl.transactions.defects.interface:<name>`.
 """
 
-from functools import partial
-
-from fencepost.reference_impl.simulation.defects import Breaks, Registry
+from fencepost.reference_impl.simulation.defects import (
+    NOTHING,
+    defect,
+    registry,
+)
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.clients.admin import Admin, Fenced, FenceProducersResult
 from fencepost.reference_impl.transactions.clients.coordinator_call import CoordinatorCall, Question
-from fencepost.reference_impl.transactions.defects.broken import Broken
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
-from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.transactions.system import Parts, build
 
 
 class AllByTheLast(FenceProducersResult):
@@ -24,12 +25,14 @@ class AllByTheLast(FenceProducersResult):
         return None if results[-1] is None else results[-1].error
 
 
+@defect("618.13", NOTHING)
 class WholeByTheLast(Admin):
     """`all` says what became of the last id."""
 
     result = AllByTheLast
 
 
+@defect("618.13", NOTHING)
 class PairsForgotten(Admin):
     """An id's result is an error code and no more."""
 
@@ -43,6 +46,7 @@ class PairsForgotten(Admin):
         return super().question(transactional_id, call, result)
 
 
+@defect("txn.22", NOTHING)
 class UnknownIdsRefused(Coordinator):
     """An id that no producer ever had is not created."""
 
@@ -51,13 +55,5 @@ class UnknownIdsRefused(Coordinator):
         return super().init_refused(request) or (0 if known else ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 
 
-NOTHING = Breaks.NOTHING
-_BROKEN = (
-    Broken("whole_by_the_last", "618.13", NOTHING, Parts(admin=WholeByTheLast)),
-    Broken("pairs_forgotten", "618.13", NOTHING, Parts(admin=PairsForgotten)),
-    Broken("unknown_ids_refused", "txn.22", NOTHING, Parts(coordinator=UnknownIdsRefused)),
-)
-
-REGISTRY = Registry(_BROKEN)
-find = REGISTRY.find
-__getattr__ = partial(REGISTRY.attribute, __name__)
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

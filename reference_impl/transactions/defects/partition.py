@@ -1,17 +1,27 @@
-"""Partitions with one thing wrong each. `broken.py` says what each of them breaks."""
+"""Defects of partitions: what is accepted, what readers get, and what is remembered of a producer, a transaction or a
+group, or is not."""
 
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
 from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
 from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
+from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import (
     AbortedTransaction,
     Batch,
     ProduceRequest,
+    ResponseBody,
     WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
 )
 
+ABORTS_MORE = "the transaction of a producer that only repeated itself fails, but as a whole"
 
+
+# partitions
+@defect("txn.12", PROMISE, mode="v1")
 class OlderEpochAccepted(PartitionLog):
     """A batch of an epoch lower than the one known is written (F05)."""
 
@@ -21,6 +31,7 @@ class OlderEpochAccepted(PartitionLog):
         return super().append_refused(entry, request, guard)
 
 
+@defect("txn.15", PROMISE, mode="v1-verified")
 class Unverified(PartitionLog):
     """A transaction's first batch is written without asking the coordinator (F10, B02)."""
 
@@ -28,6 +39,7 @@ class Unverified(PartitionLog):
         return False
 
 
+@defect("txn.15", PROMISE, mode="v1-verified")
 class NotRechecked(PartitionLog):
     """Once the coordinator has been asked, a batch is written without another look at the transaction (F11, B03)."""
 
@@ -35,6 +47,7 @@ class NotRechecked(PartitionLog):
         return True
 
 
+@defect("txn.15", PROMISE, mode="v1-verified")
 class RecheckedByState(PartitionLog):
     """At the append it is enough that some question is open, not that it is this one (F12, B03: ABA)."""
 
@@ -42,6 +55,7 @@ class RecheckedByState(PartitionLog):
         return producer_id in self.verifying
 
 
+@defect("txn.10", PROGRESS, mode="v2")
 class MarkerRetryRefused(PartitionLog):
     """A marker must always raise the epoch; one that is sent again does not (F15, B14)."""
 
@@ -49,6 +63,7 @@ class MarkerRetryRefused(PartitionLog):
         return request.producer_epoch > entry.epoch
 
 
+@defect("txn.23", PROMISE, mode="v2")
 class EqualEpochMarkerAccepted(PartitionLog):
     """A marker of the current epoch always counts, also for a transaction that is not its own (F16)."""
 
@@ -56,6 +71,7 @@ class EqualEpochMarkerAccepted(PartitionLog):
         return request.producer_epoch >= entry.epoch
 
 
+@defect("txn.24", PROMISE, mode="v2")
 class VersionUnchecked(PartitionLog):
     """A marker is checked as one of a transaction of version 1, whatever it says (txn.24)."""
 
@@ -63,6 +79,7 @@ class VersionUnchecked(PartitionLog):
         return super().marker_refused(entry, request._replace(transaction_version=0))
 
 
+@defect("txn.11", PROMISE, mode="v1")
 class OlderCoordinatorAccepted(PartitionLog):
     """A marker of a coordinator that was replaced since is written (txn.11)."""
 
@@ -70,6 +87,7 @@ class OlderCoordinatorAccepted(PartitionLog):
         return False
 
 
+@defect("txn.13", PROMISE)
 class SequenceUnchecked(PartitionLog):
     """Batches need not follow on (txn.13)."""
 
@@ -77,6 +95,7 @@ class SequenceUnchecked(PartitionLog):
         return True
 
 
+@defect("txn.13", PROGRESS)
 class NewEpochContinues(PartitionLog):
     """Sequence numbers go on under a new epoch instead of starting at 0 (txn.13)."""
 
@@ -89,6 +108,7 @@ class NewEpochContinues(PartitionLog):
         return super().sequence_fits(entry, request._replace(producer_epoch=entry.epoch))
 
 
+@defect("txn.13", CONFORMANCE, "the record that was overtaken fails, and its transaction can only be aborted")
 class NewEpochTakesAnySequence(PartitionLog):
     """The first batch of a new epoch may have any number (txn.13)."""
 
@@ -97,6 +117,7 @@ class NewEpochTakesAnySequence(PartitionLog):
         return fresh or super().sequence_fits(entry, request)
 
 
+@defect("txn.14", CONFORMANCE, ABORTS_MORE)
 class WindowOfFour(PartitionLog):
     """Four batches answer duplicates, where a producer may have five in flight (txn.14)."""
 
@@ -105,6 +126,7 @@ class WindowOfFour(PartitionLog):
         return offset if offset in [kept for _, kept in list(entry.window)[-4:]] else -1
 
 
+@defect("txn.14", PROMISE, mode="v2")
 class WindowOutlivesEpoch(PartitionLog):
     """Batches of an earlier epoch, committed or aborted, still answer duplicates (F25, B23)."""
 
@@ -120,6 +142,7 @@ class WindowOutlivesEpoch(PartitionLog):
         return False
 
 
+@defect("txn.16", PROGRESS, mode="v2")
 class OpenInAnyEpoch(PartitionLog):
     """A transaction of an older epoch, not ended here yet, is taken for the one of this batch (B11)."""
 
@@ -127,6 +150,12 @@ class OpenInAnyEpoch(PartitionLog):
         return producer_id in self.open
 
 
+@defect(
+    "txn.16",
+    CONFORMANCE,
+    "the coordinator says CONCURRENT_TRANSACTIONS as long as the marker is missing: two guards, one is enough",
+    mode="v2",
+)
 class NotWaitingForMarker(PartitionLeader):
     """While an older epoch's transaction is open, the coordinator is asked all the same (txn.16)."""
 
@@ -134,6 +163,7 @@ class NotWaitingForMarker(PartitionLeader):
         return False
 
 
+@defect("txn.17", PROMISE)
 class StableOffsetInclusive(PartitionLog):
     """A read_committed fetch returns the record at the last stable offset too (F24, B22)."""
 
@@ -141,6 +171,7 @@ class StableOffsetInclusive(PartitionLog):
         return min(super().read_limit(committed) + 1, len(self.batches))
 
 
+@defect("txn.17", PROMISE)
 class ReadsToTheEnd(PartitionLog):
     """A read_committed fetch is not bounded at all (txn.17)."""
 
@@ -148,6 +179,7 @@ class ReadsToTheEnd(PartitionLog):
         return len(self.batches)
 
 
+@defect("txn.17", PROMISE)
 class AbortedListCutShort(PartitionLog):
     """A fetch answer names the first aborted transaction only (txn.17)."""
 
@@ -155,6 +187,7 @@ class AbortedListCutShort(PartitionLog):
         return super().aborted_between(offset, upto)[:1]
 
 
+@defect("txn.17", PROMISE)
 class AbortedIndexMissesFences(PartitionLog):
     """The index of aborted transactions leaves out those that a marker of a higher epoch has ended (txn.17)."""
 
@@ -166,6 +199,7 @@ class AbortedIndexMissesFences(PartitionLog):
             self.aborted.pop()
 
 
+@defect("txn.21", PROMISE, groups=1)
 class OffsetsAppliedAtOnce(OffsetsLog):
     """An offset is committed when it is written, not when its transaction is (txn.21)."""
 
@@ -174,6 +208,7 @@ class OffsetsAppliedAtOnce(OffsetsLog):
         self.committed |= self.pending.pop(batch.producer_id)
 
 
+@defect("txn.21", PROGRESS, groups=1)
 class AbortKeepsPendingOffset(OffsetsLog):
     """An abort leaves its offsets pending (txn.21)."""
 
@@ -184,6 +219,7 @@ class AbortKeepsPendingOffset(OffsetsLog):
             self.pending[batch.producer_id] = pending
 
 
+@defect("txn.21", PROMISE, groups=1)
 class AbortCommitsOffset(OffsetsLog):
     """An abort marker makes pending offsets visible, as a commit does (txn.21)."""
 
@@ -191,8 +227,146 @@ class AbortCommitsOffset(OffsetsLog):
         super().apply_marker(entry, batch._replace(marker=1))
 
 
+@defect(
+    "txn.21",
+    CONFORMANCE,
+    "what is visible is committed; who starts from it repeats what the pending transaction will commit (447.9)",
+    groups=1,
+)
 class PendingOffsetsVisible(OffsetsLog):
     """OffsetFetch answers with the last committed offset while another one is pending (txn.21)."""
 
     def is_stable(self, key: int = 0) -> bool:
         return True
+
+
+# what partitions keep
+@defect("txn.14", PROMISE)
+class RefusedBatchAnswersDuplicates(PartitionLog):
+    """A batch is remembered when it comes, and not when it is written (txn.14).
+
+    One that was refused is "there already" when it is sent again, and never written.
+    """
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        entry = self.producers.get(request.producer_id)
+        appended = super().append(request, guard)
+        if appended.error and entry is not None and entry.epoch == request.producer_epoch:
+            entry.window.append((request.base_sequence, len(self.batches)))
+        return appended
+
+
+@defect("txn.12", PROMISE, mode="v1")
+class MarkerOfNothingSkipped(PartitionLeader):
+    """A marker for a transaction that is not open here is answered and not written (txn.12).
+
+    So its epoch is not learnt, and a batch of the epoch before it may still come.
+    """
+
+    def receive_marker(self, message: Message) -> None:
+        if message.body.data.producer_id in self.log.open:
+            super().receive_marker(message)
+        else:
+            answer = ResponseBody(message.body.number, WriteTxnMarkersResponse(ErrorCode.NONE))
+            self.env.network.send("marker_answer", self.name, message.source, answer)
+
+
+@defect("txn.12", PROMISE, mode="v1")
+class MarkersTeachNoEpoch(PartitionLog):
+    """A partition learns a producer's epoch from its records only (txn.12)."""
+
+    def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        if self.batches[-1].marker < 0:
+            super().enter_epoch(entry, epoch)
+
+
+@defect("txn.17", PROMISE)
+class OpenAtTheLatestRecord(PartitionLog):
+    """A transaction counts as open from its latest record on, not from its first (txn.17)."""
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_data(entry, batch)
+        if batch.is_transactional:
+            self.open[batch.producer_id] = batch.base_offset
+
+
+@defect("txn.17", PROMISE)
+class OneAbortedEntryPerProducer(PartitionLog):
+    """The index of aborted transactions has one entry per producer: the last (txn.17)."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_marker(entry, batch)
+        if self.aborted and self.aborted[-1].producer_id == batch.producer_id:
+            others = [txn for txn in self.aborted if txn.producer_id != batch.producer_id]
+            self.aborted = [*others, self.aborted[-1]]
+
+
+@defect("txn.15", PROMISE, mode="v1-verified")
+class VerifiedOnceForAll(PartitionLog):
+    """A producer that the coordinator has once vouched for is not asked about again under its epoch (txn.15).
+
+    Before version 2 that is another transaction, or none.
+    """
+
+    def needs_guard(self, request: ProduceRequest) -> bool:
+        entry = self.producers.get(request.producer_id)
+        known = entry is not None and entry.epoch == request.producer_epoch and entry.last_sequence >= 0
+        return not known and super().needs_guard(request)
+
+
+@defect("txn.21", PROMISE, groups=1)
+class AbortForgetsTheOffset(OffsetsLog):
+    """The abort of a transaction with an offset takes back the offset that was committed before as well (txn.21)."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        held = batch.producer_id in self.pending
+        super().apply_marker(entry, batch)
+        if held and batch.marker == 0:
+            self.committed = {}
+
+
+@defect("txn.21", PROMISE, groups=1)
+class FirstOffsetKept(OffsetsLog):
+    """Of several offsets that one transaction commits the first counts (txn.21)."""
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        earlier = dict(self.pending.get(batch.producer_id, {}))
+        super().apply_data(entry, batch)
+        self.pending[batch.producer_id] |= earlier
+
+
+@defect("txn.12", PROMISE, mode="v1", groups=1)
+class FencedOffsetsAccepted(OffsetsLog):
+    """Offsets have no sequence numbers, and no epoch is looked at either (txn.12, txn.21)."""
+
+    def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
+        return False
+
+    def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        super().enter_epoch(entry, max(entry.epoch, epoch))
+
+
+@defect("txn.21", PROMISE, groups=1)
+class SecondOffsetsConflict(OffsetsLog):
+    """A group takes one commit of offsets in a transaction; a later one is refused, where it should win."""
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        conflicts = request.producer_id in self.pending
+        return ErrorCode.INVALID_TXN_STATE if conflicts else super().append_refused(entry, request, guard)
+
+
+@defect("txn.10", PROGRESS, leader_change="restart")
+class SnapshotLosesTheName(PartitionLeader):
+    """After a restart the leader knows that a transaction is open, and not whose: its marker waits until a batch says
+    so, and none comes."""
+
+    anonymous: frozenset[int] = frozenset()
+
+    def change(self, restart: bool = False) -> None:
+        if restart or self.env.config.leader_change == "restart":
+            self.anonymous |= self.log.open.keys()
+        super().change(restart)
+
+    def receive_marker(self, message: Message) -> None:
+        if message.body.data.producer_id not in self.anonymous:
+            super().receive_marker(message)

@@ -1,18 +1,154 @@
-"""Coordinators that go wrong where there are several transactional ids.  `broken.py` says what each of them breaks."""
+"""Defects that only show where a cluster has several of something: transactional ids, producers, records in a batch,
+pieces that a reader takes, offsets in a commit, keys of a group; or where a partition forgets, or restarts."""
 
+from collections.abc import Callable, Iterator
 from itertools import takewhile
+from typing import Self
 
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
+from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
 from fencepost.reference_impl.transactions.brokers.markers import MarkerRound, Markers
+from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.brokers.producer_state import UNKNOWN, ProducerEntry
 from fencepost.reference_impl.transactions.brokers.states import (
+    IDLE,
     TransactionLogValue,
     TransactionMetadata,
     TransactionState,
     Transit,
 )
-from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
+from fencepost.reference_impl.transactions.clients.consumer import NOT_CONTROL, AbortedQueue, Reader
+from fencepost.reference_impl.transactions.clients.producer import Producer
+from fencepost.reference_impl.transactions.clients.sends import Lane, Sends, SentBatch
+from fencepost.reference_impl.transactions.defects.partition import ABORTS_MORE
+from fencepost.reference_impl.transactions.errors import ErrorCode
+from fencepost.reference_impl.transactions.messages import (
+    ABORT,
+    COMMIT,
+    AbortedTransaction,
+    AddPartitionsToTxnRequest,
+    Batch,
+    FetchResponse,
+    InitProducerIdRequest,
+    ProduceRequest,
+)
 
 
+# what only several of something show
+@defect("txn.17", PROMISE)
+class YoungestOpenCounts(PartitionLog):
+    """The last stable offset is where the youngest open transaction begins (txn.17)."""
+
+    def last_stable_offset(self) -> int:
+        return max(self.open.values()) if self.open else len(self.batches)
+
+
+@defect("txn.17", PROMISE)
+class AbortedOfThePieceOnly(PartitionLog):
+    """A fetch answer names only aborted transactions that begin within the piece fetched (txn.17)."""
+
+    def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
+        return [aborted for aborted in super().aborted_between(offset, upto) if aborted.first_offset >= offset]
+
+
+@defect("txn.17", PROMISE)
+class ReaderSkipsAllProducers(Reader):
+    """Within the range of an aborted transaction a reader leaves out what any producer has written (txn.17)."""
+
+    def skipping(self, answer: FetchResponse) -> Iterator[Batch]:
+        queue, ranges = self.aborted_queue(answer), 0
+        for batch in answer.batches:
+            while queue and queue[0].first_offset <= batch.base_offset:
+                queue.popleft()
+                ranges += 1
+            if batch.marker != NOT_CONTROL:
+                ranges -= int(batch.marker == ABORT and ranges > 0)
+            elif not (batch.is_transactional and ranges):
+                yield batch
+
+
+@defect("txn.6", PROGRESS, mode="v2")
+class PartitionsOfAnyId(Coordinator):
+    """A partition that is in any id's open transaction counts as added already (txn.6)."""
+
+    def add(self, request: AddPartitionsToTxnRequest, answer: Callable[[int], object]) -> None:
+        metadata = self.find(request.transactional_id)
+        others = (one.now for one in self.transactions.values() if one is not metadata)
+        there = any(
+            now.state == TransactionState.ONGOING and request.partition in now.topic_partitions for now in others
+        )
+        if metadata is not None and there and not self.add_refused(metadata, request):
+            answer(ErrorCode.NONE)
+        else:
+            super().add(request, answer)
+
+
+@defect("txn.19", PROMISE)
+class IdleIdsAreCompacted(Coordinator):
+    """Of an id that has nothing open the record is taken out of the log when another id has written one (txn.19)."""
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        latest = [record.transactional_id for record in self.transaction_log.records][-1:]
+        values = super().recorded().items()
+        return {one: value for one, value in values if one in latest or value.transaction_status not in IDLE}
+
+
+@defect("txn.13", CONFORMANCE, ABORTS_MORE)
+class BatchesNumberedByTheFirst(PartitionLog):
+    """The next batch has to follow on the first record of the one before, not on its last (txn.13)."""
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        first = entry.last_sequence
+        super().apply_data(entry, batch)
+        if batch.place:
+            entry.last_sequence = first
+
+
+class CountsBatches(Sends):
+    """Sequence numbers go up by one with each batch, however many records it has (txn.13)."""
+
+    def number_records(self, lane: Lane, batch: SentBatch) -> None:
+        pass
+
+
+@defect("txn.13", CONFORMANCE, ABORTS_MORE)
+class ProducerCountsBatches(Producer):
+    """A producer with `CountsBatches`."""
+
+    sends_class = CountsBatches
+
+
+@defect("txn.21", PROMISE, groups=1)
+class OneOffsetOfACommit(OffsetsLog):
+    """Of the offsets that one request commits only the last is kept (txn.21)."""
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_data(entry, batch)
+        self.pending[batch.producer_id] = {self.key_of(batch): batch}
+
+
+@defect("txn.17", PROMISE)
+class AbortedAreForgotten(PartitionLog):
+    """With a producer that is forgotten its aborted transactions leave the index (txn.17)."""
+
+    def forget_idle(self) -> None:
+        known = set(self.producers)
+        super().forget_idle()
+        gone = known - set(self.producers)
+        self.aborted = [aborted for aborted in self.aborted if aborted.producer_id not in gone]
+
+
+@defect("txn.13", CONFORMANCE, ABORTS_MORE, mode="v1")
+class ForgottenStartAnew(PartitionLog):
+    """A producer that was forgotten must start at 0, as if it were new, though its epoch goes on (txn.13)."""
+
+    def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
+        return super().sequence_fits(entry, request) and not (entry is UNKNOWN and request.base_sequence > 0)
+
+
+# several ids
+@defect("txn.19", PROMISE, ids=2, clients=2)
 class ReloadKnowsTheLatestId(Coordinator):
     """A new coordinator loads the id of the last record in the log, and no other (txn.19)."""
 
@@ -22,6 +158,7 @@ class ReloadKnowsTheLatestId(Coordinator):
         return {transactional_id: found[transactional_id] for transactional_id in there[-1:]}
 
 
+@defect("txn.19", PROMISE, ids=2, clients=2)
 class ProducerIdsCountedAnew(Coordinator):
     """A coordinator counts the producer ids that it gives to transactional ids, from 0 in every reign (txn.19).
 
@@ -39,6 +176,7 @@ class ProducerIdsCountedAnew(Coordinator):
         return metadata
 
 
+@defect("txn.18", PROMISE, ids=2, clients=2)
 class TimeOutTakesAll(Coordinator):
     """When one transaction's time is up every open transaction is fenced and aborted (txn.18)."""
 
@@ -47,6 +185,7 @@ class TimeOutTakesAll(Coordinator):
         return due and now.state == TransactionState.ONGOING
 
 
+@defect("txn.18", PROGRESS, ids=2, clients=2)
 class TimeOutsStopAtTheFirstIdle(Coordinator):
     """The search for transactions whose time is up ends at the first id that has none open (txn.18)."""
 
@@ -68,7 +207,124 @@ class AnswersOfAnyId(Markers):
             super().note_written(one, partition)
 
 
+@defect("txn.10", PROMISE, ids=2, clients=2)
 class MarkersByPartitionOnly(Coordinator):
     """Markers that are waited for are told apart by partition, and not by whose transaction they end (txn.10)."""
 
     markers_type = AnswersOfAnyId
+
+
+@defect("txn.10", PROMISE, ids=2, clients=2)
+class MarkerEndsEveryTransaction(PartitionLog):
+    """A marker ends whatever is open at the partition (txn.10): readers get what others have not decided."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_marker(entry, batch)
+        self.open.clear()
+
+
+@defect("txn.17", PROMISE, mode="v1", ids=2, clients=3)
+class RefusedBatchHoldsReadersUp(PartitionLog):
+    """A transaction counts as open from the request for its first batch, also where that is refused (txn.17).
+
+    The last stable offset stays where a fenced producer tried to write, whatever others commit behind it.
+    """
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        appended = super().append(request, guard)
+        if appended.error and request.is_transactional and request.producer_id in self.producers:
+            self.open.setdefault(request.producer_id, len(self.batches))
+        return appended
+
+
+@defect("txn.17", PROMISE, ids=2, clients=2)
+class ListAsItComes(Reader):
+    """A reader goes through the aborted transactions in the order in which they have ended (txn.17)."""
+
+    def aborted_queue(self, answer: FetchResponse) -> AbortedQueue:
+        return AbortedQueue(answer.aborted_transactions)
+
+
+@defect("txn.21", PROMISE, ids=2, clients=2, groups=1)
+class OnePendingCommitPerGroup(OffsetsLog):
+    """A group has one transaction with offsets at a time: the next one's take the place of what is pending (txn.21)."""
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_data(entry, batch)
+        self.pending = {batch.producer_id: self.pending[batch.producer_id]}
+
+
+# several records and keys, pieces, restarts, partitions away
+@defect("txn.17", PROMISE)
+class AbortedFromTheLastRecord(PartitionLog):
+    """The index says of an aborted transaction where its first batch ends, not where that begins (txn.17)."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        known = len(self.aborted)
+        super().apply_marker(entry, batch)
+        for aborted in self.aborted[known:]:
+            first = self.end_of(aborted.first_offset, 1) - 1
+            self.aborted[known] = aborted._replace(first_offset=min(first, aborted.last_offset - 1))
+
+
+@defect("txn.17", PROMISE)
+class ListOfWhatEndsInThePiece(PartitionLog):
+    """A fetch answer names the aborted transactions whose marker is in it (txn.17)."""
+
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        answer = super().fetch(offset, committed, most)
+        ended = {batch.producer_id for batch in answer.batches if batch.marker >= 0}
+        return answer._replace(
+            aborted_transactions=tuple(one for one in answer.aborted_transactions if one.producer_id in ended)
+        )
+
+
+@defect("txn.17", PROMISE, ids=2, clients=2)
+class ListCutWithThePiece(PartitionLog):
+    """A fetch answer names as many aborted transactions as it has room for batches (txn.17)."""
+
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        answer = super().fetch(offset, committed, most)
+        aborted: tuple[AbortedTransaction, ...] = answer.aborted_transactions
+        return answer._replace(aborted_transactions=aborted[:most] if most else aborted)
+
+
+@defect("txn.21", PROMISE, groups=1, keys=2)
+class FirstKeyCommitted(OffsetsLog):
+    """Of the offsets in one request the first becomes visible with the commit (txn.21)."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        pending = self.pending.get(batch.producer_id, {})
+        if batch.marker == COMMIT and 0 in pending:
+            self.pending[batch.producer_id] = {0: pending[0]}
+        super().apply_marker(entry, batch)
+
+
+@defect("txn.21", PROMISE, mode="v1", groups=1)
+class RefusedOffsetStaysPending(OffsetsLog):
+    """An offset is pending from its request on, also where that is refused (txn.21).
+
+    What a fenced producer was refused is then committed by the next marker of its producer id.
+    """
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        appended = super().append(request, guard)
+        if appended.error:
+            refused = Batch(
+                len(self.batches), request.producer_id, request.producer_epoch, -1, request.record, True,
+                self.env.now_ms, self.leader_epoch,
+            )  # fmt: skip
+            self.pending.setdefault(request.producer_id, {})[0] = refused
+        return appended
+
+
+@defect("txn.12", PROMISE, mode="v1", leader_change="restart")
+class RestartForgetsIdleProducers(PartitionLog):
+    """After a restart a partition knows the producers that have a transaction open there, and no others (txn.12)."""
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        fresh = super().rebuilt(leader_epoch, restart)
+        if restart or self.env.config.leader_change == "restart":
+            for producer_id in fresh.producers.keys() - fresh.open.keys():
+                del fresh.producers[producer_id]
+        return fresh

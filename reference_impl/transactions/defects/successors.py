@@ -1,24 +1,29 @@
-"""Coordinators and partition leaders that take over and do not find all that the one before them knew; and those that
-look at the clock too seldom.  `broken.py` says what each of them breaks.
-"""
+"""Defects of coordinators and partition leaders that take over and do not find all that the one before them knew, and
+of those that look at the clock too seldom.
+
+Those that need an upgrade, a partition without a leader, two coordinators at once or a cleaner can't be brought out by
+a driver: the scripts of known bugs use them."""
 
 from typing import Self
 
+from fencepost.reference_impl.simulation.defects import PROGRESS, PROMISE, defect
+from fencepost.reference_impl.transactions.brokers.compaction import CompactedLog
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.brokers.leader import PartitionLeader
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
+from fencepost.reference_impl.transactions.brokers.log import AbortedTxn, PartitionLog
 from fencepost.reference_impl.transactions.brokers.markers import MarkerRound, Markers
 from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
+from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
 from fencepost.reference_impl.transactions.brokers.states import (
     TransactionLogValue,
     TransactionMetadata,
     TransactionState,
 )
-from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
-
-# Coordinators
+from fencepost.reference_impl.transactions.messages import Batch, InitProducerIdRequest, WriteTxnMarkersRequest
 
 
+# taking over, and looking at the clock
+@defect("txn.25", PROMISE)
 class ReloadForgetsPartitions(Coordinator):
     """The partitions of a transaction that is still open are not loaded (txn.25): its end reaches none of them."""
 
@@ -28,6 +33,7 @@ class ReloadForgetsPartitions(Coordinator):
         return super().reload(transactional_id, value)
 
 
+@defect("txn.19", PROGRESS)
 class ReloadForgetsTheClock(Coordinator):
     """A new coordinator looks for transactions whose time is up only from the next one that begins with it (txn.19)."""
 
@@ -39,6 +45,7 @@ class ReloadForgetsTheClock(Coordinator):
         return metadata
 
 
+@defect("txn.19", PROGRESS)
 class ReloadResendsCommitsOnly(Coordinator):
     """A new coordinator goes on with what is being committed, and takes an abort for harmless (txn.19)."""
 
@@ -56,12 +63,14 @@ class MarkersOfTheFirstReign(Markers):
         self.coordinator.coordinator_epoch = reign
 
 
+@defect("txn.11", PROMISE, mode="v1")
 class MarkersWithoutCoordinatorEpoch(Coordinator):
     """Markers carry no epoch of their coordinator: those of one that was replaced cannot be told apart (txn.11)."""
 
     markers_type = MarkersOfTheFirstReign
 
 
+@defect("txn.18", PROGRESS)
 class TimeOutsLookedForOnce(Coordinator):
     """Transactions whose time is up are looked for once after one has begun, and then not again (txn.18)."""
 
@@ -77,6 +86,7 @@ class TimeOutsLookedForOnce(Coordinator):
             super().watch_open()
 
 
+@defect("txn.20", PROMISE)
 class ExpiredIdGetsItsOldPair(Coordinator):
     """A transactional id that was forgotten begins anew with the producer id that it had (txn.20)."""
 
@@ -93,9 +103,7 @@ class ExpiredIdGetsItsOldPair(Coordinator):
         return metadata
 
 
-# Partition leaders
-
-
+@defect("txn.12", PROMISE, mode="v1")
 class RebuiltWithoutMarkerEpochs(PartitionLog):
     """A new leader learns a producer's epoch from its records, and not from markers (txn.12, txn.P9).
 
@@ -111,7 +119,8 @@ class RebuiltWithoutMarkerEpochs(PartitionLog):
         return fresh
 
 
-class RebuiltWithoutOpenTransactions(PartitionLog):
+@defect("txn.17", PROMISE)
+class RebuiltWithoutOpen(PartitionLog):
     """A new leader does not know which transactions are open: readers get what is not decided (txn.17, txn.P9)."""
 
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
@@ -120,6 +129,7 @@ class RebuiltWithoutOpenTransactions(PartitionLog):
         return fresh
 
 
+@defect("txn.17", PROMISE)
 class RebuiltWithoutAbortedIndex(PartitionLog):
     """The index of aborted transactions is the old leader's own: the new one's begins empty (txn.17, txn.P9)."""
 
@@ -129,6 +139,7 @@ class RebuiltWithoutAbortedIndex(PartitionLog):
         return fresh
 
 
+@defect("txn.11", PROMISE, mode="v1")
 class RebuiltWithoutCoordinatorEpochs(PartitionLog):
     """A new leader takes markers of any coordinator: which was the newest is not in what it reads (txn.11, txn.P9)."""
 
@@ -139,6 +150,7 @@ class RebuiltWithoutCoordinatorEpochs(PartitionLog):
         return fresh
 
 
+@defect("txn.13", PROMISE, leader_change="restart")
 class SnapshotKeepsTheOldestBatch(PartitionLog):
     """Of the batches that a leader remembers of a producer the snapshot has the oldest, not the newest (txn.13).
 
@@ -157,6 +169,7 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
         return fresh
 
 
+@defect("txn.15", PROMISE, mode="v2")
 class WaitingSurviveTheChange(PartitionLeader):
     """Batches that wait for the coordinator's answer go on waiting at the next leader (txn.15).
 
@@ -169,6 +182,7 @@ class WaitingSurviveTheChange(PartitionLeader):
         self.waiting.update(waiting)
 
 
+@defect("txn.21", PROMISE, groups=1)
 class PendingOffsetsInMemoryOnly(OffsetsLog):
     """The offsets of open transactions are in the memory of the leader that took them (txn.21, txn.P9)."""
 
@@ -176,3 +190,51 @@ class PendingOffsetsInMemoryOnly(OffsetsLog):
         fresh = super().rebuilt(leader_epoch, restart)
         fresh.pending.clear()
         return fresh
+
+
+class MarkersWithLeader(Markers):
+    """Only partitions that have a leader get a marker."""
+
+    def marker_partitions(self, this_round: MarkerRound) -> list[int]:
+        this_round.unwritten.difference_update(self.env.leaderless)
+        return super().marker_partitions(this_round)
+
+
+@defect("txn.26", PROMISE)
+class LeaderlessTakenForDeleted(Coordinator):
+    """A partition without a leader is one that no longer exists: it needs no marker (KAFKA-20734)."""
+
+    markers_type = MarkersWithLeader
+
+
+class ChecksByFeature(PartitionLog):
+    """A marker is checked as one of the version that the cluster has, not of the one that its transaction had."""
+
+    def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
+        version = 2 if self.env.config.is_v2 else 0
+        return super().marker_refused(entry, request._replace(transaction_version=version))
+
+
+class LoadsPastTheHighWatermark(Coordinator):
+    """The log is loaded to its end, and acted on at once: a record that only this replica has counts as well."""
+
+    def waits_for_high_watermark(self) -> bool:
+        return False
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        return self.transaction_log.replay(to_the_end=True)
+
+
+class IndexEndsWithTheMap(CompactedLog):
+    """Where the map of keys is full the cleaner stops to collect aborted transactions, though it copies the rest."""
+
+    def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
+        return [txn for txn in self.aborted if txn.first_offset < mapped]
+
+
+class MarkersAreRecords(CompactedLog):
+    """A marker goes when a later record has its key."""
+
+    def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
+        superseded = latest.get(self.key_of(marker), -1) > marker.base_offset
+        return superseded or super().may_drop_marker(marker, latest)

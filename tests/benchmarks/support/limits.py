@@ -88,5 +88,5 @@ def passes(place: Path, protocol: str) -> Callable[[], None]:
 
 def peak_after(piece: Piece, protocol: str, config: Mapping[str, Any]) -> int:
     """Checks a piece; the most memory that this worker has had so far, in kB."""
-    check_piece(piece, protocol, properties_of(protocol).names, (), config)
+    check_piece((piece,), protocol, properties_of(protocol).names, (), config)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
-from fencepost.proofs.cli.agreement import as_predicted
+from fencepost.proofs.cli.agree import as_predicted
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.observing import outside

@@ -20,11 +20,11 @@ REFUSED = (
     "show id-blocks/kraft nonsense", "show id-blocks/kraft 'no id twice'", "prove transactions/v1", "list nonsense",
     "necessity id-blocks --rule nonsense", "agree id-blocks/kraft --implementation nowhere:factory",
     "agree id-blocks/kraft --promise nonsense", "generate id-blocks/kraft", "replay /nowhere", "schema nonsense",
-    "record /nowhere --out /nowhere/either", "export id-blocks --to nonsense DIR", "simulate id-blocks/nonsense",
+    "record /nowhere --out /nowhere/either", "export id-blocks DIR --reduce nonsense", "simulate id-blocks/nonsense",
     "validate id-blocks/kraft /nowhere.json", "verify nonsense", "dangers nonsense",
 )  # fmt: skip
 EACH = (
-    "list", "list --rules", "list transactions", "list task-counts", "explore kip618-yardstick/plain",
+    "list", "list --verbose", "list transactions", "list task-counts", "explore kip618-yardstick/plain",
     "show id-blocks/kraft-answer-first 'no id twice'", "show task-counts/zombie-writes 'no zombie commits'",
     "prove id-blocks/kraft", "prove group-fencing/shipped", "simulate id-blocks/kraft-answer-first",
     "agree id-blocks/zookeeper --examples 10", "agree task-counts/shipped --examples 5", "necessity source-commits",

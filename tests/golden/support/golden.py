@@ -1,13 +1,14 @@
 """The yardstick of equality: what the project computes, as text, against which a change that should change nothing is
 compared line by line.
 
-    python tests/script.py tests/golden/support/golden.py write|compare [PART...] [--protocol PROTOCOL]
+    python tests/script.py tests/golden/support/golden.py write|compare|add [PART...] [--protocol PROTOCOL]
 
 Parts: `verdicts` (each verdict of ``verify --profile ci --fresh``, without seconds), `necessity` (each mutation and
 what came of it), `histories` (a digest of simulated histories of each variant, what violates in them, and what the
 model could not follow), `agreement` (clusters until each planted defect is found, seeds 0 to 9) and `commands` (exit
 code and text of command lines).  `write` computes them into ``tests/golden/kept``; `compare` prints the lines that
-differ from what is there, and exits with 1 if any does.  With ``--protocol`` only the lines of that protocol.
+differ from what is there, and exits with 1 if any does; `add agreement` computes the lines of defects that have none.
+With ``--protocol`` only the lines of that protocol.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -110,13 +111,14 @@ def _judged(place: Location) -> Iterator[str]:
         yield from (f"{key} | {name} | {_text(each)}" for name, each in sorted(found[key].items()))
 
 
-def agreement(protocol: str) -> Iterator[str]:
-    """A line a defect: for each seed the clusters until it is found by the model, as `fencepost agree` does."""
+def agreement(protocol: str, recorded: Collection[str] = ()) -> Iterator[str]:
+    """A line for each defect that is not `recorded`: for each seed the clusters until it is found by the model, as
+    `fencepost agree` does."""
     if protocol not in DRIVEN:
         return
     runs = [
         detection_runs.Run("defect", protocol, name, seed, "model", detection_runs.EXAMPLES)
-        for name in detection_runs.defects(protocol) for seed in SEEDS
+        for name in detection_runs.defects(protocol) if name not in recorded for seed in SEEDS
     ]  # fmt: skip
     with Jobs(len(runs)) as jobs:
         came = [handed() for handed in [jobs.hand_in(detection_runs.done, run) for run in runs]]
@@ -155,12 +157,14 @@ def differences(part: str, protocol: str) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("write", "compare"))
+    parser.add_argument("what", choices=("write", "compare", "add"))
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(NAMES))
     parser.add_argument("--protocol", action="append", choices=list(protocols()))
     given = parser.parse_args()
     if strange := set(given.parts) - set(NAMES):
         parser.error(f"no part is named {', '.join(sorted(strange))}; there are {', '.join(NAMES)}")
+    if given.what == "add" and given.parts != ["agreement"]:
+        parser.error("lines are added to agreement alone")
     verified = [entry.name for entry in protocols().values() if entry.verified]
     differing = 0
     for part in given.parts or NAMES:
@@ -172,7 +176,12 @@ def main() -> int:
                 differing += bool(lines)
             else:
                 others = [line for line in recorded(part) if part != COMMANDS and not line.startswith(f"{protocol} | ")]
-                lines = others + computed(part, protocol)
+                was = recorded(part, protocol) if given.what == "add" else []
+                names = {line.split(" | ")[1] for line in was}
+                new = (
+                    [f"{protocol} | {line}" for line in agreement(protocol, names)] if was else computed(part, protocol)
+                )
+                lines = [*others, *was, *new]
                 text = "".join(f"{line}\n" for line in (lines if part == COMMANDS else sorted(lines)))
                 (KEPT / f"{part}.txt").write_text(text, encoding="utf-8")
             print(f"{part} {protocol}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)

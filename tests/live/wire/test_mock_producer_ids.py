@@ -47,7 +47,7 @@ def run(*words):
 def test_replay_fails_on_the_command_line(of_the_mock, tmp_path):
     """Exit code 1, and the property by name."""
     report = tmp_path / "report.json"
-    assert run("replay", of_the_mock, "--no-spark", "--json", report) == 1
+    assert run("replay", of_the_mock, "--json", report) == 1
     assert list(json.loads(report.read_text())["violations"]) == ["ids_unique"]
 
 

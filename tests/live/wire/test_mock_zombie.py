@@ -68,7 +68,7 @@ def test_mock_is_judged_broken_by_its_recording(mock, tmp_path):
     assert write_seen(tmp_path / "seen.jsonl", system) > 20
     record = ["record", "--protocol", "transactions", "--clients", str(tmp_path / "seen.jsonl")]
     assert run(*record, "--out", str(tmp_path / "history")) == 0
-    assert run("replay", str(tmp_path / "history"), "--no-spark", "--json", str(tmp_path / "report.json")) == 1
+    assert run("replay", str(tmp_path / "history"), "--json", str(tmp_path / "report.json")) == 1
     violated = json.loads((tmp_path / "report.json").read_text())["violations"]
     assert {PROPERTIES[name].rule for name in violated} == {"txn.P1", "txn.P4"}
     assert {"fenced_unread", "fenced_never_commit", "group_offsets_kept"} <= set(violated)

@@ -2,45 +2,32 @@
 
 from pathlib import Path
 
+import click
 import pytest
 from command_line import fencepost, read_json, untimed
-from fencepost.proofs.cli.agreement import unreached
-from fencepost.proofs.cli.proving import Aloud
+from fencepost.proofs.cli import COMMANDS
+from fencepost.proofs.cli import fencepost as group
+from fencepost.proofs.cli.agree import unreached
+from fencepost.proofs.cli.prove import Aloud
 from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
 from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED
-from fencepost.properties.catalogue import protocols
+from fencepost.properties.catalogue import find, protocols
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.nearest import in_words, underscored
 from metadata_logs import real_logs
 from rich.console import Console
 
-COMMANDS = (
-    "verify",
-    "releases",
-    "prove",
-    "explore",
-    "explorer",
-    "dangers",
-    "necessity",
-    "mutants",
-    "show",
-    "validate",
-    "list",
-    "simulate",
-    "export",
-    "agree",
-    "generate",
-    "replay",
-    "record",
-    "findings",
-    "schema",
-)
+MOST_OPTIONS = 45
+NAMES = read_json(Path(__file__).parent / "as_of_5b03e08" / "names.json")
+"""Of protocols, variants and properties as they were at that commit, which can be named still."""
 
 
 @pytest.fixture(scope="module")
 def histories(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six simulated histories."""
     made = tmp_path_factory.mktemp("cli") / "made"
-    ran = fencepost("generate", "id-blocks/kraft", made, "--histories", 6, "--config", "events=100", "--no-spark")
+    ran = fencepost("generate", "id-blocks/kraft", made, "--histories", 6, "--config", "events=100")
     assert ran.code == 0, ran.err
     return made
 
@@ -57,9 +44,6 @@ def test_help_names_every_command_in_a_line() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command_explains_every_option(command: str) -> None:
     """No option stands there without a word on it, and options of one name mean one thing."""
-    import click
-    from fencepost.proofs.cli import fencepost as group
-
     found = group.get_command(click.Context(group), command)
     assert found is not None
     assert found.help
@@ -70,10 +54,31 @@ def test_help_of_each_command_explains_every_option(command: str) -> None:
     assert all(o.default == 1 for o in options if o.name == "seed")
 
 
+def test_there_are_few_options() -> None:
+    """Distinct names over all commands."""
+    commands = [group.get_command(click.Context(group), name) for name in COMMANDS]
+    options = [p for each in commands if each is not None for p in each.params if isinstance(p, click.Option)]
+    assert len({name for option in options for name in (*option.opts, *option.secondary_opts)}) <= MOST_OPTIONS
+
+
+@pytest.mark.parametrize("protocol", NAMES["variants"])
+def test_protocols_variants_and_properties(protocol: str) -> None:
+    """Each is found under its name, and each property in some variant, as it is printed."""
+    assert [find(f"{protocol}/{name}")[1] for name in NAMES["variants"][protocol]].count(None) == 0
+    there = {n for v in protocols()[protocol].variants for n in v.properties.properties}
+    assert {underscored(in_words(name)) for name in NAMES["properties"][protocol]} <= there
+
+
+@pytest.mark.parametrize("protocol", NAMES["history properties"])
+def test_history_properties(protocol: str) -> None:
+    """Those that `--check` and `--require` name."""
+    assert set(NAMES["history properties"][protocol]) <= set(properties_of(protocol).names)
+
+
 def test_version() -> None:
     """The version of the distribution."""
     ran = fencepost("--version")
-    assert (ran.code, ran.out.startswith("fencepost, version ")) == (0, True)
+    assert (ran.code, ran.out.startswith("fencepost, version ")) == (0, True), ran.err
 
 
 def test_list_goes_from_protocols_to_rules() -> None:
@@ -86,7 +91,7 @@ def test_list_goes_from_protocols_to_rules() -> None:
     of_variant = fencepost("list", "id-blocks/kraft").out
     assert "    needs  first[r] + size <= committed  [730.7]" in of_variant.splitlines()
     assert "promise no id twice  [730.P1]:" in of_variant
-    assert "730.7   answer: guard 1 dropped" in fencepost("list", "id-blocks", "--mutations").out
+    assert "730.7   answer: guard 1 dropped" in fencepost("list", "id-blocks", "--verbose").out
 
 
 @pytest.mark.parametrize(("words", "indent"), [(["list"], 0), (["list", "transactions"], 4)])
@@ -119,9 +124,9 @@ def test_what_needs_the_tests_says_so_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As in an installed package, which has none; here it does not say it."""
-    assert NOT_INSTALLED not in fencepost("list", "--rules").out
+    assert NOT_INSTALLED not in fencepost("list", "--verbose").out
     monkeypatch.setattr("fencepost.proofs.necessity.rule_tests.TESTS", tmp_path / "tests")
-    assert fencepost("list", "--rules").out.splitlines()[-1] == NOT_INSTALLED
+    assert fencepost("list", "--verbose").out.splitlines()[-1] == NOT_INSTALLED
     monkeypatch.chdir(tmp_path)
     assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")
     (tmp_path / "tests").mkdir()
@@ -252,7 +257,7 @@ def test_what_was_left_untried_is_counted_by_action() -> None:
 def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:
     """In v1 late copies break promises: that is no failure, and the programs are printed; unless nothing is
     expected."""
-    asked = ("agree", "transactions/v1", "--examples", 20, "--promises-only", "--json", tmp_path / "a.json")
+    asked = ("agree", "transactions/v1", "--examples", 20, "--promise", "all", "--json", tmp_path / "a.json")
     ran = fencepost(*asked)
     assert ran.code == 0
     assert "(its promises only; model: none)" in ran.out
@@ -281,7 +286,7 @@ def test_agree_prints_a_program_that_fails(tmp_path: Path, monkeypatch: pytest.M
 
 def test_replay_of_simulated_histories(histories: Path, tmp_path: Path) -> None:
     """Everything holds, each property judged something, and conformance is among them."""
-    ran = fencepost("replay", histories, "--no-spark", "--cores", 1, "--json", tmp_path / "r.json")
+    ran = fencepost("replay", histories, "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.err
     report = read_json(tmp_path / "r.json")
     assert {"events", "histories", "pieces", "violations", "unknown", "events_per_second"} <= set(report)
@@ -294,8 +299,8 @@ def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
     """Exit code 1, and the first witness of each property with the events in words."""
     made = tmp_path / "made"
     config = ("--config", "events=300", "--config", "broken=answers_before_commit")
-    assert fencepost("generate", "id-blocks/kraft", made, "--histories", 40, *config, "--no-spark").code == 0
-    ran = fencepost("replay", made, "--no-spark", "--no-conformance", "--json", tmp_path / "r.json")
+    assert fencepost("generate", "id-blocks/kraft", made, "--histories", 40, *config).code == 0
+    ran = fencepost("replay", made, "--no-conformance", "--json", tmp_path / "r.json")
     assert ran.code == 1
     report = read_json(tmp_path / "r.json")
     assert set(report["violations"]["answered_after_commit"]) == {"count", "first"}
@@ -332,10 +337,11 @@ def test_record_then_replay(tmp_path: Path) -> None:
     """A real cluster's logs become a history that replays, and says what it cannot know."""
     nodes = real_logs(tmp_path)
     out = tmp_path / "recorded"
-    ran = fencepost("record", *nodes, "--clients", tmp_path / "clients.jsonl", "--out", out, "--kafka-version", "4.3.1")
+    words = ("--clients", tmp_path / "clients.jsonl", "--config", "kafka_version=4.3.1")
+    ran = fencepost("record", *nodes, *words, "--out", out)
     assert ran.code == 0, ran.err
     assert ran.err == f"written to {out}; check it with: fencepost replay {out}\n"
-    ran = fencepost("replay", out, "--no-spark", "--verbose", "--json", tmp_path / "r.json")
+    ran = fencepost("replay", out, "--verbose", "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out + ran.err
     unknown = read_json(tmp_path / "r.json")["unknown"]
     assert unknown["answers_disjoint"] == "the histories do not show answer_sent"

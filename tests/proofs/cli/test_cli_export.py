@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import fencepost
 
-YARDSTICK = ("export", "kip618-yardstick", "--to", "tla")
+YARDSTICK = ("export", "kip618-yardstick")
 
 
 def test_a_module_and_its_configuration(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_written_again_it_is_the_same(tmp_path: Path) -> None:
 
 def test_all_main_variants_of_a_protocol(tmp_path: Path) -> None:
     """Each by its own name, and beside it what comes in the end, which has no configuration."""
-    ran = fencepost("export", "id-blocks", "--to", "tla", tmp_path)
+    ran = fencepost("export", "id-blocks", tmp_path)
     assert ran.code == 0
     stems = {"IdBlocksZookeeper", "IdBlocksBridge", "IdBlocksKraft", "IdBlocksKraftLengths"}
     assert {path.stem for path in tmp_path.glob("*.cfg")} == stems
@@ -46,18 +46,17 @@ def test_all_main_variants_of_a_protocol(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["export", "nope", "--to", "tla", "DIR"], "there is no protocol 'nope'"),
-        (["export", "id-blocks/kraf", "--to", "tla", "DIR"], "did you mean kraft"),
-        (["export", "id-blocks/kraft", "DIR"], "Missing option '--to'"),
-        (["export", "id-blocks/kraft", "--to", "promela", "DIR"], "'promela' is not 'tla'"),
-        (["export", "id-blocks/kraft", "--to", "tla", "DIR/further/folder"], "there is no directory"),
-        (["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "nope=2"], "kraft has no bound 'nope'"),
-        (["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "brokers=0"], "has no elements under these"),
+        (["export", "nope", "DIR"], "there is no protocol 'nope'"),
+        (["export", "id-blocks/kraf", "DIR"], "did you mean kraft"),
+        (["export", "id-blocks/kraft", "DIR", "--reduce", "order"], "'order' is not 'symmetry'"),
+        (["export", "id-blocks/kraft", "DIR/further/folder"], "there is no directory"),
+        (["export", "id-blocks/kraft", "DIR", "--bound", "nope=2"], "kraft has no bound 'nope'"),
+        (["export", "id-blocks/kraft", "DIR", "--bound", "brokers=0"], "has no elements under these"),
         (
-            ["export", "id-blocks/kraft", "--to", "tla", "DIR", "--bound", "size=0"],
+            ["export", "id-blocks/kraft", "DIR", "--bound", "size=0"],
             "the axiom le(1, size) does not hold",
         ),
-        (["export", "id-blocks", "--to", "tla", "DIR", "--bound", "copies=1"], "zookeeper has no bound 'copies'"),
+        (["export", "id-blocks", "DIR", "--bound", "copies=1"], "zookeeper has no bound 'copies'"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import fencepost, process, read_json, untimed
-from fencepost.proofs.cli import histories
+from fencepost.proofs.cli import generate
 from fencepost.proofs.scale.units import SparkSettings
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.conformance_spec import driven
@@ -59,13 +59,13 @@ def rates_left_out(text: str) -> str:
 def test_the_same_report_with_spark_and_without(made: Path, tmp_path: Path) -> None:
     """Byte for byte, timings aside, on paper and in JSON; and the same rows generated."""
     ran = {}
-    for name, words in (("here", ()), ("spark", ("--master", "local[2]")), ("older", ("--no-spark",))):
+    for name, words in (("here", ()), ("spark", ("--master", "local[2]"))):
         ran[name] = process("replay", made, *words, "--json", tmp_path / f"{name}.json")
         assert ran[name].code == 1, ran[name].err
         assert "violated" in ran[name].out
-    assert rates_left_out(ran["here"].out) == rates_left_out(ran["spark"].out) == rates_left_out(ran["older"].out)
-    here, spark, older = (untimed(read_json(tmp_path / f"{name}.json")) for name in ran)
-    assert here == spark == older
+    assert rates_left_out(ran["here"].out) == rates_left_out(ran["spark"].out)
+    here, spark = (untimed(read_json(tmp_path / f"{name}.json")) for name in ran)
+    assert here == spark
     words = ("generate", KRAFT, tmp_path / "again", "--histories", 40, "--config", "events=300")
     assert process(*words, "--config", "broken=answers_before_commit", "--master", "local[2]").code == 0
     assert (tmp_path / "again" / "part-00000.parquet").read_bytes() == (made / "part-00000.parquet").read_bytes()
@@ -88,28 +88,27 @@ def test_large_work_goes_to_spark_and_says_so(
     monkeypatch.setenv("PATH", str(tmp_path))
     if java:
         (tmp_path / "java").touch(mode=0o755)
-    assert histories.settings(None, None, histories.LARGE - 1) is None
+    assert generate.settings(None, None, generate.LARGE - 1) is None
     assert capsys.readouterr().err == ""
-    assert histories.settings(None, None, histories.LARGE) == (SparkSettings("local[2]") if java else None)
+    assert generate.settings(None, None, generate.LARGE) == (SparkSettings("local[2]") if java else None)
     why = "on Spark (local[2])" if java else "in processes here, since there is no `java` on the PATH"
     assert f"1,000,000,000 events are many: {why}" in capsys.readouterr().err
-    assert histories.settings(False, "local[7]", histories.LARGE) is None
-    assert histories.settings(None, "local[7]", 1) == SparkSettings("local[7]")
-    assert histories.settings(True, None, 1) == SparkSettings("local[2]")
+    assert generate.settings(None, 2, generate.LARGE) is None
+    assert generate.settings("local[7]", 2, 1) == SparkSettings("local[7]")
 
 
 def test_what_is_no_success(made: Path, tmp_path: Path) -> None:
-    """Nothing decided is 2; what is required and not decided is 1, as is anything undecided if --strict asks."""
+    """Nothing decided is 2; what is required and not decided is 1, as is anything undecided if `all` is required."""
     shown = tmp_path / "shown"
     words = ("generate", KRAFT, shown, "--histories", 3, "--config", "events=100", "--cores", 1)
     assert fencepost(*words).code == 0
     file = shown / "manifest.json"
     told = read_json(file)
-    assert fencepost("replay", shown, "--cores", 1, "--strict").code == 0
+    assert fencepost("replay", shown, "--cores", 1, "--require", "all").code == 0
     file.write_text(json.dumps(told | {"config": {}}))
     ran = fencepost("replay", shown, "--cores", 1)
     assert ran.code == 0 and "    1 unknown (conformance): " in ran.out
-    for asked in (("--strict",), ("--require", "conformance"), ("--require", "all")):
+    for asked in (("--require", "conformance"), ("--require", "all")):
         ran = fencepost("replay", shown, "--cores", 1, *asked)
         assert (ran.code, "required, and not decided: conformance" in ran.err) == (1, True)
     file.write_text(json.dumps(told | {"observable": []}))

@@ -60,9 +60,9 @@ def test_verify_gives_the_same_report_in_any_process(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
     """Generated histories, and what replay says of them; another seed gives others."""
     for name, cpus, seed in (("one", "0", 3), ("all", None, 3), ("other", None, 4)):
-        words = ["generate", "id-blocks/kraft", tmp_path / name, "--histories", 30, "--seed", seed, "--no-spark"]
+        words = ["generate", "id-blocks/kraft", tmp_path / name, "--histories", 30, "--seed", seed]
         assert process(*words, cpus=cpus, PYTHONHASHSEED=str(seed * len(name))).code == 0
-        words = ["replay", tmp_path / name, "--no-spark", "--json", tmp_path / f"{name}.json"]
+        words = ["replay", tmp_path / name, "--json", tmp_path / f"{name}.json"]
         assert process(*words, cpus=cpus).code == 0
     one, other, third = (pq.read_table(tmp_path / name / "part-00000.parquet") for name in ("one", "all", "other"))
     assert one.equals(other)
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same_rows(tmp_path: Path) -> None:
 LONG = (
     ["prove", "id-blocks"],
     ["explore", "id-blocks/kraft", "--profile", "ci"],
-    ["generate", "id-blocks/kraft", "made", "--histories", "100000", "--no-spark"],
+    ["generate", "id-blocks/kraft", "made", "--histories", "100000"],
     ["agree", "id-blocks/kraft", "--examples", "100000"],
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.proofs.cli.searches import expected_states
+from fencepost.proofs.cli.explore import expected_states
 from fencepost.proofs.cli.shared import progress
 from fencepost.proofs.cli.shared.progress import TimeLeft, spinner, time_in_words
 from fencepost.proofs.engines.induction import number_of_obligations, prove

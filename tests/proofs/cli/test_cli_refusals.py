@@ -11,7 +11,9 @@ import pytest
 from command_line import fencepost, process
 from fencepost.proofs import cli
 from fencepost.proofs.cli.shared.exits import IN_THE_CODE
-from fencepost.properties.catalogue import protocols
+from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.explore.compiled_search.loaded import NotInstalled
+from fencepost.properties.catalogue import bounds_of, find, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import BED
@@ -38,7 +40,7 @@ REFUSALS = [
     (["show", "id-blocks", "a gap"], "id-blocks has several variants; name one, such as id-blocks/zookeeper, "),
     (["show", KRAFT, "a gap", "--without", "730.7", "guard 1 dropt"], "; did you mean answer: guard 1 dropped? "),
     (["show", KRAFT, "a gap", "--without", "rule730.7", "nope"], "; did you mean 730.7"),
-    (["show", KRAFT, "a gap", "--without", "999", "nope"], "; fencepost list id-blocks/kraft --mutations names all "),
+    (["show", KRAFT, "a gap", "--without", "999", "nope"], "; fencepost list id-blocks/kraft --verbose names all "),
     (
         ["show", "id-blocks/kraft-answer-first", "no id twice", "--without", "730.7", "answer: guard 1 dropped"],
         "kraft-answer-first has rule 730.7 wrong already",
@@ -58,14 +60,14 @@ REFUSALS = [
     (["explore", KRAFT, "--bound", "size=0"], "the axiom le(1, size) does not hold for size = 0"),
     (["explore", KRAFT, "--bound", "brokers=90", "--bound", "requests=40"], "more than the 1024 that are packed"),
     (
-        ["prove", KRAFT, "--rlimit", "-5"],
-        "Invalid value for '--rlimit': -5 is not in the range x>=1; see fencepost prove",
+        ["simulate", KRAFT, "--steps", "-5"],
+        "Invalid value for '--steps': -5 is not in the range 1<=x<=1000000000; see fencepost simulate",
     ),
     (
         ["record", "--protocol", "transactions", *map(str, NODES), "--topic", "nosuch", "--out", "never"],
         "holds no partition of topic 'nosuch' that is recorded; topics that these hold and could be meant: fencepost-",
     ),
-    (["necessity", "id-blocks", "--sets", "--master", "local[2]"], "in this process; leave out --master"),
+    (["necessity", "id-blocks", "--mutations", "sets", "--master", "local[2]"], "in this process; leave out --master"),
     (["necessity", "id-blocks", "--rule", "none"], "there is no rule 'none'; of those of id-blocks that necessity"),
     (["necessity", "id-blocks", "--rule", "rule730.10"], "did you mean 730.10"),
     (["necessity", "id-blocks", "--rule", "730.5"], "rule 730.5 of kind interface is not judged for id-blocks"),
@@ -87,13 +89,13 @@ REFUSALS = [
     ),
     (
         ["generate", "id-blocks/kraft-threads", "made"],
-        "id-blocks/kraft-threads has no simulator; name yours with --simulator",
+        "id-blocks/kraft-threads has no simulator; name yours with --from MODULE:FUNCTION",
     ),
     (["generate", KRAFT, "made", "--config", "events"], "--config 'events' is not NAME=VALUE"),
-    (["generate", KRAFT, "made", "--no-spark", "--config", "nope=1"], "config has unknown keys ['nope']"),
-    (["generate", KRAFT, "made", "--no-spark", "--config", "events=many"], "cannot simulate with config "),
-    (["generate", KRAFT, "made", "--no-spark", "--simulator", "nope:x"], "simulator 'nope:x': not found"),
-    (["generate", KRAFT, "made", "--no-spark", "--cores", "0"], "'--cores': 0 is not in the range 1<=x<=1024"),
+    (["generate", KRAFT, "made", "--config", "nope=1"], "config has unknown keys ['nope']"),
+    (["generate", KRAFT, "made", "--config", "events=many"], "cannot simulate with config "),
+    (["generate", KRAFT, "made", "--from", "nope:x"], "simulator 'nope:x': not found"),
+    (["generate", KRAFT, "made", "--cores", "0"], "'--cores': 0 is not in the range 1<=x<=1024"),
     (["replay", "nowhere"], "nowhere/manifest.json: not found; a directory of histories needs one"),
     (["record", "nowhere", "--out", "made"], "nowhere: no such directory"),
     (["record", ".", "--out", "made"], "holds no __cluster_metadata-0, so it is not the log directory of a KRaft node"),
@@ -158,7 +160,7 @@ def directory(tmp_path: Path) -> Path:
     """Ten histories in one file."""
     pieces = [BED.planted(1, 2 * i, 2)[0] for i in range(5)]
     write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
-    assert fencepost("replay", tmp_path / "h", "--no-spark", "--cores", 1, "--no-conformance").code == 0
+    assert fencepost("replay", tmp_path / "h", "--cores", 1, "--no-conformance").code == 0
     return tmp_path / "h"
 
 
@@ -166,14 +168,14 @@ def test_a_truncated_file(directory: Path) -> None:
     """A Parquet file that was not copied whole."""
     part = directory / "part-00000.parquet"
     part.write_bytes(part.read_bytes()[:-100])
-    assert "part-00000.parquet" in refused("replay", directory, "--no-spark")
+    assert "part-00000.parquet" in refused("replay", directory)
 
 
 def test_a_missing_column(directory: Path) -> None:
     """A Parquet file of something else."""
     part = directory / "part-00000.parquet"
     pq.write_table(pq.read_table(part).drop_columns(["error"]), part)
-    line = refused("replay", directory, "--no-spark")
+    line = refused("replay", directory)
     assert "part-00000.parquet" in line
     assert "error" in line
 
@@ -186,7 +188,7 @@ def test_a_split_history(directory: Path) -> None:
     for entry in (told["files"][0], told["totals"]):
         entry["row_groups"] = pq.ParquetFile(part).metadata.num_row_groups
     (directory / "manifest.json").write_text(json.dumps(told))
-    assert "history" in refused("replay", directory, "--no-spark", "--cores", 1)
+    assert "history" in refused("replay", directory, "--cores", 1)
 
 
 def test_a_directory_that_is_none(directory: Path) -> None:
@@ -198,7 +200,7 @@ def test_a_directory_that_is_none(directory: Path) -> None:
 
 def test_histories_are_not_overwritten(directory: Path) -> None:
     """Generation into a directory that holds histories already."""
-    line = refused("generate", KRAFT, directory, "--no-spark")
+    line = refused("generate", KRAFT, directory)
     assert "holds histories already; remove it, or name another directory" in line
 
 
@@ -227,11 +229,9 @@ def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monke
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     words = ["generate", KRAFT, tmp_path / "made", "--histories", 2] if command == "generate" else ["replay", directory]
-    for asked in (("--master", "local[2]"), ("--spark",)):
-        line = refused(*words, *asked)
-        assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
-        assert "leave out --master" in line
-    assert fencepost(*words, "--master", "local[2]", "--no-spark", "--cores", 1).code == 0
+    line = refused(*words, "--master", "local[2]")
+    assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
+    assert "leave out --master" in line
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,11 @@ def test_searches_on_a_spark_that_does_not_start(
 def test_numba_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The optional engine says how to get it."""
     monkeypatch.setitem(sys.modules, "numba", None)
-    line = refused("explore", "id-blocks/by-broker-id", "--engine", "numba")
-    assert f"pip install -e '.[fast]' in {Path(__file__).parents[3]}, or use engine='numpy'" in line
+    _, variant = find("id-blocks/by-broker-id")
+    assert variant is not None
+    with pytest.raises(NotInstalled) as refused_by:
+        explore(variant.spec, {}, bounds_of(variant, "smoke"), engine="numba")
+    assert f"pip install -e '.[fast]' in {Path(__file__).parents[3]}, or use engine='numpy'" in str(refused_by.value)
 
 
 def test_the_exit_code_reaches_the_shell() -> None:

@@ -90,7 +90,7 @@ def test_the_table_has_the_numbers_of_the_report(which: str, request: pytest.Fix
 def test_open_dangers_are_those_that_the_command_lists(made: Made) -> None:
     """`fencepost dangers` names as many."""
     with small_catalogue():
-        ran = fencepost("dangers", "id-blocks", "--anew")
+        ran = fencepost("dangers", "id-blocks", "--fresh")
     listed = ran.out.partition("Open: ")[2].splitlines()[1:]
     assert len(listed) == cells(made.ran)[7] > 0
 

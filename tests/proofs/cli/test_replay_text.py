@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, read_json
-from fencepost.proofs.cli.replay_lines import Lines
+from fencepost.proofs.cli.shared.replay_lines import Lines
 from fencepost.proofs.replays import recordings
 from fencepost.proofs.scale.replay import replay
 from fencepost.properties.history import HistoryDirectory, HistoryError, Manifest, read_piece, write_histories
@@ -215,7 +215,7 @@ def test_rows_that_cannot_be_read(twice: Path, monkeypatch: pytest.MonkeyPatch) 
     def gone(*_: object) -> None:
         raise HistoryError("gone")
 
-    monkeypatch.setattr("fencepost.proofs.cli.replay_lines.witnesses", gone)
+    monkeypatch.setattr("fencepost.proofs.cli.shared.replay_lines.witnesses", gone)
     text = text_of(twice, "--no-conformance", "--check", "ids unique", code=1)
     assert "First in history 1, step 44: broker 0 hands out id 0 at step 44; broker 1 did so at step 18." in text
     assert "The event" not in text

@@ -71,4 +71,4 @@ def test_what_is_not_decided_says_how_to_go_on():
     proof = prove(spec, AllocationProperties.properties, rlimit=1)
     unknown = [o for o in proof.failures if o.verdict == "unknown" and o.kind == "preserved"]
     assert unknown
-    assert "--rlimit" in next(tell(spec, AllocationProperties.properties, unknown[0]))
+    assert "--profile" in next(tell(spec, AllocationProperties.properties, unknown[0]))

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-from command_line import fencepost
 from fencepost.model.language.tree.types import bound_of
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.explore.fewest_switches import Calmest, calmest, changes_of_process
@@ -110,10 +109,3 @@ def test_of_a_step_those_that_end_with_it() -> None:
 
 def test_where_there_are_too_many() -> None:
     assert found(*SHOWN[0], most=3)[2] is None
-
-
-def test_it_is_told() -> None:
-    """With how often, and of how many; an endless run is as it was found."""
-    ran = fencepost("show", "id-blocks/kraft-answer-first", "disjoint blocks", "--fewest-changes")
-    assert "It is another process's turn 3 times: no shortest run has fewer, of 20." in " ".join(ran.out.split())
-    assert "broken after 7 steps, and not in fewer" in ran.out

@@ -8,7 +8,6 @@ from math import comb
 from typing import Any
 
 import pytest
-from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language import Nat, Protocol, action, danger, not_of_this, require
 from fencepost.model.language.derived.mutations import settle
@@ -21,6 +20,7 @@ from fencepost.proofs.engines.explore.fewest_switches import calmest
 from fencepost.proofs.engines.explore.graph import graph
 from fencepost.proofs.engines.explore.reductions import symmetry
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+from layouts import outcome
 
 TOP = 5
 YARDSTICK = {"workers": 2, "tasks": 1, "log": 4}

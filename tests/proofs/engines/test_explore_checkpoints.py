@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from command_line import SCRIPT, clean_environment, fencepost
-from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.explore import Exploration, Progress, explore, search
 from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+from layouts import outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties

@@ -415,7 +415,7 @@ def test_where_it_cannot_be() -> None:
 
 
 def test_the_command_says_so(tmp_path: Path) -> None:
-    words = ("explore", "kip618-yardstick/yardstick", "--partial-order", "--property", "counts match")
+    words = ("explore", "kip618-yardstick/yardstick", "--reduce", "order", "--check", "counts match")
     ran = fencepost(*words, "--json", tmp_path / "r.json")
     assert ran.code == 0 and "7,199 states by partial order, " in ran.out
     document = json.loads((tmp_path / "r.json").read_text())
@@ -429,9 +429,9 @@ def test_the_command_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("end-to-end/detailed", "--partial-order"), "is about all steps, of which partial order leaves some out"),
-        (("id-blocks/kraft", "--property", "no id"), "kraft is not asked for a property 'no id'"),
-        (("id-blocks/kraft", "--property", "an id even at the end"), "says what happens in the end"),
+        (("end-to-end/detailed", "--reduce", "order"), "is about all steps, of which partial order leaves some out"),
+        (("id-blocks/kraft", "--check", "no id"), "kraft is not asked for a property 'no id'"),
+        (("id-blocks/kraft", "--check", "an id even at the end"), "says what happens in the end"),
     ],
 )
 def test_the_command_refuses(words: tuple[str, ...], said: str) -> None:

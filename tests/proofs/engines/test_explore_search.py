@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs import jit_cache
@@ -14,7 +13,7 @@ from fencepost.proofs.engines.explore.compiled_search import compiled, loaded, s
 from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
-from layouts import LAYOUTS
+from layouts import LAYOUTS, outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties

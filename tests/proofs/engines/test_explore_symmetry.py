@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import fencepost
-from explored import outcome
 from fencepost.model.kip618_yardstick import Kip618Yardstick
 from fencepost.model.language.checks.errors import InputError
 from fencepost.model.language.derived.mutations import settle
@@ -20,7 +19,7 @@ from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import ground
 from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
-from layouts import LAYOUTS
+from layouts import LAYOUTS, outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -154,7 +153,7 @@ def test_where_it_cannot_be() -> None:
 
 
 def test_the_command_says_so(tmp_path: Path) -> None:
-    words = ("explore", "kip618-yardstick/yardstick", "--symmetry", "--bound", "tasks=1")
+    words = ("explore", "kip618-yardstick/yardstick", "--reduce", "symmetry", "--bound", "tasks=1")
     ran = fencepost(*words, "--json", tmp_path / "r.json", "--checkpoint", tmp_path / "kept")
     assert ran.code == 0 and "states up to the names of workers" in ran.out
     document = json.loads((tmp_path / "r.json").read_text())
@@ -162,7 +161,7 @@ def test_the_command_says_so(tmp_path: Path) -> None:
     whole = fencepost(*words[:2], *words[3:], "--json", tmp_path / "w.json", "--checkpoint", tmp_path / "kept")
     assert "up to the names" not in whole.out
     assert json.loads((tmp_path / "w.json").read_text())["distinct"] > document["distinct"]
-    refused = fencepost("explore", "end-to-end/abstract", "--symmetry")
+    refused = fencepost("explore", "end-to-end/abstract", "--reduce", "symmetry")
     assert refused.code == 2 and refused.err.count("\n") == 1
 
 

@@ -27,7 +27,7 @@ def window() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with listen(0) as listening:
+    with listen() as listening:
         made = server(partial(application, Explorer(Session(Place(NAME)), most=200_000)), listening, "token")
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()

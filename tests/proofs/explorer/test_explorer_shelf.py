@@ -15,7 +15,7 @@ import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, browser
 from command_line import fencepost
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cli.proving import reached_by_runs
+from fencepost.proofs.cli.prove import reached_by_runs
 from fencepost.proofs.cli.shared.pages import attempted
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.explorer.choices import written
@@ -216,7 +216,7 @@ def test_one_clicks_from_the_list_to_the_model(attempt: tuple[Proof, Shelf, Expl
 
 @contextmanager
 def served(shelf: Shelf, explorer: Explorer | None = None) -> Iterator[str]:
-    with listen(0) as listening:
+    with listen() as listening:
         made = server(partial(application, [shelf], explorer=explorer), listening, "token")
         thread = threading.Thread(target=made.serve_forever, daemon=True)
         thread.start()
@@ -266,7 +266,8 @@ def test_the_command_serves_it(place: Path, words: tuple[object, ...]) -> None:
 
 def test_a_proof_that_holds_is_told_as_that() -> None:
     """Nothing is to be looked at."""
-    with serving("id-blocks/zookeeper", "--proof", "--no-browser") as (_, url), urllib.request.urlopen(url) as answer:
+    words = ("id-blocks/zookeeper", "--from", "proof", "--no-browser")
+    with serving(*words) as (_, url), urllib.request.urlopen(url) as answer:
         text = answer.read().decode()
     assert "0 of which have a counterexample" in text
     assert "not inductive" not in text and 'href="1"' not in text
@@ -275,8 +276,8 @@ def test_a_proof_that_holds_is_told_as_that() -> None:
 def test_what_does_not_go_together(place: Path) -> None:
     ran = fencepost("explorer", place, "--implementation", BROKEN)
     assert ran.code == 2
-    assert "histories are judged as they are; leave --implementation, --proof, --bound out" in ran.err
-    assert fencepost("explorer", "id-blocks/kraft", "--proof", "--implementation", BROKEN).code == 2
-    assert fencepost("explorer", "id-blocks/kraft", "--proof", "--bound", "ids=2").code == 2
+    assert "histories are judged as they are; leave --implementation, --from, --bound out" in ran.err
+    assert fencepost("explorer", "id-blocks/kraft", "--from", "proof", "--implementation", BROKEN).code == 2
+    assert fencepost("explorer", "id-blocks/kraft", "--from", "proof", "--bound", "ids=2").code == 2
     assert fencepost("explorer", place.parent).code == 2
     assert fencepost("explorer", "id-blocks/kraft", "--implementation", "nowhere:factory").code == 2

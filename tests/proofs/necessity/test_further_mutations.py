@@ -6,6 +6,7 @@ from types import ModuleType
 import pytest
 from fencepost.model.language import Map, Nat, Protocol, Sort, action, require
 from fencepost.model.language.derived.mutations import mutated, mutation, mutations
+from fencepost.model.rules import RULES
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.necessity.search import judge, number_of_verdicts
 from fencepost.proofs.readings.plain import Plain
@@ -50,11 +51,10 @@ def test_what_they_cost(protocol: str, usual: int, further: int) -> None:
 @pytest.mark.parametrize(("protocol", "broken"), REGISTRIES, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_called_harmless_is_proved_to_be(protocol: str, broken: ModuleType) -> None:
     """Each defect that breaks nothing has the model with the same mistake beside it, and every promise of that is
-    proved; but for what no model has and tests of the interface show."""
+    proved; but for those of interface rules, which no model has and tests of the interface show."""
     nothing = {name for name, one in broken.REGISTRY.items() if one.breaks.value == "nothing"}
-    beyond = {name for name in nothing if broken.REGISTRY[name].why == getattr(broken, "INTERFACE", None)}
-    harmless = getattr(broken, "HARMLESS", {})
-    assert set(harmless) == nothing - beyond
+    harmless = {name: one.harmless for name, one in broken.REGISTRY.items() if one.harmless}
+    assert set(harmless) == {name for name in nothing if RULES[broken.REGISTRY[name].rule].kind != "interface"}
     for name, (variant, rule, mistake) in harmless.items():
         chosen = find(protocol)[0].variant(variant)
         if mistake:

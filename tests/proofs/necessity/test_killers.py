@@ -263,7 +263,7 @@ def test_the_command_says_what_is_wrongly_spared(monkeypatch: pytest.MonkeyPatch
     for name, code in (("fenced_before_it_runs", 1), ("only_its_own", 0)):
         alone = {"asks": (name,), "proof": False, "progress_bounds": (), "rule": "618.15"}
         entry = replace(ENTRY, variants=(replace(claimed(name), **alone),))
-        monkeypatch.setattr("fencepost.proofs.cli.keeping.protocols", lambda entry=entry: {entry.name: entry})
+        monkeypatch.setattr("fencepost.proofs.cli.mutants.protocols", lambda entry=entry: {entry.name: entry})
         ran = fencepost("mutants")
         assert (ran.code, f"the no_mutant is not so of {name}: leave it out" in ran.out) == (code, bool(code)), ran.out
 

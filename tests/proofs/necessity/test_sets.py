@@ -117,7 +117,7 @@ def test_what_is_kept_is_read_again(found: sets.KeptSets, tmp_path: Path, monkey
     assert list(sets.faults(ZOOKEEPER, found)) == []
     document = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(document | {"model": "0123456789ab"}), encoding="utf-8")
-    with pytest.raises(CatalogueError, match=r"of the model with hash 0123456789ab.*--sets --profile nightly"):
+    with pytest.raises(CatalogueError, match=r"with hash 0123456789ab.*--mutations sets --profile nightly"):
         sets.read(ZOOKEEPER)
 
 
@@ -143,7 +143,7 @@ def test_what_is_kept_is_of_this_model_and_holds(variant: Variant) -> None:
     """Of every proof: the hash is this model's, each cut set's run is one, and each sufficient set proves its
     promise."""
     kept = sets.read(variant)
-    assert kept is not None, f"not searched yet: fencepost necessity PROTOCOL --sets --profile nightly ({variant.name})"
+    assert kept is not None, f"not searched yet: necessity PROTOCOL --mutations sets --profile nightly ({variant.name})"
     assert set(kept.promises) | TOO_HARD.get(variant.name, set()) == set(promises_of(variant))
     assert list(sets.faults(variant, kept)) == []
 
@@ -188,7 +188,8 @@ def of_rules(found: sets.KeptSets) -> dict[str, object]:
 
 def test_sets_from_the_command_line(tmp_path: Path) -> None:
     """In words, as rows and as a table; refused where none are kept or of another rule."""
-    ran = fencepost("necessity", "task-counts", "--sets", "--rule", "618.15", "--json", tmp_path / "s.json")
+    asked = ("task-counts", "--mutations", "sets", "--rule")
+    ran = fencepost("necessity", *asked, "618.15", "--json", tmp_path / "s.json")
     assert ran.code == 0, ran.err
     assert "        may          618.15, 618.16" in ran.out.splitlines()
     assert "618.15 with 618.16 (13 steps)" in ran.out
@@ -198,10 +199,10 @@ def test_sets_from_the_command_line(tmp_path: Path) -> None:
     assert {"promise": "no_zombie", "rules": ["618.15", "618.16"], "steps": 13, "minimal": True} in (
         rows["core-B"]["cut_sets"]
     )
-    tabled = fencepost("necessity", "config-topic-writes", "--sets", "--table", tmp_path / "s.md")
+    tabled = fencepost("necessity", "config-topic-writes", "--mutations", "sets", "--table", tmp_path / "s.md")
     assert tabled.code == 0, tabled.err
     assert "| config-topic-writes/record-by-record |" in (tmp_path / "s.md").read_text(encoding="utf-8")
-    refused = fencepost("necessity", "task-counts", "--sets", "--rule", "730.7")
+    refused = fencepost("necessity", *asked, "730.7")
     assert refused.code == 2
     assert "no proof of task-counts has a step with rule 730.7" in refused.err
 

@@ -61,8 +61,8 @@ def test_what_changes_the_hash() -> None:
 
 
 def test_every_rule_has_a_verdict() -> None:
-    """`fencepost list --rules` says how many rules of each source have one."""
-    ran = fencepost("list", "--rules")
+    """`fencepost list --verbose` says how many rules of each source have one."""
+    ran = fencepost("list", "--verbose")
     assert ran.code == 0
     assert NO_VERDICT not in ran.out
     assert f"all: {len(RULES)} rules, {len(RULES)} with a verdict" in ran.out
@@ -93,7 +93,10 @@ def test_a_rule_without_a_verdict_is_told() -> None:
     assert f"| 730.7 | {rule.kind} | {rule.says} | **necessary** | kraft |" in text
 
 
-@pytest.mark.parametrize("more", [["id-blocks"], ["--rule", "730.7"], ["--sets"], ["--further"], ["--kept", "k.json"]])
+@pytest.mark.parametrize(
+    "more",
+    [["id-blocks"], ["--rule", "730.7"], ["--mutations", "sets"], ["--mutations", "timing"], ["--kept", "k.json"]],
+)
 def test_all_is_all(more: list[str]) -> None:
     """It goes with nothing that chooses; and without it a protocol is named."""
     ran = fencepost("necessity", "--all", *more)

@@ -1,12 +1,9 @@
 """What is told of a run: who takes each step, what it changes, and what holds after it."""
 
-from dataclasses import replace
-
 import pytest
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
-from fencepost.proofs.pages.mermaid import mermaid
 from fencepost.proofs.pages.stories import CENTRE, Story
 from fencepost.properties.catalogue import bounds_of, find
 
@@ -81,18 +78,3 @@ def test_an_endless_run_has_no_step_that_breaks() -> None:
     assert trace is not None
     told = story_of(entry, variant, variant.spec, asked, bounds, trace)
     assert (told.verdict, told.broken_at, told.loop) == ("broken by a run that never ends", None, trace.loop)
-    assert "does not hold any more" not in mermaid(told)
-
-
-def test_a_diagram_has_a_line_a_step(late: Story) -> None:
-    told = mermaid(late)
-    assert told.startswith("sequenceDiagram\n")
-    assert told.count("->>") + told.count("-x") == len(late.steps)
-    assert "nothing committed unasked does not hold any more" in told
-
-
-def test_nothing_in_a_diagram_is_read_as_more_than_text(late: Story) -> None:
-    hostile = replace(late.steps[0], action="end\nloop; %% <script>#35;")
-    told = mermaid(replace(late, steps=(hostile, *late.steps[1:])))
-    assert len(told.splitlines()) == len(mermaid(late).splitlines())
-    assert not {"<", "#", ";", "%"} & set(told)

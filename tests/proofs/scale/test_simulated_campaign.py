@@ -1,6 +1,10 @@
-"""Thousands of simulated histories of every variant that can be simulated: the nightly part of the kept campaign."""
+"""Thousands of simulated histories of every variant that can be simulated, and of configurations drawn at random: the
+nightly part of the kept campaign.  And the main job within the wider bounds."""
+
+from pathlib import Path
 
 import pytest
+from command_line import process, read_json
 from fencepost.proofs.scale.generate import simulator_named
 from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
@@ -8,6 +12,8 @@ from fencepost.properties.catalogue import find
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import columns_of
 from histories_campaign import VARIANTS, batch
+from random_configs import SEED, SIZES, WHOLE, drawn, judged, named
+from random_configs import VARIANTS as CONFIGURED
 
 BY_DESIGN = {"transactions/v1", "transactions/v1-verified"}
 """Variants that break promises as documented (KAFKA-17754, KAFKA-14402)."""
@@ -51,3 +57,39 @@ def test_what_was_misjudged(which: str, history: int) -> None:
     rows, _ = simulator_named(function)(seed_of(1_000, history), dict(config))
     columns = columns_of(VOCABULARIES[protocol], [(history, rows)])
     assert conformance_kernel(variant, config, protocol).misfits(columns) == []
+
+
+CONFIGURATIONS, HISTORIES = 60, 300
+
+
+def test_configurations_differ() -> None:
+    """Each variant has its turn, and what may be another is a key of its configuration."""
+    assert CONFIGURATIONS > 2 * len(CONFIGURED)
+    for which in {which.partition("/")[0]: which for which in CONFIGURED}.values():
+        assert SIZES[which.partition("/")[0]].keys() <= named(which)[2].keys(), which
+    found = [drawn(number) for number in range(4)]
+    assert [which for which, _ in found] == list(CONFIGURED[:4])
+    assert found[3] == drawn(3) != drawn(3, SEED + 1)
+
+
+@pytest.mark.nightly(nights=3)
+@pytest.mark.parametrize("number", range(CONFIGURATIONS))
+def test_no_alarm_whatever_the_configuration(number: int) -> None:
+    """Neither a promise that the variant is not known to break, nor conformance."""
+    which, config, told = judged(number, HISTORIES)
+    print(f"configuration {number} of seed {SEED}: {which} {config}")
+    assert told["histories"] == (HISTORIES // 10 if which == WHOLE else HISTORIES)
+    assert told["violations"] == {}, (which, config)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3000)
+def test_every_verdict_of_the_wider_profile(tmp_path: Path) -> None:
+    """Ten times as many simulated histories, obligations of every reading, a third worker: some 7 minutes."""
+    ran = process("verify", "--profile", "ci", "--json", tmp_path / "v.json", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    results = read_json(tmp_path / "v.json")["results"]
+    wrong = [
+        (r["protocol"], r["variant"], r["property"], r["engine"]) for r in results if r["verdict"] != r["expected"]
+    ]
+    assert (ran.code, wrong) == (0, []), ran.err
+    assert any("symmetry" in r["evidence"] for r in results)

@@ -72,7 +72,7 @@ def test_of_a_set_each_row_in_its_own_words(tmp_path: Path) -> None:
     """One file; columns that another vocabulary has are null."""
     place, file = tmp_path / "made", tmp_path / "rows.parquet"
     made = ("--config", "broken=true", "--config", "clients=3", "--config", "events=60", "--histories", 30)
-    ran = fencepost("generate", "tests.audited/fenced", place, "--simulator", SIMULATOR, *made)
+    ran = fencepost("generate", "tests.audited/fenced", place, "--from", SIMULATOR, *made)
     assert ran.code == 0, ran.err
     assert fencepost("replay", place, *NAMED, "--violations", file).code == 1
     rows = pq.read_table(file).to_pylist()

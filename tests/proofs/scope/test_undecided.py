@@ -42,7 +42,7 @@ def test_what_judged_nothing_is_unknown(without_answers: Path, tmp_path: Path) -
     report = replay(without_answers, cores=1, checks=["blocks_disjoint", "answers_disjoint"])
     assert report.unknown == {"answers_disjoint": NOTHING_TO_JUDGE}
     assert (report.decided, report.vacuous) == (("blocks_disjoint",), ("answers_disjoint",))
-    options = ("--no-spark", "--no-conformance", "--json", tmp_path / "r.json")
+    options = ("--no-conformance", "--json", tmp_path / "r.json")
     ran = fencepost("replay", without_answers, *options)
     assert SILENT in ran.out.splitlines()
     ran = fencepost("replay", without_answers, *options, "--verbose")
@@ -54,7 +54,7 @@ def test_what_judged_nothing_is_unknown(without_answers: Path, tmp_path: Path) -
 
 def test_nothing_decided_at_all_is_no_success(without_answers: Path) -> None:
     """Exit code 2, and a line that says so."""
-    ran = fencepost("replay", without_answers, "--no-spark", "--no-conformance", "--check", "answers_disjoint")
+    ran = fencepost("replay", without_answers, "--no-conformance", "--check", "answers_disjoint")
     assert ran.code == 2
     assert ran.err.splitlines() == [
         "nothing was decided: every property is unknown or not promised, which is no success"
@@ -75,7 +75,7 @@ def test_what_is_required_has_to_be_decided(
     """Exit code 1 and a line for each that is not; they are in the JSON too."""
     options = [option for name in required for option in ("--require", name)]
     shown = tmp_path / "r.json"
-    ran = fencepost("replay", without_answers, "--no-spark", "--no-conformance", *options, "--json", shown)
+    ran = fencepost("replay", without_answers, "--no-conformance", *options, "--json", shown)
     assert ran.code == code, ran.out + ran.err
     lines = [f"required, and not decided: {name}: {NOTHING_TO_JUDGE}" for name in unmet]
     assert sorted(ran.err.splitlines()) == sorted(lines)
@@ -95,7 +95,7 @@ def test_what_is_required_has_to_be_decided(
 )
 def test_what_cannot_be_required_is_refused(without_answers: Path, options: list[str], line: str) -> None:
     """One line, exit code 2."""
-    ran = fencepost("replay", without_answers, "--no-spark", *options)
+    ran = fencepost("replay", without_answers, *options)
     assert ran.code == 2
     assert line in ran.err and len(ran.err.splitlines()) == 1
 
@@ -114,7 +114,7 @@ def test_what_the_mode_does_not_promise_is_not_unknown(tmp_path: Path) -> None:
     simulator = "fencepost.reference_impl.task_counts:simulate_with_stats"
     generate(tmp_path / "h", simulator, histories=12, seed=1, config=config, protocol="task-counts", variant="B")
     shown = tmp_path / "r.json"
-    ran = fencepost("replay", tmp_path / "h", "--no-spark", "--require", "all", "--verbose", "--json", shown)
+    ran = fencepost("replay", tmp_path / "h", "--require", "all", "--verbose", "--json", shown)
     assert ran.code == 0, ran.out + ran.err
     assert "    assignments reach counts     not promised: mode B does not promise it" in ran.out.splitlines()
     assert "    conformance                  holds (12 judged)" in ran.out.splitlines()

@@ -1,8 +1,9 @@
-"""Other ways to pack states than the one that is chosen."""
+"""Other ways to pack states than the one that is chosen, and what searches find, as it can be compared."""
 
 import math
 from collections.abc import Sequence
 
+from fencepost.proofs.engines.explore import Exploration
 from fencepost.proofs.engines.explore.packing import Cell, Packing, pack_fields
 from fencepost.proofs.readings.ground import Field
 
@@ -47,3 +48,10 @@ def packing(sizes: tuple[int, ...], cells: list[Cell], words: int) -> Packing:
 
 
 LAYOUTS = {"one word": pack_fields, "two words": in_two_words, "five words": in_five_words, "shared bits": sharing_bits}
+
+
+def outcome(found: Exploration) -> tuple[object, ...]:
+    return (
+        found.levels, found.generated, found.verdicts, found.traces, found.taken, found.cut, found.deadlocks,
+        [tuple(c.tolist() for c in level) for level in found.states],
+    )  # fmt: skip

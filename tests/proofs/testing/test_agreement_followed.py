@@ -127,7 +127,7 @@ def test_verify_names_the_actions_that_no_program_reached() -> None:
 
 def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1, the share with its reasons in words, and in JSON."""
-    monkeypatch.setattr("fencepost.proofs.cli.agreement.driven", lambda _: losing(3))
+    monkeypatch.setattr("fencepost.proofs.cli.agree.driven", lambda _: losing(3))
     ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, "--json", tmp_path / "a.json")
     assert ran.code == 1
     told = read_json(tmp_path / "a.json")
@@ -136,7 +136,7 @@ def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monk
     assert 0 < told["followed"] < 0.5
     assert f"unknown after {told['examples']} clusters" in ran.out
     assert f"    inconclusive: the model followed {told['followed']:.0%} of " in ran.out
-    assert "--promises-only asks for no more" in ran.out
+    assert "--promise all asks for no more" in ran.out
 
 
 def test_agree_says_which_share_was_followed() -> None:

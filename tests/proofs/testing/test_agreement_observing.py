@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import fencepost, read_json
-from fencepost.proofs.cli.agreement import as_predicted
+from fencepost.proofs.cli.agree import as_predicted
 from fencepost.proofs.testing import AgreementReport, agree, tracker
 from fencepost.properties.conformance_spec import driven
 from fencepost.reference_impl.id_blocks import reference

@@ -61,7 +61,7 @@ def test_the_command_says_what_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     """In text, and in JSON; without it nothing is said."""
     monkeypatch.setenv("COLUMNS", "400")
     file = tmp_path / "report.json"
-    ran = fencepost("agree", "id-blocks/kraft", "--regressions", "--json", file)
+    ran = fencepost("agree", "id-blocks/kraft", "--from", "model", "--json", file)
     assert ran.code == 0
     assert "kept runs are turned into" in ran.out
     told = read_json(file)

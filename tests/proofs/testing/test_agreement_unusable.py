@@ -25,7 +25,7 @@ KRAFT = "id-blocks/kraft"
 def test_nothing_is_judged(factory: str, code: int, told: str) -> None:
     """One line, soon."""
     began = time.monotonic()
-    words = ("--implementation", f"unusable_doubles:{factory}", "--examples", 10, "--call-limit", 1)
+    words = ("--implementation", f"unusable_doubles:{factory}", "--examples", 10, "--config", "call_limit=1")
     ran = fencepost("agree", KRAFT, *words)
     assert (ran.code, told in ran.err) == (code, True), ran
     assert len(ran.err.splitlines()) == 1

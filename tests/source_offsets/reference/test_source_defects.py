@@ -2,7 +2,7 @@
 
 import pytest
 from fencepost.reference_impl.simulation.defects import Breaks
-from fencepost.reference_impl.source_offsets.defects.broken import AFTER_A_FAULT, REGISTRY
+from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
 from source_runs import PROMISES, judged
 
 PIECE, MOST = 10, 200
@@ -20,14 +20,7 @@ BY_ITS_MECHANISM = {
 }
 DRIVEN_ONLY = {"refusal_forgets_boundary", "stops_one_early"}
 """What driving finds in few connectors, and free-running histories in none of hundreds."""
-QUICKLY = frozenset({"not_due_while_idle", "null_is_no_entry"})
-"""Of what goes wrong after a fault: the others are for the night."""
-
-CAUGHT = [
-    pytest.param(name, marks=pytest.mark.nightly) if name in AFTER_A_FAULT - QUICKLY else name
-    for name, defect in REGISTRY.items()
-    if defect.breaks is not Breaks.NOTHING and name not in DRIVEN_ONLY
-]
+CAUGHT = [name for name, defect in REGISTRY.items() if defect.breaks is not Breaks.NOTHING and name not in DRIVEN_ONLY]
 CONTROLS = [name for name, defect in REGISTRY.items() if defect.breaks is Breaks.NOTHING]
 
 

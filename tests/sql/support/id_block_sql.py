@@ -1,4 +1,5 @@
-"""The history properties of id blocks in SQL: an implementation that shares nothing with the kernels but the table.
+"""The history properties of id blocks in SQL: of those with kernels of their own, an implementation that shares nothing
+with these but the table; of the declared ones it is written from what they say.
 
 One text for DuckDB and Spark. Sums are DECIMAL(38, 0), so nothing here can wrap at 2^63. Columns whose names are
 reserved words somewhere are renamed: first -> start, length -> size, grant -> ordinal.
@@ -6,6 +7,8 @@ reserved words somewhere are renamed: first -> start, length -> size, grant -> o
 
 import duckdb
 import pyarrow as pa
+from fencepost.properties.id_blocks.histories import HISTORY
+from related_sql import generated
 
 MAX = 9223372036854775807
 RENAMED = {"first": "start", "length": "size", "grant": "ordinal"}
@@ -39,31 +42,9 @@ VIOLATIONS = {
       WHERE nth > 1""",
     "blocks_disjoint": OVERLAPS.format(blocks=GRANTED),
     "answers_disjoint": OVERLAPS.format(blocks=ANSWERED),
-    "answered_after_commit": """
-      SELECT a.history, a.step FROM events a
-      WHERE a.kind = 6 AND a.error = 0 AND a.ordinal >= 0 AND NOT EXISTS (
-        SELECT 1 FROM events c
-        WHERE c.kind = 5 AND c.history = a.history AND c.ordinal = a.ordinal AND c.step < a.step)""",
     "handed_out_after_grant": f"SELECT history, step FROM {SINCE} s WHERE since > step",
     "ids_within_blocks": f"SELECT history, step FROM {SINCE} s WHERE since IS NULL",
-    "ids_increase": """
-      SELECT history, step FROM (
-        SELECT history, step, producer_id,
-          lag(producer_id) OVER (PARTITION BY history, broker, life ORDER BY step) AS before
-        FROM (
-          SELECT history, step, kind, broker, producer_id,
-            sum(CASE WHEN kind = 1 THEN 1 ELSE 0 END) OVER (PARTITION BY history, broker ORDER BY step) AS life
-          FROM events WHERE kind IN (1, 13)) l
-        WHERE kind = 13) b
-      WHERE before >= producer_id""",
-    "blocks_contiguous": f"""
-      SELECT history, step FROM (
-        SELECT history, step, kind, start,
-          lag(CAST(start AS DECIMAL(38,0)) + CASE WHEN kind = 21 THEN 0 ELSE size END)
-            OVER (PARTITION BY history ORDER BY step) AS due
-        FROM events WHERE kind = 21 OR (kind IN (5, 19) AND {WELL_FORMED})) c
-      WHERE kind <> 21 AND due <> start""",
-    "blocks_well_formed": f"SELECT history, step FROM events WHERE kind IN (5, 19) AND NOT {WELL_FORMED}",
+    **generated(HISTORY.properties.values(), RENAMED),
 }
 
 QUERY = " UNION ALL ".join(

@@ -12,8 +12,8 @@ import duckdb
 import pyarrow as pa
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.histories.properties import PROPERTIES
-from id_block_sql import told
 from related_sql import generated
+from twins import Verdict, by_text
 
 RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
 NEEDED = {"A": 3, "M": 1, "B": 1, "shipped": 2}
@@ -241,15 +241,8 @@ def query(mode: str = "B", texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> 
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 
 
-def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None,
-              text: str | None = None) -> dict[str, tuple[int, tuple[int, int]]]:  # fmt: skip
+def in_duckdb(
+    events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None, text: str | None = None
+) -> Verdict:
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
-    duck = connection or duckdb.connect()
-    source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
-    if not isinstance(events, str):
-        duck.register("events_table", events)
-    renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
-    dropped = ", ".join(f'"{old}"' for old in RENAMED)
-    duck.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
-    duck.execute(f"CREATE OR REPLACE TEMP TABLE events AS {effective('raw')}")
-    return told(duck.execute(text or query()).fetchall())
+    return by_text(events, text or query(), RENAMED, connection, made=effective("raw"))

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 from fencepost.properties.transactions.histories.properties import PROPERTIES
-from id_block_sql import told
 from related_sql import generated
 from transaction_sql_logs import LOG_PARTS, LOG_VIOLATIONS
+from twins import Verdict, by_text
 
 RENAMED = {"offset": "spot", "partition": "part", "record": "rec"}
 
@@ -260,13 +260,6 @@ def statements(
 
 def in_duckdb(
     events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None, text: str | None = None
-) -> dict[str, tuple[int, tuple[int, int]]]:
+) -> Verdict:
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
-    duck = connection or duckdb.connect()
-    source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
-    if not isinstance(events, str):
-        duck.register("events_table", events)
-    renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
-    dropped = ", ".join(f'"{old}"' for old in RENAMED)
-    duck.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
-    return told(duck.execute(text or query()).fetchall())
+    return by_text(events, text or query(), RENAMED, connection)

@@ -8,7 +8,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.known import KNOWN_BUGS, Script
-from fencepost.reference_impl.task_counts.defects import removed
+from fencepost.reference_impl.task_counts.defects import task as removed
 from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
 from fencepost.reference_impl.task_counts.events import readable
 from fencepost.reference_impl.task_counts.generator import simulate

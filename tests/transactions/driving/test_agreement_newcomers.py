@@ -56,14 +56,16 @@ def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
 @pytest.mark.parametrize(("count", "code"), [(LIFE // 2, 0), (LIFE + 1, 1)])
 def test_newcomers_on_the_command_line(count, code):
     """As many come as are asked for."""
-    words = ("--implementation", "test_agreement_newcomers:forgetful", "--promise", "txn.P7", "--newcomers", count)
-    ran = fencepost("agree", "transactions/v1", *words, "--examples", 40, "--steps", 8)
+    words = ("--implementation", "test_agreement_newcomers:forgetful", "--promise", "txn.P7")
+    ran = fencepost(
+        "agree", "transactions/v1", *words, "--config", f"newcomers={count}", "--examples", 40, "--steps", 8
+    )
     assert ran.code == code, ran.err
     assert (f"newcomers(system, {count})" in ran.out) == bool(code)
 
 
 def test_newcomers_are_producers():
     """Producer id blocks have none: one line, and exit code 2."""
-    ran = fencepost("agree", "id-blocks", "--newcomers", 5)
+    ran = fencepost("agree", "id-blocks", "--config", "newcomers=5")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "id-blocks has no producers" in ran.err

@@ -1,44 +1,22 @@
 """Transactions are driven: the reference keeps its promises in all three modes, what v1 is known to break is told
-apart, and implementations with one thing wrong are found by the promises alone (about 50 s; all of them: nightly).
+apart, and what an implementation in any language, of which no model is followed, would be told.
 
-Held against promises only, without the model: what is found here is what an implementation in any language, of which no
-model is followed, would be told.
+That every defect is found is for `tests/every_protocol/test_defects.py`.
 """
 
 import json
 import subprocess
 import sys
-from importlib.resources import files
 
-import detection_runs
 import pytest
 import transactions_doubles
 from fencepost.proofs.testing import ImplementationError, agree
-from fencepost.proofs.testing.on_reference import SAME
 from fencepost.properties.transactions.histories.late import EXPECTING, ON_THE_WAY
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
-from fencepost.reference_impl.transactions.system import reference
 
 REFERENCE = "fencepost.reference_impl.transactions.system:reference"
 BROKEN = "fencepost.reference_impl.transactions.defects.broken"
 EXAMPLES = 150
-LONGEST = 70
-"""Calls in a shortest program.  Most take under 30; where the epochs of an id are used up, one took 64."""
-TABLE = json.loads(files("fencepost.proofs").joinpath("verdicts", "detection.json").read_text(encoding="utf-8"))
-"""Of the campaign of `tests/campaigns/support/detection.py`: for which seeds each defect is found from outside, and
-when."""
-DEFAULT_EXAMPLES = 100
-LOOKED_FOR = {run.of: run.how for run in reversed(detection_runs.looked_for(range(1, 2), ["transactions"]))}
-"""Defect: by promises and what a black box shows, or by the model where it breaks none."""
-
-QUICK = frozenset({
-    "abort_commits_offset", "abort_keeps_epoch", "aborted_index_misses_fences", "add_overwrites",
-    "end_answers_before_durable", "end_keeps_epoch", "end_takes_older_epoch", "equal_epoch_marker_accepted",
-    "fence_gives_up", "fence_markers_keep_epoch", "first_key_committed", "init_keeps_epoch", "lost_commit_told_ok",
-    "not_rechecked", "open_ids_expire", "pending_offsets_visible", "reader_skips_for_ever", "sequence_reused",
-    "stable_offset_inclusive", "time_out_keeps_epoch", "unverified", "window_outlives_epoch",
-})  # fmt: skip
-"""Those found in a second or two: in every run.  The others at night."""
 
 
 def driven(implementation, variant, **options):
@@ -152,63 +130,6 @@ def test_variants_of_a_protocol():
     assert driven(REFERENCE, None, max_examples=1, steps=1).variant == "v2"
     with pytest.raises(ValueError, match="there are id-blocks, transactions"):
         agree(REFERENCE, protocol="quorum")
-
-
-def rate(name):
-    """Of the seeds of the campaign, for which share a defect was found; one that is not in it yet counts as found for
-    all."""
-    found = TABLE["defects"].get(f"transactions/{name}", {}).get(LOOKED_FOR[name], {"": 1}).values()
-    return sum(after is not None for after in found) / len(found)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[] if n in QUICK else pytest.mark.nightly(nights=4)) for n in sorted(REGISTRY)],
-)
-def test_broken_implementation_is_found(name):
-    """Found, shrunk, told by the rule that is broken, and the pasted program fails on it, and not on the reference
-    unless it says so.  A defect that was not found for each seed of the campaign may be missed with this one."""
-    variant, config = needs(name)
-    by_promises = LOOKED_FOR[name] == "promises"
-    report = agree(
-        f"{BROKEN}:{name}", protocol="transactions", variant=variant, config=config, max_examples=EXAMPLES,
-        promises_only=by_promises, observe="black-box" if by_promises else None,
-    )  # fmt: skip
-    if report.failure is None:
-        assert rate(name) < 1
-        return
-    assert report.failure.calls <= LONGEST
-    assert report.failure.rules or report.failure.promise
-    with pytest.raises(AssertionError):
-        exec(report.program, {})
-    assert report.failure.remark == SAME or not asserts_on_reference(report.program, name)
-
-
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.nightly) for n in (2, 3))])
-@pytest.mark.parametrize(
-    "name",
-    ["youngest_open_counts", "reader_skips_all_producers", "aborted_of_the_piece_only", "idle_ids_are_compacted",
-     "batches_numbered_by_the_first", "one_offset_of_a_commit"],
-)  # fmt: skip
-def test_what_only_several_show_is_found_from_any_seed(name, seed):
-    """From the default number of examples, whatever the seed: several ids, records in a batch, pieces and offsets are
-    in half of the clusters or more."""
-    variant, config = needs(name)
-    report = driven(f"{BROKEN}:{name}", variant, config=config, max_examples=DEFAULT_EXAMPLES, seed=seed)
-    assert report.verdict == "violated"
-
-
-def asserts_on_reference(program, name):
-    """Does the assertion fail on the reference too?  Calls that only the broken one makes possible do not count."""
-    corrected = program.replace(f"from {BROKEN} import {name} as factory\n", "")
-    assert corrected != program
-    try:
-        exec(corrected, {"factory": reference})
-    except AssertionError:
-        return True
-    except KeyError:
-        return False  # a message that only the broken one has sent
-    return False
 
 
 SCRIPT = """

@@ -197,10 +197,10 @@ def test_a_broken_implementation(
 def test_generate_and_replay_by_name(tmp_path: Path) -> None:
     """`fencepost generate transactions/v2` and `fencepost replay`: what is held, and what is unknown and why."""
     made = tmp_path / "made"
-    ran = fencepost("generate", "transactions/v2", made, "--histories", 20, "--no-spark", "--cores", 1)
+    ran = fencepost("generate", "transactions/v2", made, "--histories", 20, "--cores", 1)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("6,000 events in 20 histories, 1 files, seed 1\n")
-    ran = fencepost("replay", made, "--no-spark", "--cores", 1, "--json", tmp_path / "r.json")
+    ran = fencepost("replay", made, "--cores", 1, "--json", tmp_path / "r.json")
     assert ran.code == 0, ran.out + ran.err
     report = read_json(tmp_path / "r.json")
     assert (report["events"], report["histories"], report["violations"]) == (6000, 20, {})
@@ -240,14 +240,14 @@ def test_undecided_histories_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
     assert replay(made, cores=2, further=further, excuses=excuses) == report
     with session(SparkSettings("local[2]")):
         assert replay(made, spark=SparkSettings("local[2]"), further=further, excuses=excuses) == report
-    ran = fencepost("replay", made, "--no-spark", "--check", "epochs_in_range")
+    ran = fencepost("replay", made, "--check", "epochs_in_range")
     assert ran.code == 0 and f"undecided in {max(reasons.values()):,} histories (conformance): " in ran.out
 
 
 def test_replay_finds_a_seeded_defect(tmp_path: Path) -> None:
     """Exit code 1, and the first witness in words."""
     config = ("--config", "broken=stable_offset_inclusive")
-    assert fencepost("generate", "transactions/v2", tmp_path / "h", "--histories", 30, *config, "--no-spark").code == 0
-    ran = fencepost("replay", tmp_path / "h", "--no-spark", "--no-conformance")
+    assert fencepost("generate", "transactions/v2", tmp_path / "h", "--histories", 30, *config).code == 0
+    ran = fencepost("replay", tmp_path / "h", "--no-conformance")
     assert ran.code == 1
     assert "fetches stop at stable       violated" in ran.out

@@ -219,7 +219,7 @@ def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
     assert "stable never falls           unknown: the histories do not show stable_moved" in ran.out
     told = json.loads((tmp_path / "told.json").read_text())
     assert len(told["decidable"]) + len(told["undecidable"]) == len(transactions.properties)
-    assert fencepost("replay", tmp_path / "out", "--no-spark", "--no-conformance").code == 0
+    assert fencepost("replay", tmp_path / "out", "--no-conformance").code == 0
 
 
 @pytest.mark.parametrize(

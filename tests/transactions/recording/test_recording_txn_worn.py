@@ -93,7 +93,7 @@ def test_the_commands_say_what_is_judged(tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     why = f"{OFFSETS} is compacted between offsets 0 and 2"
     assert f"3 partitions judged whole, 1 not: {why}, and is judged from offset 2 on" in ran.out
-    ran = fencepost("replay", tmp_path / "out", "--no-spark", "--no-conformance")
+    ran = fencepost("replay", tmp_path / "out", "--no-conformance")
     assert ran.code == 1
     assert f"judged in part, as far as they are left, are 1 logs: {why}" in ran.out
     assert "markers agree                violated 1 times" in ran.out
@@ -133,8 +133,8 @@ def test_lost_logs_void_themselves(lost: str, decided: int, tmp_path: Path) -> N
     words = ["record", "--protocol", "transactions", *nodes, "--clients", CLIENTS, "--out", tmp_path / "out"]
     refused = fencepost(*words)
     assert refused.code == 2
-    assert "if it is lost for good, --incomplete judges what is there" in refused.err
-    ran = fencepost(*words, "--incomplete")
+    assert "if it is lost for good, --config incomplete=true judges what is there" in refused.err
+    ran = fencepost(*words, "--config", "incomplete=true")
     assert ran.code == 0, ran.err
     assert f"3 partitions judged whole, 1 not: {lost} is not among the directories, and is not judged" in ran.out
     report = replay(tmp_path / "out", cores=1)
@@ -189,6 +189,6 @@ def test_cuts_that_are_none_are_refused(tmp_path: Path) -> None:
     said = json.loads(manifest.read_text())
     said["config"]["cuts"] = [{"below": 5}]
     manifest.write_text(json.dumps(said))
-    ran = fencepost("replay", tmp_path / "out", "--no-spark")
+    ran = fencepost("replay", tmp_path / "out")
     assert ran.code == 2
     assert "the config's cuts are none of logs: Object missing required field `kinds`" in ran.err

@@ -18,15 +18,15 @@ from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATIO
 from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
 from fencepost.reference_impl.transactions.clients.producer import Producer
 from fencepost.reference_impl.transactions.defects.broken import REGISTRY
-from fencepost.reference_impl.transactions.defects.idempotent import RenumbersAll, RenumbersRefused
-from fencepost.reference_impl.transactions.defects.outages import (
+from fencepost.reference_impl.transactions.defects.client import RenumbersAll, RenumbersRefused
+from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
+from fencepost.reference_impl.transactions.defects.successors import (
     ChecksByFeature,
     IndexEndsWithTheMap,
+    LeaderlessTakenForDeleted,
     LoadsPastTheHighWatermark,
     MarkersAreRecords,
-    TakesLeaderlessForDeleted,
 )
-from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
 from fencepost.reference_impl.transactions.messages import COMMIT
 from fencepost.reference_impl.transactions.outages import (
     come_back,
@@ -356,11 +356,11 @@ CASES = {
         marker_from_before_the_upgrade, {"parts": Parts(log=ChecksByFeature), **VERIFIED}, VERIFIED, "none_hanging",
     ),
     "KAFKA-20734": (
-        partition_away_at_its_marker, _leaderless(TakesLeaderlessForDeleted, "v2"), _leaderless(Coordinator, "v2"),
+        partition_away_at_its_marker, _leaderless(LeaderlessTakenForDeleted, "v2"), _leaderless(Coordinator, "v2"),
         "aborts_unread",
     ),
     "KAFKA-20734-v1": (
-        partition_away_at_its_marker, _leaderless(TakesLeaderlessForDeleted, "v1"), _leaderless(Coordinator, "v1"),
+        partition_away_at_its_marker, _leaderless(LeaderlessTakenForDeleted, "v1"), _leaderless(Coordinator, "v1"),
         "aborts_unread",
     ),
     "KAFKA-20716": (

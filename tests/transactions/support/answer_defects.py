@@ -18,7 +18,7 @@ from fencepost.reference_impl.transactions.brokers.states import (
     TransactionState,
     Transit,
 )
-from fencepost.reference_impl.transactions.defects import coordinator, ending, partition
+from fencepost.reference_impl.transactions.defects import coordinator, partition
 from fencepost.reference_impl.transactions.errors import ErrorCode
 from fencepost.reference_impl.transactions.messages import (
     AddPartitionsToTxnRequest,
@@ -242,7 +242,8 @@ TABLE = (
     Planted("refused_record_aborts", "produce", "refused", "txn.P8", "zombie_asks", "v2", _of(RefusedRecordAborts)),
     Planted("end_of_the_current_is_fenced", "end", "current", "txn.P8", "transaction", "v2",
             _of(EndOfTheCurrentIsFenced)),
-    Planted("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1", _of(ending.EndTakesOlderEpoch)),
+    Planted("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1",
+            _of(coordinator.EndTakesOlderEpoch)),
     Planted("empty_end_refused", "end", "empty", "txn.P8", "ends_nothing", "v2", _of(EmptyEndRefused)),
     Planted("empty_end_keeps_epoch", "end", "empty", "next_epoch_told", "ends_nothing", "v2", _of(EmptyEndKeepsEpoch)),
     Planted("end_retry_is_fenced", "end", "retried", "txn.P8", "asks_again", "v2", _of(EndRetryIsFenced)),

@@ -178,7 +178,7 @@ def manifests(draw: Any, beds: Beds) -> Fuzzed:
 
 
 def _replay_options(draw: Any) -> list[str]:
-    return draw(st.sampled_from(([], ["--strict"], ["--no-conformance"], ["--require", "conformance"])))
+    return draw(st.sampled_from(([], ["--require", "all"], ["--no-conformance"], ["--require", "conformance"])))
 
 
 def pieces(draw: Any, beds: Beds) -> Fuzzed:
@@ -276,20 +276,20 @@ def client_lines(draw: Any, beds: Beds) -> Fuzzed:
 
 
 QUICK: dict[str, tuple[list[str], list[str]]] = {
-    "explore": (["id-blocks/by-broker-id"], ["--bound", "--profile", "--engine"]),
+    "explore": (["id-blocks/by-broker-id"], ["--bound", "--profile", "--reduce"]),
     "simulate": (["id-blocks/by-broker-id", "--steps", "50"], ["--bound", "--seed", "--steps", "--aim"]),
     "show": (["id-blocks/by-broker-id", "no id twice"], ["--bound", "--without", "--profile"]),
-    "list": (["id-blocks/kraft"], ["--mutations", "--rules"]),
+    "list": (["id-blocks/kraft"], ["--verbose"]),
     "schema": (["replay"], []),
     "findings": ([], ["--json", "--table"]),
     "generate": (
         ["id-blocks/kraft", "OUT", "--histories", "2", "--cores", "1"],
-        ["--config", "--histories", "--seed", "--simulator", "--cores"],
+        ["--config", "--histories", "--seed", "--from", "--cores"],
     ),
     "replay": (["HISTORIES", "--cores", "1"], ["--check", "--require", "--protocol", "--json"]),
-    "record": (["LOGS", "--out", "OUT"], ["--topic", "--clients", "--block-size", "--protocol"]),
+    "record": (["LOGS", "--out", "OUT"], ["--topic", "--clients", "--config", "--protocol"]),
     "agree": (["id-blocks/kraft", "--examples", "1"], ["--implementation", "--promise", "--expecting", "--bootstrap"]),
-    "prove": (["nowhere"], ["--rlimit"]),
+    "prove": (["nowhere"], ["--profile"]),
     "necessity": (["id-blocks", "--rule", "none"], ["--rule", "--profile", "--kept"]),
     "verify": (["nowhere"], ["--seed", "--profile", "--json", "--junit"]),
 }

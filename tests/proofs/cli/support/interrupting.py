@@ -49,7 +49,7 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
         if isinstance(param, click.Argument):
             words += _argument(name, param, inputs, place)
         elif param.required:
-            given = {"out": str(place / "out"), "to": "tla"}
+            given = {"out": str(place / "out")}
             assert param.name in given, f"{name} {param.opts}: say here what to give it"
             words += [param.opts[0], given[param.name]]
     for report in REPORTS:
@@ -57,8 +57,8 @@ def words_for(name: str, inputs: Mapping[str, list[str]], place: Path) -> list[s
             words += [parameters[report].opts[0], str(place / report)]
     if "profile" in parameters and name != "generate":  # where it is of histories from models
         words += ["--profile", "nightly"]
-    if "anew" in parameters:
-        words += ["--anew"]
+    if "fresh" in parameters:
+        words += ["--fresh"]
     if size := next((size for size in SIZES if size in parameters), None):
         words += [f"--{size}", str(ENOUGH)]
     return words

@@ -9,7 +9,7 @@ from fencepost.model.language import Part, Properties, Protocol, action, lemma
 from fencepost.model.language.derived.inheritance import departure, part_refinement
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.model.language.tree.terms import negation
-from fencepost.proofs.cli.proving import summary
+from fencepost.proofs.cli.prove import summary
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import Facts, prove

@@ -1,0 +1,399 @@
+"""``fencepost agree``: any implementation against the model, or real brokers."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.model.language.checks.errors import InputError
+from fencepost.model.rules import RULES
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import (
+    JSON,
+    PROTOCOL,
+    SEED,
+    complete_variant,
+    config_option,
+    configured,
+    import_from_here,
+)
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from
+from fencepost.proofs.cli.shared.pages import HTML, write_pages
+from fencepost.proofs.cli.shared.progress import each_minute, spinner
+from fencepost.proofs.connection_errors import remove_topics, wire_errors
+from fencepost.proofs.optional_packages import how_to_install
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.properties.catalogue import CatalogueError, find
+from fencepost.properties.conformance_spec import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
+from fencepost.properties.history.manifest import Manifest
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.nearest import instead, underscored
+from fencepost.properties.registry import folder, own
+
+if TYPE_CHECKING:
+    from fencepost.proofs.schemas import Agreed
+    from fencepost.proofs.testing import AgreementReport
+    from fencepost.proofs.testing.engine import SoFar
+    from fencepost.proofs.testing.regressions import Regressions
+
+CLIENTS = {
+    "raw": ("over_tcp:over_tcp", ""),
+    "librdkafka": ("librdkafka:librdkafka", "confluent_kafka"),
+    "kafka-python": ("kafka_python:kafka_python", "kafka"),
+}
+"""Those that can speak to brokers, each with the library that it needs."""
+USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0}
+UNREACHED = {
+    "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
+    "guards never true": "guards that were never fulfilled when they were looked at",
+    "guards never false": "guards that always were, so that nothing tried what they forbid",
+    "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
+}
+"""Words for what the runs left untried, by the name of its list in the report."""
+NAMED = 8
+"""Actions that are named where something was left untried; --verbose and --json have all of it."""
+REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
+"""How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
+MOST = 10_000_000
+"""Clusters, or steps of each, at most: at a hundred clusters a second, which none comes to, these take a day."""
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
+@click.option(
+    "--implementation", metavar="MODULE:FACTORY",
+    help="What to hold against the model.  With --bootstrap, who speaks to the brokers: also raw, librdkafka or "
+    "kafka-python.  [default: the reference implementation]",
+)  # fmt: skip
+@click.option("--examples", type=click.IntRange(1, MOST), default=100, show_default=True, help="Clusters to drive.")
+@click.option("--steps", type=click.IntRange(1, MOST), help="Steps of each.  [default: as many as suit the protocol]")
+@click.option(
+    "--from", "source", type=click.Choice(("chance", "model")), default="chance", show_default=True,
+    help="What is driven; model: the stored runs of the model that show its rules to be necessary.",
+)  # fmt: skip
+@click.option(
+    "--promise", "promises", multiple=True, metavar="RULE",
+    help="Look for violations of this promise alone, without the model; may be repeated; `all` for all.",
+)  # fmt: skip
+@click.option(
+    "--expecting", multiple=True, metavar="RULE",
+    help="A promise whose violation is no failure where the documents predict it; may be repeated; `none` for none.  "
+    "[default: those that the variant is known to break]",
+)  # fmt: skip
+@click.option(
+    "--observe", type=click.Choice(["black-box", "all"]),
+    help="Look at what clients, readers and users see, or at all that the implementation shows.  "
+    "[default: black-box with --bootstrap, else all]",
+)  # fmt: skip
+@click.option("--bootstrap", metavar="HOST:PORT,…", help="Drive these brokers over TCP; they are never restarted.")
+@config_option(
+    "newcomers=5000: in some clusters so many new producers, which find ids drawn by lot; unclean_elections=true: "
+    "replicas that lack the end of a log may lead, and no model follows; timeouts=true: brokers let transactions time "
+    "out, in real time; call_limit=S: seconds after which a call hangs, 30, of brokers none."
+)
+@click.option("--verbose", is_flag=True, help="Print every guard of the model that was left untried.")
+@HTML
+@SEED
+@JSON
+def agree(
+    name: str, implementation: str | None, examples: int, steps: int | None, source: str, promises: tuple[str, ...],
+    expecting: tuple[str, ...], observe: Any, bootstrap: str | None, pairs: tuple[str, ...], verbose: bool,
+    html_file: Path | None, seed: int, json_file: Path | None,
+) -> int:  # fmt: skip
+    """Drive an implementation, and hold it against the model.
+
+    It goes through deliveries, losses, copies, crashes and time, and what it shows must be what the model allows.  A
+    failure prints the shortest program found; paste it, and it fails by itself.  The module of --implementation may be
+    in the working directory, which is looked through last.  Example: fencepost agree id-blocks/kraft --implementation
+    mycluster:factory
+
+    With --bootstrap it is real brokers that are driven: when each request and each answer arrives, how often, or
+    whether at all.  A difference from the model that breaks no promise is reported as `differs`; what cannot be read,
+    or ends a run early, is exit code 2.  Example: fencepost agree transactions/v2 --bootstrap 127.0.0.1:9092
+    """
+    from fencepost.proofs.testing import agree as run
+    from fencepost.proofs.testing.engine import CALL_LIMIT
+    from fencepost.proofs.testing.regressions import regressions
+
+    agreeing, variant = driven_variant(name)
+    if implementation is not None:
+        import_from_here()
+    kept = _promises(agreeing.protocol, variant)
+    promises_only = "all" in promises
+    excused = _rules("--expecting", expecting, kept)
+    only = _rules("--promise", () if promises_only else promises, kept)
+    settings = configured(pairs, USUAL)
+    config: dict[str, Any] = {}
+    if bootstrap is not None:
+        agreeing, config = _over_the_wire(agreeing, bootstrap, settings["timeouts"])
+        if variant not in agreeing.variants:
+            there = ", ".join(f"{agreeing.protocol}/{known}" for known in agreeing.variants)
+            raise CatalogueError(f"--bootstrap: brokers cannot be {name}; these can be driven over the wire: {there}")
+    elif implementation in CLIENTS or settings["timeouts"]:
+        raise CatalogueError(f"{', '.join(CLIENTS)} and timeouts are about brokers: name them with --bootstrap")
+    if settings["newcomers"]:
+        agreeing = _with_newcomers(agreeing, settings["newcomers"])
+    if settings["unclean_elections"]:
+        if bootstrap or not any(hasattr(each, "elect_unclean") for each in agreeing.call.interface):
+            raise CatalogueError("unclean_elections are of transactions, in a cluster that the driver has to itself")
+        config, promises_only = {"unclean_elections": True}, True
+    if implementation in CLIENTS:
+        target = _client(implementation, agreeing.protocol)
+        if only is None and implementation != "raw":
+            # What real clients do by themselves between two requests is not in the model; the rules are theirs to say.
+            only = frozenset(rule for rule, of in RULES.items() if rule.startswith("txn.") and of.kind == "promise")
+    else:
+        target = implementation or agreeing.reference
+    where = f" at {bootstrap}" if bootstrap else ""
+    variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
+    read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
+    kept_runs = regressions(agreeing) if source == "model" else None
+    examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
+
+    def predicted(report: "AgreementReport") -> str:
+        """Of an implementation of the user's own nothing is: its defects may break what the mistake breaks."""
+        own = implementation is not None and implementation not in CLIENTS
+        return "" if excused is not None or own else as_predicted(report, agreeing)
+
+    screen = _Screen(
+        f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
+        sorted(only) if promises and only is not None else [], kept_runs, verbose, predicted,
+    )  # fmt: skip
+    so_far: list[SoFar] = []  # what makes a report of the clusters that were driven until then
+    made: list[AgreementReport] = []
+    label = f"agreement of {target}{where}"
+    progress = each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
+
+    def report() -> "AgreementReport":
+        return made[-1] if made else so_far[-1]("interrupted")
+
+    def document() -> "Agreed":
+        return _document(report(), target, bootstrap, read, kept_runs)
+
+    with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), _topics_removed(bootstrap):
+        try:
+            with progress as bar:
+                found = run(
+                    target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
+                    config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
+                    kept=kept_runs, progress=bar.advance, started=so_far.append,
+                    call_limit=settings["call_limit"] or (None if bootstrap else CALL_LIMIT),
+                )  # fmt: skip
+        except Exception as error:
+            if so_far and isinstance(error, (InputError, *wire_errors())):
+                made.append(so_far[-1](str(error)))
+                screen.print(report())
+                if json_file is not None:
+                    write_json(json_file, document())
+            raise
+        made.append(found)
+        screen.print(found)
+        if html_file is not None:
+            from fencepost.proofs.pages.programs import pages_of
+
+            write_pages(pages_of(found), html_file)
+    return 0 if found.verdict == "holds" or predicted(found) else 1
+
+
+def _client(name: str, protocol: str) -> str:
+    """The factory of a client that speaks to brokers; CatalogueError where it is not installed, or there is none."""
+    factory, library = CLIENTS[name]
+    if library and find_spec(library) is None:
+        raise CatalogueError(f"{name} is not installed: {how_to_install('clients')}")
+    target = f"fencepost.reference_impl.live.{folder(protocol)}.{factory}"
+    if find_spec(target.partition(":")[0]) is None:
+        raise CatalogueError(f"{name}: of {protocol} there is nothing but raw requests; leave it out")
+    return target
+
+
+@contextmanager
+def _topics_removed(bootstrap: str | None) -> Iterator[None]:
+    """Topics that are made within on the brokers at this address are deleted afterwards, if there is one; those that
+    cannot be are named.  An interrupted command does not wait for it long."""
+    patience_s = REMOVED_S
+    try:
+        yield
+    except BaseException:
+        patience_s = REMOVED_IN_HASTE_S
+        raise
+    finally:
+        for why in remove_topics(bootstrap, patience_s) if bootstrap else ():
+            errors.print(f"warning: {why}", markup=False)
+
+
+@dataclass(frozen=True)
+class _Screen:
+    """How a report is printed.  ``only``: the promises that were asked for, if not all were."""
+
+    who: str
+    against: str
+    of_brokers: bool
+    only: list[str]
+    kept: "Regressions | None"
+    verbose: bool
+    predicted: Callable[["AgreementReport"], str]
+
+    def print(self, report: "AgreementReport") -> None:
+        against = "" if report.model != "none" else " (its promises only; model: none)"
+        if self.only:
+            against = f" ({', '.join(self.only)} only; model: none)"
+        if report.observe == "black-box":
+            against += ", by what a black box shows"
+        share = "" if report.followed is None else f"; {report.followed:.0%} of {report.systems} followed to their end"
+        share += "" if report.compared is None else f", {report.compared:.0%} of calls compared"
+        sign = SIGNS[report.verdict]
+        console.print(
+            f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
+            f"{duration(report.seconds)}{share}"
+        )
+        if self.kept is not None:
+            console.print(f"    {self.kept}", markup=False)
+        if report.inconclusive:
+            console.print(f"    inconclusive: {report.inconclusive}", markup=False)
+            console.print("    No promise was broken as far as they were tried; --promise all asks for no more.")
+        elif report.by_promises:
+            console.print("    judged by its promises alone: the model can't be followed from what a black box shows")
+        elif report.ended:
+            console.print(f"    The search ended before its time: {report.ended}", markup=False)
+        if report.failure is not None:
+            console.print(str(report.failure), markup=False)
+            console.print(report.program, markup=False)
+            if why := self.predicted(report):
+                console.print(f"as predicted of {report.variant}: {why}", markup=False)
+        for difference in report.differences:
+            console.print("differs from the model, and breaks no promise as far as was seen:", markup=False)
+            console.print(f"{difference}\n{difference.program}", markup=False)
+        for broken in report.predicted.values():
+            console.print(f"as predicted of {report.variant}: {broken.promise}", markup=False)
+            console.print(broken.program, markup=False)
+        for rule, by in report.excused.items():
+            for excuse, count in by.items():
+                words = f"{rule} broken in {count} clusters as {report.variant} allows, and no defect: {excuse}"
+                console.print(f"    {words}", markup=False)
+        if report.lacks:
+            lacks = "; ".join(report.lacks)
+            console.print(f"    not asked, since the implementation lacks it: {lacks}", markup=False)
+        for reason, count in sorted(report.coverage.beyond.items()):
+            console.print(f"    not followed to the end, {count} times: {reason}", markup=False)
+        for line in () if self.of_brokers or report.by_promises else unreached(report.never, self.verbose):
+            console.print(f"    {line}", markup=False)
+
+
+def _document(
+    report: "AgreementReport", target: str, bootstrap: str | None, sources: dict[str, str], kept: "Regressions | None"
+) -> "Agreed":
+    return {
+        "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": report.variant,
+        "observe": report.observe, "observed": list(report.observed),
+        "model": report.model, "seed": report.seed, "verdict": report.verdict, "examples": report.examples,
+        "program": report.program,
+        "predicted": {rule: broken.program for rule, broken in report.predicted.items()},
+        "excused": {rule: dict(by) for rule, by in report.excused.items()},
+        "dangers": dict(sorted(report.dangers.items())),
+        "never": report.never, "seconds": round(report.seconds, 3),
+        "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap, "sources": sources,
+        "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
+        "lacks": list(report.lacks), "regressions": None if kept is None else kept.as_dict,
+        "differences": [{"told": str(each), "program": each.program} for each in report.differences],
+        "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
+    }  # fmt: skip
+
+
+def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
+    """Why the failure is predicted: the variant's model breaks the promise too, or the variant is a mistake about this
+    very rule, or its histories break it by design.  Empty where it is not, and where the driver itself tells what is
+    predicted of the variant."""
+    if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
+        return ""
+    rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
+    own = [v for v in variants if v.name == report.variant]
+    asked = {n: p for v in own for n, p in v.asked.items() if n not in v.kept}
+    if broken := [name_in_words(name) for name, told in asked.items() if told.rule == rule]:
+        return f"its model breaks {rule} too ({', '.join(broken)})"
+    if any(rule == v.rule for v in own if not v.main):
+        return f"it is what becomes of the protocol without {rule}"
+    history = properties_of(agreeing.protocol)
+    manifest = Manifest(history.vocabulary.protocol, (), (), config={"mode": report.variant})
+    reasons = (why for name, why in history.predicted(manifest).items() if history.properties[name].rule == rule)
+    return next(reasons, "")
+
+
+def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iterator[str]:
+    """What the runs left untried, in lines: actions by name, and guards as how many there are of which actions, those
+    with the most first; with ``verbose`` each guard."""
+    left_out = False
+    for what, missing in never.items():
+        by_action = Counter(each.partition(":")[0] for each in missing)
+        if not missing:
+            continue
+        if verbose or what == "actions":
+            yield f"{UNREACHED[what]}: {'; '.join(missing)}"
+            continue
+        shown = [f"{action} ({count})" for action, count in by_action.most_common(NAMED)]
+        more = [f"{len(by_action) - NAMED} more"] if len(by_action) > NAMED else []
+        yield f"{UNREACHED[what]}: {len(missing)}, of {', '.join(shown + more)}"
+        left_out = True
+    if left_out:
+        yield "--verbose prints each of these guards, and --json has them"
+
+
+def _promises(protocol: str, variant: str) -> dict[str, str]:
+    """The rules of the promises that a variant of the model is asked for, by the names of their properties."""
+    asked = [p for v in find(protocol)[0].variants if v.name == variant for p in v.asked.values()]
+    return {p.name: p.rule for p in asked if p.rule is not None and RULES[p.rule].kind == "promise"}
+
+
+def _rules(option: str, names: tuple[str, ...], kept: Mapping[str, str]) -> frozenset[str] | None:
+    """Rule numbers, named by number or by a property that says them; None where there are none.  CatalogueError for
+    what is no rule."""
+    rules = [kept.get(underscored(name), name) for name in names]
+    for name in rules:
+        if name not in RULES and name != "none":
+            known = [rule for rule, told in RULES.items() if told.kind == "promise"]
+            meant = instead(name, [*known, *map(name_in_words, kept)], "fencepost list PROTOCOL/VARIANT")
+            raise CatalogueError(f"{option}: there is no rule {name}; name promises (txn.P5) or none: {meant}")
+    return frozenset(rules) - {"none"} if rules else None
+
+
+def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[Agreeing, dict[str, Any]]:
+    """The protocol as it is driven on real brokers, and the keys that its client needs; CatalogueError where it cannot
+    be."""
+    from fencepost.reference_impl.live.tcp.connection import parse_servers
+
+    remote = over_the_wire(agreeing.protocol)
+    if remote is None:
+        there = ", ".join(f"{known}/{v}" for known in DRIVEN for v in getattr(over_the_wire(known), "variants", ()))
+        raise CatalogueError(f"--bootstrap: {agreeing.protocol} cannot be driven over the wire; these can: {there}")
+    try:
+        parse_servers(bootstrap)
+    except ValueError as error:
+        raise CatalogueError(f"--bootstrap: {error}; write 127.0.0.1:9092, or several with commas between") from error
+    return remote, {"bootstrap": bootstrap, **({"timeouts": True} if timeouts else {})}
+
+
+def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
+    """The driver with many new producers in some clusters; CatalogueError where a protocol has no producers."""
+    if agreeing.protocol not in WITH_NEWCOMERS:
+        raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
+    return WITH_NEWCOMERS[agreeing.protocol](agreeing, count)
+
+
+def driven_variant(name: str) -> tuple[Agreeing, str]:
+    """The protocol and the variant of it that are driven; CatalogueError for what does not exist or can't be."""
+    protocol, _, variant = name.partition("/")
+    if protocol not in DRIVEN:
+        entry, _variant = find(name)
+        why = DRIVEN.lacking(protocol) if protocol in own() else f"these can: {', '.join(DRIVEN)}"
+        raise CatalogueError(f"no implementation of {entry.name} can be driven; {why}")
+    agreeing = driven(protocol)
+    if not variant:
+        return agreeing, agreeing.variants[0]
+    if variant not in agreeing.variants:
+        there = ", ".join(f"{protocol}/{known}" for known in agreeing.variants)
+        raise CatalogueError(f"no implementation of {name} can be driven; name one of {there}")
+    return agreeing, variant

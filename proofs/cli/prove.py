@@ -1,0 +1,356 @@
+"""``prove``: induction on one protocol or variant, a line a promise."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import click
+from fencepost.proofs.cli.shared.exits import code_of
+from fencepost.proofs.cli.shared.interrupts import reported
+from fencepost.proofs.cli.shared.options import FRESH, JSON, PROTOCOL, SECOND, chosen, complete_variant
+from fencepost.proofs.cli.shared.output import SIGNS, console, duration, errors, read_from, verdict_sign
+from fencepost.proofs.cli.shared.pages import HTML, attempted, write_pages
+from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.readings.words import leaning, name_in_words, say_obligation
+from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant, bounds_of
+
+if TYPE_CHECKING:  # Z3, for which `--help` need not wait
+    from fencepost.proofs.engines.induction import Obligation, Proof
+    from fencepost.proofs.engines.induction_counterexamples import Reached
+    from fencepost.proofs.engines.second.opinions import Opinion
+    from fencepost.proofs.pages.stories import Story
+    from fencepost.proofs.results import Result
+
+
+TIMES = {"smoke": 1, "ci": 10, "nightly": 100}
+"""By profile, how many times the usual limit of Z3's work is allowed to a step."""
+
+
+class CertificatesFolder(click.Path):
+    """A directory that is not there, or is empty, or holds certificates; any other is refused before the work
+    begins."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from fencepost.proofs.engines.second.certificates import refusal
+
+        folder = Path(str(super().convert(value, param, ctx)))
+        if (why := refusal(folder)) is not None:
+            self.fail(why, param, ctx)
+        return folder
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL[/VARIANT]", shell_complete=complete_variant, type=PROTOCOL)
+@click.option("--verbose", is_flag=True, help="Also read the proof aloud, a few lines an action.")
+@click.option(
+    "--profile", type=click.Choice(PROFILES), default="smoke", show_default=True,
+    help="How long each step may take; what is left undecided may be decided by a larger one.",
+)  # fmt: skip
+@JSON
+@HTML
+@SECOND
+@click.option(
+    "--certificates", type=CertificatesFolder(), metavar="DIR",
+    help="Write every step of the proofs as an SMT-LIB 2 file, with an index.",
+)  # fmt: skip
+@FRESH
+def prove(
+    name: str, verbose: bool, profile: Profile, json_file: Path | None, html_file: Path | None, second: str | None,
+    certificates: Path | None, fresh: bool,
+) -> int:  # fmt: skip
+    """Prove the promises by induction, without any bound.
+
+    A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
+    that fails is not proved.  A step that breaks the attempt is printed, and looked for among the states that the smoke
+    profile explores.  Example: fencepost prove id-blocks/kraft
+
+    Steps of an action that has not changed since an earlier run, nor what is assumed before and claimed after them, are
+    those that that run kept in the user's cache, and how many these are is told.  Where the environment has CI, all
+    are proved again.
+
+    With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
+    stands by itself.
+
+    With --certificates each step of a proof is a file that says in SMT-LIB 2 what Z3 has refuted, for any solver to
+    read, beside an index of what solvers said; with --second-opinion cvc5 that solver is asked too.
+    """
+    from fencepost.proofs.engines.run_engines import cut_induction, run_induction
+    from fencepost.proofs.engines.second.asking import Z3Again
+    from fencepost.proofs.engines.second.certificates import Certificates, write
+    from fencepost.proofs.engines.second.opinions import run_second
+    from fencepost.proofs.readings.solver.solving import RLIMIT
+    from fencepost.proofs.scope.scopes import scope_lines
+
+    made = Certificates()
+    every: list[dict[str, Any]] = []
+    stories: list[Story] = []
+    of_second: list[Result] = []
+    wrong, rlimit = 0, RLIMIT * TIMES[profile]
+    asked = chosen(name)
+    read = read_from(variant for _, variant in asked)
+    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with what is decided of it
+
+    def rows() -> list[dict[str, Any]]:
+        return every + [r for e, v, decided in under_way for r in _rows(cut_induction(e, v, decided), decided, read)]
+
+    with reported(json_file, rows):
+        for entry, variant in asked:
+            console.print(f"{entry.name}/{variant.name}")
+            decided: list[Obligation] = []
+            under_way.append((entry, variant, decided))
+            proof = _proved(entry, variant, rlimit, fresh, decided, verbose=verbose)
+            results = run_induction(entry, variant, rlimit=rlimit, proof=proof)
+            reached = reached_by_runs(variant, proof)
+            for line in summary(results, frozenset(_broken(proof, reached))):
+                console.print(line)
+            if dates := [o.kept for o in proof.obligations if o.kept]:
+                of_all = f"{len(dates)} of {len(proof.obligations)}"
+                console.print(f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed")
+            for line in scope_lines(results):
+                console.print(f"    {line}", markup=False)
+            for line in _attempts(variant, proof, reached):
+                console.print(line, markup=False)
+            if html_file is not None:
+                stories += attempted(entry, variant, reached)
+            every += _rows(results, proof.obligations, read)
+            under_way.clear()
+            wrong += sum(not r.as_expected for r in results)
+            opinions: list[Opinion] = []
+            if second is not None:
+                opinions = _second_opinion(entry, variant, proof)
+                of_second += (rows_of_second := run_second(entry, variant, proof, opinions))
+                every += _rows_of_second(rows_of_second, opinions, read)
+            if certificates is not None:
+                made.add(entry, variant, proof, opinions, Z3Again(rlimit))
+        disagreeing = sum(not r.as_expected for r in of_second)
+        besides = f", {disagreeing} on which the engines disagree" if disagreeing else ""
+        console.print(f"{len(every) - len(of_second)} properties, {wrong} not proved{besides}")
+        if certificates is not None:
+            write(certificates, made, read)
+            console.print(f"{len(made.texts)} certificates in {str(certificates)!r}", markup=False)
+        write_pages(stories, html_file)
+    return code_of([row["verdict"] for row in every if row["engine"] == "induction"], wrong + disagreeing)
+
+
+def _proved(
+    entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool
+) -> "Proof":
+    """The proof of a variant; while it is made, each obligation is ``decided``, and read aloud if it is to be."""
+    from fencepost.proofs.engines.induction import number_of_obligations
+    from fencepost.proofs.engines.induction import prove as induction
+    from fencepost.proofs.engines.obligation_cache import KeptSteps
+
+    title, aloud = f"{entry.name}/{variant.name}", Aloud()
+    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
+
+        def progress(o: "Obligation") -> None:
+            bar.advance()
+            decided.append(o)
+            for line in aloud.takes(o) if verbose else ():
+                console.print(line)
+
+        kept = KeptSteps.of(title, variant.spec, rlimit, fresh=fresh)
+        proof = induction(variant.spec, variant.kept, rlimit=rlimit, progress=progress, kept=kept)
+        if kept is not None:
+            kept.write()
+        for line in aloud.rest() if verbose else ():
+            console.print(line)
+    return proof
+
+
+def _rows(
+    results: "Sequence[Result]", obligations: "Sequence[Obligation]", read: dict[str, str]
+) -> list[dict[str, Any]]:
+    """The rows of the report."""
+    return [{**r.as_dict(), "sources": read, "obligations": _spelled(obligations, r)} for r in results]
+
+
+def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "list[Opinion]":
+    """Asks cvc5 what is proved, and prints what it says."""
+    from fencepost.proofs.engines.second.asking import require_cvc5
+    from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions, title_of
+
+    title = title_of(entry, variant)
+    with spinner(f"asking cvc5 of {title}", number_of_statements(proof)) as bar:
+        asked = opinions(entry, variant, proof, told=lambda _: bar.advance())
+    agreed = sum(o.verdict == "holds" for o in asked)
+    spent = duration(sum(o.answer.seconds for o in asked))
+    heading = f"second opinion, cvc5 {require_cvc5()}"
+    console.print(f"    {heading:<34} agrees on {agreed} of {len(asked)} obligations, {spent}", markup=False)
+    for o in asked:
+        if o.verdict == "unknown":
+            console.print(f"        cvc5 gives up on: {o.statement.says}, since {o.answer.why}", markup=False)
+    for sentence in disagreements(title, asked):
+        errors.print(f"[red]engines disagree:[/] {sentence}")
+    return asked
+
+
+def _rows_of_second(
+    results: "Sequence[Result]", asked: "Sequence[Opinion]", read: dict[str, str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The rows of the report, each with its obligations as cvc5 decided them."""
+    from fencepost.proofs.engines.second.opinions import DEAD
+
+    found = []
+    for r in results:
+        name = "" if r.property == DEAD else r.property
+        mine = [o for o in asked if o.statement.obligation.property == name]
+        steps = [
+            {
+                "says": o.statement.says, "kind": o.statement.obligation.kind, "action": o.statement.obligation.action,
+                "verdict": o.verdict, "how": "cvc5", "seconds": round(o.answer.seconds, 4),
+                "uses": list(o.statement.obligation.uses),
+            }
+            for o in mine
+        ]  # fmt: skip
+        found.append({**r.as_dict(), "sources": read, "obligations": steps})
+    return found
+
+
+def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:
+    """A line a promise and step property, one for all lemmas, and one for the question whether actions can happen.
+    ``broken``: properties that some run breaks; of any other the proof fails, which says no more than that."""
+
+    def verdict(r: "Result") -> str:
+        return "not proved" if r.verdict == "violated" and r.property not in broken else r.verdict
+
+    lemmas = [r for r in results if r.evidence.get("role") == "lemma"]
+    for r in results:
+        if r not in lemmas and r.kind != "sometimes":
+            yield f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, verdict(r))}{leaning(r)}{_resting(r)}"
+    if lemmas:
+        counts = Counter(map(verdict, lemmas))
+        failing = ", ".join(name_in_words(r.property) for r in lemmas if r.verdict in ("violated", "unknown"))
+        words = [f"{n} {SIGNS[v]}" for v, n in counts.items()] if set(counts) != {"holds"} else [SIGNS["holds"]]
+        having = sum("inherited" in r.evidence for r in lemmas)
+        number = f"{len(lemmas)} lemmas" + (f", {having} inherited" if having else "")
+        yield f"    {number:<34} {', '.join(words)}" + (f": {failing}" if failing else "")
+    for r in results:
+        if r.kind == "sometimes":
+            yield f"    {name_in_words(r.property):<34} {verdict_sign(r.kind, r.verdict)}{leaning(r)}"
+
+
+def _resting(result: "Result") -> str:
+    if result.verdict != "holds":
+        return ""
+    names = [name_in_words(name) for name in result.evidence["rests_on"]]
+    if part := result.evidence.get("inherited"):
+        return f", inherited from {part['part']}, as {part['protocol']} is proved (model {part['model']})"
+    return f", resting on {', '.join(names)}" if names else ", of itself"
+
+
+def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
+    """Each step that breaks the attempt, with what exploration makes of it; none where the variant has not all bounds
+    that exploration needs, which a proof can do without."""
+    from fencepost.proofs.engines.induction_counterexamples import reach
+    from fencepost.proofs.readings.ground import BoundsError
+
+    try:
+        return list(reach(variant.spec, variant.kept, bounds_of(variant, "smoke"), proof.failures))
+    except (KeyError, BoundsError):
+        return []
+
+
+def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]") -> Iterator[str]:
+    """The properties that an initial state breaks, or a run that was explored."""
+    for failed in proof.failures:
+        if failed.counterexample is not None and failed.counterexample.before is None:
+            yield failed.property
+    for failed, words in reached:
+        if words is not None and words.steps is not None:
+            yield failed.property
+
+
+def _attempts(
+    variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
+) -> Iterator[str]:
+    """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
+    from fencepost.proofs.engines.induction_counterexamples import tell
+
+    asked = {id(failed): words for failed, words in reached}
+    for failed in proof.failures:
+        yield ""
+        yield from tell(variant.spec, variant.kept, failed)
+        words = asked.get(id(failed))
+        if words is not None:
+            yield from words.words(failed)
+        elif id(failed) in asked:
+            yield "  whether a run comes to it is open: it lies outside of the bounds of the smoke profile"
+        elif failed.counterexample is not None and failed.counterexample.before is not None:
+            yield "  whether a run comes to it is open: the variant has no bounds within which to look for one"
+
+
+def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
+    """The obligations of a property, for JSON; those that are about actions alone are with the question whether every
+    action can happen."""
+    name = "" if result.kind == "sometimes" else result.property
+    return [
+        {
+            "says": say_obligation(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
+            "seconds": round(o.seconds, 4), "uses": list(o.uses), "kept": o.kept,
+        }
+        for o in obligations
+        if o.property == name
+    ]  # fmt: skip
+
+
+class Aloud:
+    """Reads a proof aloud while it is made: under each action, and under ``init``, what went alike in one line with the
+    properties that it is about; what was not met has a line of its own."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Obligation] = []
+
+    def takes(self, o: "Obligation") -> Iterator[str]:
+        """The next obligation; the lines of the action before, where another begins."""
+        if self.waiting and _heading(o) != _heading(self.waiting[0]):
+            yield from self.rest()
+        self.waiting.append(o)
+
+    def rest(self) -> Iterator[str]:
+        """The lines of what was taken last."""
+        alike: dict[tuple[str, str], list[Obligation]] = {}
+        wrong = [o for o in self.waiting if o.verdict != "holds"]
+        for o in self.waiting:
+            if o.verdict == "holds":
+                alike.setdefault((o.kind, o.how), []).append(o)
+        if self.waiting:
+            yield f"    {_heading(self.waiting[0])}"
+        for (kind, how), those in alike.items():
+            yield from _together(kind, how, those)
+        for o in wrong:
+            yield f"        {say_obligation(o)} … {SIGNS[o.verdict]}"
+        self.waiting = []
+
+
+def _heading(o: "Obligation") -> str:
+    """The line that obligations stand under: the action; without one, the invariant alone is asked about."""
+    return name_in_words(o.action) or "invariant"
+
+
+def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
+    """The obligations of one kind that were met in one way."""
+    names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
+    said = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
+    if not names:
+        yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {said}"
+    elif how == "unchanged":
+        yield f"        writes nothing that {len(names)} other properties read"
+    elif len(names) == 1:
+        yield f"        {_BEGINS[kind]} {names[0]} … {said}"
+    else:
+        yield f"        {_BEGINS[kind]} {len(names)} properties … {said}"
+        yield from wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
+
+
+_BEGINS = {
+    "initial": "satisfies", "preserved": "preserves", "step": "obeys", "inherited": "has",
+    "follows": "has as a consequence", "antecedent": "satisfies the premises of",
+}  # fmt: skip
+WIDTH = 110
+"""Of lines with many names."""

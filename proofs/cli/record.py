@@ -1,0 +1,103 @@
+"""``record``: histories taken from the logs of real clusters, and from what their clients saw."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from fencepost.proofs.cli.shared.options import JSON, config_option, configured
+from fencepost.proofs.cli.shared.output import SIGNS, console, errors
+from fencepost.proofs.cli.shared.progress import spinner
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import SCHEMA, write_json
+from fencepost.properties.registry import PROTOCOLS, folder
+from rich.markup import escape
+
+if TYPE_CHECKING:
+    from fencepost.proofs.recording.command import Report
+
+_HERE = Path(__file__).parents[1] / "recording"
+RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
+"""The protocols that have recorders."""
+
+USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_version": "unknown"}
+
+
+@click.command()
+@click.argument("log_dirs", nargs=-1, type=click.Path(path_type=Path), metavar="LOG_DIR...")
+@click.option(
+    "--protocol",
+    type=click.Choice(RECORDED),
+    default=RECORDED[0],
+    show_default=True,
+    help="Whose events to look for.",
+)
+@click.option(
+    "--clients", type=click.Path(path_type=Path), help="What clients asked and were answered: one JSON object a line."
+)  # fmt: skip
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory to write the history to.")
+@click.option("--topic", "topics", multiple=True, help="Transactions: of data only this topic; may be repeated.")
+@config_option(
+    "block_size=1000: ids in a block.  quiet_end=true: all had come to rest before the logs were copied.  "
+    "incomplete=true: of transactions, some logs are lost, and what is there is recorded.  kafka_version=4.3: what the "
+    "manifest says of the cluster.",
+)
+@JSON
+def record(
+    log_dirs: tuple[Path, ...], protocol: str, clients: Path | None, out: Path, topics: tuple[str, ...],
+    pairs: tuple[str, ...], json_file: Path | None,
+) -> int:  # fmt: skip
+    """Make a history of a cluster's logs, or of what its clients saw.
+
+    LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
+    controllers, since only a majority says what is committed; for transactions and for groups those of all brokers,
+    since every replica counts.
+    Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
+    """
+    if not log_dirs and clients is None:
+        raise click.UsageError("name log directories, or --clients FILE, or both")
+    from fencepost.proofs.recording.command import Request
+    from fencepost.properties.history.claiming import require_free
+    from fencepost.properties.history.location import Location
+
+    config = configured(pairs, USUAL)
+    recorder = import_module(f"fencepost.proofs.recording.{folder(protocol)}.command")
+    require_free(Location.of(out))
+    with _reading() as progress:
+        report = recorder.record(Request(log_dirs, clients, out, topics=topics, progress=progress, **config))
+    _print(report)
+    if json_file is not None:
+        write_json(json_file, {"schema": SCHEMA, **report.json})
+    errors.print(f"written to {out}; check it with: fencepost replay {out}", markup=False)
+    return 0
+
+
+def _print(report: "Report") -> None:
+    for line in report.says.splitlines():
+        console.print(line, markup=False)
+    if report.decidable is None:
+        return
+    console.print(f"decidable from it are {len(report.decidable)} properties:")
+    for name in report.decidable:
+        console.print(f"    {name_in_words(name)}")
+    console.print(f"undecidable are {len(report.undecidable)}:")
+    for name, reason in report.undecidable.items():
+        console.print(f"    {name_in_words(name):<28} [yellow]unknown[/]: {escape(reason)}")
+    for name, reason in report.not_promised.items():
+        console.print(f"    {name_in_words(name):<28} {SIGNS['not promised']}: {escape(reason)}")
+
+
+@contextmanager
+def _reading() -> Iterator[Callable[[Path, int], None]]:
+    """Names on a terminal the segment that was read last, and how much was read."""
+    done = 0
+    with spinner("reading logs") as shown:
+
+        def progress(file: Path, size: int) -> None:
+            nonlocal done
+            done += size
+            shown.show(f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}")
+
+        yield progress

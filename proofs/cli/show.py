@@ -1,0 +1,141 @@
+"""``show``: a shortest counterexample or witness, step by step in words."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from fencepost.proofs.cli.shared.options import (
+    BOUND,
+    PROFILE,
+    PROTOCOL,
+    OutputFile,
+    asked_property,
+    complete_variant,
+    parse_bounds,
+    the_one,
+)
+from fencepost.proofs.cli.shared.output import bound_in_words, console, read_from
+from fencepost.proofs.cli.shared.pages import HTML, story_of, write_pages
+from fencepost.proofs.readings.words import name_in_words
+from fencepost.proofs.report import write_json
+from fencepost.properties.catalogue import Profile, Variant, bounds_of, changed
+
+if TYPE_CHECKING:  # NumPy and Z3 take their time, which `list` need not wait for
+    from fencepost.model.language.properties import Property
+    from fencepost.model.language.protocol import Spec
+    from fencepost.proofs.results import Trace
+
+
+@click.command()
+@click.argument("name", metavar="PROTOCOL/VARIANT", shell_complete=complete_variant, type=PROTOCOL)
+@click.argument("prop", metavar="PROPERTY")
+@click.option(
+    "--without", metavar="RULE MUTATION", nargs=2,
+    help="Get this rule wrong first; `fencepost list PROTOCOL --verbose` has the names.",
+)  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Every change on a line of its own, old and new value.")
+@BOUND
+@PROFILE
+@HTML
+@click.option(
+    "--itf", "itf_file", type=OutputFile(), metavar="FILE",
+    help="Write the run as an ITF trace, which Apalache and Quint read.",
+)  # fmt: skip
+def show(
+    name: str, prop: str, without: tuple[str, str] | None, verbose: bool, changes: tuple[str, ...], profile: Profile,
+    html_file: Path | None, itf_file: Path | None,
+) -> int:  # fmt: skip
+    """Tell a shortest counterexample or witness, step by step.
+
+    Each step is an action of the model with its parameters, and what it changed.  A progress property that fails ends
+    in a state or a cycle that goes on for ever.  Exit code 0 if the verdict is what the documents say; with --without,
+    if there was something to show.  Example: fencepost show id-blocks/kraft-answer-first "disjoint blocks"
+    """
+    entry, variant = the_one(name)
+    asked = asked_property(entry, variant, prop)
+    spec = variant.spec
+    if without is not None:
+        from fencepost.proofs.mutant_by_name import without_rule
+
+        spec = without_rule(entry, variant, without)
+    read_from([variant])
+    bound, trace = _shortest(variant, spec, asked, parse_bounds(changes), profile)
+    wrong = " ".join(without or ())
+    got_wrong = f" without {wrong}" if wrong else ""
+    console.print(f"{entry.name}/{variant.name}{got_wrong}", markup=False)
+    console.print(f"{name_in_words(asked.name)}: {' '.join(asked.doc.split())}", markup=False)
+    console.print(f"within {bound_in_words(bound)}\n")
+    witness = asked.kind == "sometimes"
+    if trace is None:
+        console.print(f"It {'is not reached' if witness else 'holds: no run breaks it'} within these bounds.")
+    else:
+        from fencepost.proofs.readings.words import say_trace
+
+        for line in say_trace(spec, trace, ghosts=True) if verbose else brief(spec, trace):
+            console.print(line, markup=False)
+        for line in _why(asked, spec, bound, trace):
+            console.print(line, markup=False)
+        if trace.loop is None:
+            console.print(f"\nIt is {'reached' if witness else 'broken'} after {len(trace)} steps, and not in fewer.")
+    runs = [] if trace is None else [trace]
+    write_pages([story_of(entry, variant, spec, asked, bound, t, without=wrong) for t in runs], html_file)
+    if itf_file is not None and trace is not None:
+        from fencepost.proofs.traces.itf import to_itf
+
+        write_json(itf_file, to_itf(spec, bound, trace))
+    if without is not None:
+        return 0 if trace is not None else 1
+    verdict = "holds" if (trace is not None) == witness else "violated"
+    return 0 if verdict == variant.expected.get(asked.name, "holds") else 1
+
+
+def _shortest(
+    variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
+) -> tuple[dict[str, int], "Trace | None"]:
+    """A shortest run that breaks the property, or reaches it, and the bounds within which it was looked for."""
+    from fencepost.proofs.engines.explore import explore
+    from fencepost.proofs.engines.progress import check_progress
+
+    if asked.kind != "eventually":
+        bound = bounds_of(variant, profile, changes)
+        return bound, explore(spec, {asked.name: asked}, bound, stop_when_violated=True).traces.get(asked.name)
+    for some in variant.progress_bounds:
+        bound = changed(variant, some, changes)
+        trace = check_progress(explore(spec, {asked.name: asked}, bound))[asked.name].trace
+        if trace is not None:
+            break
+    return bound, trace
+
+
+def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
+    """Of a refinement, which step of the core was the nearest."""
+    from fencepost.model.language.derived.refinements import Refinement
+
+    if isinstance(asked, Refinement):
+        from fencepost.proofs.engines.refinements import explain
+
+        yield from explain(asked, spec, bound, trace)
+
+
+def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
+    """A step a line, its sentence when it is first seen, and a line of what it changed; of the variables that only
+    properties read, what the last step did to them, since that is what was looked for."""
+    from fencepost.proofs.readings.words import differences, first_sentence
+
+    told: set[str] = set()
+    for i, event in enumerate(trace.events):
+        doc = "" if event.action in told else first_sentence(spec.actions[event.action].doc)
+        told.add(event.action)
+        yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
+        ghosts = i + 1 == len(trace) and trace.loop is None
+        new = []
+        for line in differences(spec, trace.states[i], trace.states[i + 1]):
+            place, _, values = line.partition(": ")
+            if ghosts or place.split("[")[0] not in spec.ghosts:
+                new.append(f"{place} = {values.split(' -> ')[-1]}")
+        if new:
+            yield f"       {', '.join(new)}"
+    if trace.loop is not None:
+        again = f"From here again as after step {trace.loop}" if trace.loop < len(trace) else "And so it stays"
+        yield f"     {again}, for ever."

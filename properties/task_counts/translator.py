@@ -1,0 +1,464 @@
+"""From events of Connect clusters to steps of the core of each connector, in driven runs and in histories, and back.
+
+The core is of one connector, and of the workers who leads, who has claimed the config topic and who is gone: what
+follows is sets, counts, rounds, starts and who can commit, without what a worker has read and without the group, of
+which the history properties speak.  The full models refine the cores.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from fencepost.model.language import when
+from fencepost.model.task_counts.abstract.as_shipped import Claiming, Lingering
+from fencepost.model.task_counts.abstract.core import Instance, Round, Stage, Task
+from fencepost.model.task_counts.abstract.cores import ABehindCore, ACore, BCore, MCore, ShippedCore
+from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseM, LooseShipped
+from fencepost.properties.column_ops import FEW
+from fencepost.properties.conformance_spec import Beyond, Followed, State
+from fencepost.properties.driving import Event, Made, Message
+from fencepost.properties.emitted_events import Kept, Note, Number, Showing
+from fencepost.properties.emitted_events import Row as Emitted
+from fencepost.properties.event_mapping import Reader, Shown
+from fencepost.properties.task_counts.events import BY_VARIANT, MODEL_COLUMNS, OK, SUPPORT, TASK_COUNTS
+from fencepost.properties.translation import Row, Tellers
+
+MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB}
+ASKS = ("B", "shipped")
+"""Texts in which the answer to a task's request is a step of the model."""
+OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped", "compacted"})
+"""What concerns every connector."""
+WRITES = frozenset({
+    "connector_written", "connector_tombstoned", "task_config_written", "set_written", "count_written",
+    "count_tombstoned",
+})  # fmt: skip
+ENDS = ("task_stopped", "task_failed", "task_abandoned")
+RAISES = ("producer_opened", "id_fenced")
+
+NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
+DELETED = "a start or a round of a set that was deleted meets another round, and the model knows no deletions (618.38)"
+COMPACTED = "a start that is behind reads what compaction left, the count of a later set, which the model does not know"
+OUTSIDER = "somebody else writes to the config topic, which the model leaves out (618.34)"
+MIXED = "workers differ in support, which the model leaves out (618.33)"
+TOO_MANY = f"more than {FEW} tasks of one connector"
+
+
+class Connector:
+    """One connector.  Its sets are numbered from 1, in the order of the topic; ``sets``: by place in the topic.
+
+    A connector that was deleted has no set, which the core does not know.  If it comes back, and a round is begun
+    before it has a set again, one of no tasks comes before it (``_empty``): that is what the round counts.  Nor does
+    the core know that a start may read what compaction has left of the topic; `Beyond` is raised where it could.
+    """
+
+    def __init__(self, number: int, variant: str) -> None:
+        self.number, self.asks = number, variant in ASKS
+        self.kinds = frozenset(observation.kind for observation in BY_VARIANT[variant])
+        self.tellers = Tellers(self, "_")
+        self.sets: dict[int, int] = {}
+        self.newest = 0
+        self._is_deleted = self._empty = False
+        self._owner = -1  # of the topic
+        self._counted = set[int]()  # sets
+        self._compacted_at = self._deleted = self._gone = 0  # newest sets: when compacted, deleted, made anew since
+        self._threads: dict[int, tuple[int, int]] = {}  # worker and task by instance
+        self._silent = set[int]()  # instances that have not asked yet
+        self._waiting = set[int]()  # that have asked, and were not answered
+        self._askers: dict[int, set[int]] = {}  # who may have asked, by request
+
+    def rows(self, event: Any) -> Iterable[Row]:
+        """Those of one more event of the connector, or of all.  Raises `Beyond`."""
+        teller = self.tellers[event.kind]
+        if teller is not None:
+            return teller(event)
+        return self._as_it_is(event, event.instance) if event.kind in self.kinds else ()
+
+    def _row(self, kind: str, **columns: int) -> Row:
+        return {"kind": kind, "connector": self.number, "newest": self.newest, **columns}
+
+    def _as_it_is(self, event: Any, instance: int = -1) -> Iterator[Row]:
+        kind = event.kind
+        if kind in self.kinds:
+            if instance >= 0 and instance not in self._threads:
+                self._threads[instance] = event.node, event.task
+                self._silent.add(instance)
+            yield {
+                "kind": kind, "connector": self.number, "worker": event.node, "task": max(0, event.task),
+                "instance": instance, "set": self._number(event), "newest": self.newest, "count": max(0, event.count),
+                "status": event.status, "error": event.error,
+            }  # fmt: skip
+        if kind in ENDS:
+            self._forget(instance)
+
+    def _number(self, event: Any) -> int:
+        if self._empty and event.kind in ("round_started", "count_written"):
+            return self.newest
+        return self.sets.get(event.set, 0)
+
+    def _forget(self, instance: int) -> None:
+        self._threads.pop(instance, None)
+        self._waiting.discard(instance)
+        self._silent.discard(instance)
+
+    def _topic_claimed(self, event: Any) -> Iterator[Row]:
+        self._owner = event.node
+        return self._as_it_is(event)
+
+    def _connector_written(self, event: Any) -> Iterator[Row]:
+        self._is_deleted = False
+        return self._as_it_is(event)
+
+    def _connector_tombstoned(self, event: Any) -> Iterator[Row]:
+        self._is_deleted, self._deleted = True, self.newest
+        return self._as_it_is(event)
+
+    def _compacted(self, event: Any) -> Iterator[Row]:
+        self._compacted_at, self._gone = self.newest, self._deleted
+        return self._as_it_is(event)
+
+    def _set_written(self, event: Any) -> Iterator[Row]:
+        """Of a connector that is deleted, nobody takes note of it."""
+        if not self._is_deleted:
+            self.newest, self._empty = self.newest + 1, False
+            self.sets[event.set] = self.newest
+            yield from self._as_it_is(event)
+
+    def _round_started(self, event: Any) -> Iterator[Row]:
+        if event.set < 0 < self.newest and not self._empty:
+            if self._owner != event.node:
+                raise Beyond(NO_SET)
+            self.newest, self._empty = self.newest + 1, True
+            yield self._row("set_written", worker=self._owner, set=self.newest, count=0)
+        yield from self._as_it_is(event)
+
+    def _round_checked(self, event: Any) -> Iterator[Row]:
+        self._meets_no_deletion(event)
+        return self._as_it_is(event)
+
+    def _meets_no_deletion(self, event: Any) -> None:
+        if self._empty and event.status == OK and event.set >= 0:
+            raise Beyond(DELETED)
+
+    def _task_checked(self, event: Any) -> Iterator[Row]:
+        """A worker that has read no further than this set may get past it with a later one's count; one that asks reads
+        to the end."""
+        number = self._number(event)
+        if event.status == OK and not self.asks and number < self._compacted_at and number not in self._counted:
+            raise Beyond(COMPACTED)
+        return self._as_it_is(event, event.instance)
+
+    def _task_checked_again(self, event: Any) -> Iterator[Row]:
+        """A worker that has read no further than this set may take it for the newest, where the connector was made anew
+        and nothing is left of its deletion, nor of the sets that went with it."""
+        self._meets_no_deletion(event)
+        if event.status == OK and 0 < self._number(event) < self._gone:
+            raise Beyond(COMPACTED)
+        return self._as_it_is(event, event.instance)
+
+    def _count_written(self, event: Any) -> Iterator[Row]:
+        self._counted.add(self._number(event))
+        yield from self._as_it_is(event)
+        yield from self._found()
+
+    def _found(self) -> Iterator[Row]:
+        """Whoever waits may be answered from now on, if the newest set is counted."""
+        for instance in sorted(self._waiting):
+            yield self._row("found_counted", instance=instance)
+
+    def _worker_stopped(self, event: Any) -> Iterator[Row]:
+        """A process is gone, with the threads of its tasks, and its round."""
+        for instance, (node, task) in list(self._threads.items()):
+            if node == event.node:
+                yield self._row("task_stopped", worker=node, task=task, instance=instance)
+                self._forget(instance)
+        yield self._row("round_failed", worker=event.node)
+
+    def _round_asked(self, event: Any) -> Iterator[Row]:
+        """A thread of the task on that worker asks: which, is unknown where several have not asked yet."""
+        mine = {instance for instance, whose in self._threads.items() if whose == (event.node, event.task)}
+        askers = mine & self._silent or mine
+        self._askers[event.request] = askers
+        if self.asks:
+            self._waiting |= askers
+        if len(askers) == 1:
+            self._silent -= askers
+        return self._found()
+
+    def _round_answered(self, event: Any) -> Iterator[Row]:
+        """The asker takes its answer; the connector's owner may be one who is no thread of a task."""
+        askers = self._askers.pop(event.request, set()) & self._threads.keys()
+        if len(askers) == 1:
+            (asker,) = askers
+            yield from self._as_it_is(event, asker)
+            self._waiting.discard(asker)
+
+
+class Connectors:
+    """Those of one cluster; ``followed``: which, where not all that events speak of."""
+
+    def __init__(self, variant: str, followed: Collection[int] = ()) -> None:
+        self.variant, self.followed = variant, followed
+        self.connectors: dict[int, Connector] = {}
+        self.beyond: dict[int, Beyond] = {}  # by connector, why it is not followed any more
+        self.epochs: dict[int, list[tuple[int, int]]] = {}  # by producer id: places and epochs, in order
+        self.events = 0
+
+    def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
+        """The rows of these events, of each connector to where it is not followed any more."""
+        for number in sorted(self.followed or {event.connector for event in events if event.connector >= 0} or {0}):
+            if number not in self.connectors:
+                self.connectors[number] = Connector(number, self.variant)
+        for place, event in enumerate(events, self.events):
+            if event.kind in RAISES and event.error == 0:
+                self.epochs.setdefault(event.producer_id, []).append((place, event.epoch))
+        for place, event in enumerate(events):
+            if event.kind in WRITES and event.node < 0:
+                raise Beyond(OUTSIDER)
+            if event.kind == "worker_started" and event.support != SUPPORT["enabled"]:
+                raise Beyond(MIXED)
+            if event.task > FEW or event.count > FEW:
+                raise Beyond(TOO_MANY)
+            certain = event.kind == "transaction_refused" and self._is_fenced(event, self.events + place)
+            for number in self.connectors if event.kind in OF_ALL else (event.connector,):
+                if number not in self.connectors or number in self.beyond:
+                    continue
+                try:
+                    for row in self.connectors[number].rows(event):
+                        yield place, {**row, "certain": certain}
+                except Beyond as reason:
+                    self.beyond[number] = reason
+        self.events += len(events)
+        if self.beyond:
+            raise self.beyond[min(self.beyond)]
+
+    def _is_fenced(self, event: Any, place: int) -> bool:
+        """Was its producer seen to be fenced, or could it only have been fenced by what is seen?
+
+        A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have
+        been given: the next one seen then is not the next one.
+        """
+        raised = (each for each in self.epochs.get(event.producer_id, ()) if each[1] > event.epoch)
+        at, epoch = next(raised, (place, event.epoch))
+        return at < place or epoch == event.epoch + 1
+
+
+SHOWN = Shown(
+    TASK_COUNTS,
+    models=MODELS,
+    columns=MODEL_COLUMNS,
+    observations=BY_VARIANT,
+    names={"instance": ENDS},
+    given=lambda variant, config: {},
+    retelling=lambda variant, given: Connectors(variant),
+    told=("found_counted",),
+    lanes="connector",
+    numbered=("set",),
+)
+
+
+# Of driven runs, the first connector is followed.
+
+PLACES = 48
+"""For threads of tasks at one time: more than most programs need."""
+TIME_OUT_MS = 10_000
+"""A transaction is not aborted for being slow before so much time has passed (shipped: a minute)."""
+NEEDED = frozenset({
+    "topic_claimed", "set_written", "round_started", "id_fenced", "count_written", "task_starting", "producer_opened",
+    "task_running",
+})  # fmt: skip
+"""What an implementation has to show to be followed."""
+OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
+
+
+class ClusterReader(Reader):
+    """Reads one driven cluster.  Its driver knows which ids may have been fenced unseen."""
+
+    def __init__(self, variant: str, sizes: Mapping[str, int]) -> None:
+        super().__init__(SHOWN, NEEDED, sizes, variant)
+        self.retelling = Connectors(variant, followed=(0,))
+        self.doubtful = set[int]()  # tasks whose ids may have been fenced
+        self.open = set[int]()  # instances with a transaction under way
+        self.late = set[int]()  # those of which it may have timed out
+
+    def called(self, made: Made, messages: Sequence[Message]) -> None:
+        """Take note of what a call does by itself."""
+        call = made.call
+        if call.name in OUTSIDE:
+            raise Beyond(OUTSIDE[call.name])
+        if call.name == "finish" or (call.name == "advance" and call.get("ms") >= TIME_OUT_MS):
+            self.late |= self.open
+        if made.message is not None and call.get("outcome") == "lost" and call.kind in ("fence", "open_producer"):
+            task = made.message[4]
+            self.doubtful.update([task] if task >= 0 else range(PLACES))
+
+    def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
+        """What an event says."""
+        row, kind, instance = super().row_of_event(event, states), event["kind"], event.get("instance", -1)
+        row["certain"] = row["task"] not in self.doubtful and instance not in self.late
+        (self.open.add if kind == "records_sent" else self.open.discard)(instance)
+        if kind == "producer_opened":
+            self.doubtful.discard(row["task"])
+        return row
+
+
+def follow(variant: str, config: Mapping[str, Any]) -> Followed:
+    """The model of the first connector of a cluster."""
+    return _followed(variant, config["workers"], max(3, config["max_tasks"]))
+
+
+@lru_cache(maxsize=256)
+def _followed(variant: str, workers: int, tasks: int) -> Followed:
+    followed = SHOWN.followed(variant, (("workers", workers), ("instances", PLACES), ("tasks", tasks)))
+    return replace(followed, interpreter=partial(ClusterReader, variant, followed.bounds))
+
+
+# What the steps of the cores of one connector show: the rows of a history that each of them is.
+#
+# Every instance is on a worker of its own.  What no step of a core is, and may happen at any time, is emitted where it
+# matters: when a task begins to poll, all that can commit then do.
+
+CONFLICT, FENCED = 409, 47
+LEADERS_ID = 0
+"""The producer id of the leaders; each task's is one more than its number."""
+
+_offset = {"connector": 0, "offset": Number("offset")}
+_last = Kept("offset", at=0)
+_claim = {"producer_id": LEADERS_ID, "epoch": Kept("claim", at="w")}
+
+
+def _set(of):
+    return Kept("set", at=of)
+
+
+def _newest(s, p):
+    return s.generation
+
+
+_round = {"node": "w", "connector": 0, "request": Kept("request", at="w")}
+_fencing = _set(lambda s, p: s.fencing[p.w])
+
+
+def _task(k):
+    """Of an instance, as it is before the step."""
+    return {
+        "node": k, "connector": 0, "task": lambda s, p: s.task[getattr(p, k)], "instance": Kept("instance", at=k),
+        "set": _set(lambda s, p: s.of[getattr(p, k)]), "producer_id": lambda s, p: s.task[getattr(p, k)] + 1,
+        "epoch": Kept("own", at=k),
+    }  # fmt: skip
+
+
+_mine = _task("k")
+
+
+def _started(of):
+    """A round for a set; the ids that it is to fence begin with 0."""
+    return [
+        Note("ids", at="w", value=0),
+        Note("ids", at="w", value=lambda s, p: p.i + 1, each={"i": Task}, when=lambda s, p, t: t.left[p.w, p.i]),
+        Emitted("round_started", node="w", connector=0, request=Number("request", at="w"), set=_set(of),
+            count=Kept("ids", at="w")),
+    ]  # fmt: skip
+
+
+def _runs(s, p, t):
+    return t.stage[p.k] == Stage.RUNNING
+
+
+def _may_commit(s, p, t):
+    return _runs(s, p, t) & t.can_commit(p.j)
+
+
+def _passed(s, p, t):
+    return when(_runs(s, p, t), OK, CONFLICT)
+
+
+def _committing(kind):
+    """Of all that can, as they are after the step, which changes none of them but the one that begins."""
+    return Emitted(kind, each={"j": Instance}, when=_may_commit, **_task("j"))
+
+
+CORE = {
+    "elect": [
+        Emitted("assigned", node="w", count=1),
+        Emitted("topic_claimed", node="w", producer_id=LEADERS_ID, epoch=Number("epoch")),
+        Note("claim", at="w", value=Kept("epoch", at=0)),
+    ],
+    "depose": [
+        Emitted("round_failed", when=lambda s, p: s.round[p.w] != Round.NONE, **_round, set=_fencing),
+        Emitted("leadership_lost", node="w", **_claim, error=FENCED),
+    ],
+    "reconfigure": [
+        Emitted("task_config_written", each={"i": Task}, when=lambda s, p: p.i < p.n, node="w", **_offset, task="i",
+            **_claim),
+        Emitted("set_written", node="w", **_offset, set=_last, count="n", **_claim),
+        Note("set", at="g", value=_last),
+    ],
+    "start_round": _started(_newest),
+    "start_round_behind": _started(lambda s, p: s.old),
+    "fence": [
+        Emitted("id_fenced", **_round, set=_fencing, task="i", producer_id=lambda s, p: p.i + 1, epoch=Number("epoch")),
+    ],
+    "check_round": [
+        Emitted("round_checked", **_round, set=_fencing,
+            status=lambda s, p, t: when(t.round[p.w] == Round.CHECKED, OK, CONFLICT)),
+    ],
+    "write_count": [
+        Emitted("count_written", node="w", **_offset, set=_set(_newest), count=lambda s, p, t: t.count, **_claim),
+        Note("covered", at=_newest, value=_last),
+    ],
+    "write_refused": [Emitted("write_refused", node="w", connector=0, error=FENCED)],
+    "fail_round": [Emitted("round_failed", **_round, set=_fencing)],
+    "assign": [
+        Emitted("task_starting", node="k", connector=0, task="i", instance=Number("instance", at="k"), set=_set("g")),
+    ],
+    "open_producer": [
+        Note("own", at="k", value=Number("epoch")),
+        Emitted("producer_opened", **_mine),
+    ],
+    "check_after": [
+        Emitted("task_checked_again", **_mine, status=_passed),
+        Emitted("task_running", when=_runs, **_mine),
+        Emitted("task_abandoned", when=lambda s, p, t: ~_runs(s, p, t), **_mine),
+        _committing("records_sent"),
+        _committing("transaction_committed"),
+    ],
+    "stop": [Emitted("task_stopped", **_mine)],
+}  # fmt: skip
+ASKING = {
+    **CORE,
+    "answer": [
+        Emitted("round_asked", node="k", connector=0, task=_mine["task"], request=Number("request", at="k")),
+        Emitted(
+            "round_answered", node="k", connector=0, task=_mine["task"], request=Kept("request", at="k"), status=OK
+        ),
+    ],
+    "check_before": [Emitted("task_checked", **_mine, status=OK)],
+}
+OWN_VIEW = {
+    **CORE,
+    "check_before": [
+        Emitted("topic_read", node="k", offset=Kept("covered", at=lambda s, p: s.of[p.k], plus=1)),
+        Emitted("task_checked", **_mine, status=OK),
+    ],
+}
+
+
+def _config(bounds):
+    return {}
+
+
+def _showing(mode, rows):
+    """No event tells of a late fence."""
+    return Showing(mode, rows, never=("fence_late",), config=_config)
+
+
+SHOWING = {
+    Lingering: "when a round is over, and still answers, is in no history of a model's steps",
+    Claiming: "which tasks a worker claims is in no history",
+    ABehindCore: _showing("A", OWN_VIEW),
+    ACore: _showing("A", OWN_VIEW),
+    MCore: _showing("M", OWN_VIEW),
+    BCore: _showing("B", ASKING),
+    ShippedCore: _showing("shipped", ASKING),
+}
