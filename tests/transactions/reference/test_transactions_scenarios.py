@@ -8,10 +8,12 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.transactions.scenarios.known import (
     CLIENT_TIMEOUT_MS,
+    KNOWN_BUGS,
     TXN_TIMEOUT_MS,
     Script,
     verified_but_held_up,
 )
+from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
 from fencepost.reference_impl.transactions.brokers.compaction import CompactedLog, marker_key
 from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
 from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
@@ -423,3 +425,9 @@ def test_what_a_marker_with_the_key_of_a_record_hides(log, read):
     """KAFKA-14055: of two committed records none is read."""
     script = played(marker_with_the_key_of_a_record, parts=Parts(log=log, **OWN_ID))
     assert len(script.kinds("record_read")) == read
+
+
+def test_what_the_reference_has_is_played():
+    """Each known bug of the catalogue that the reference has is a scenario, here or on the interface."""
+    named = {bug.name for bug in TRANSACTIONS.scenarios if bug.played}
+    assert named and named <= {*CASES, *KNOWN_BUGS, "KAFKA-20357"}
