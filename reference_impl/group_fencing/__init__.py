@@ -3,7 +3,7 @@
 Read `clients/application.py` first, which is the loop that users write; then `brokers/group_coordinator.py` and
 `brokers/classic_group.py`. The transactions are those of `reference_impl.transactions`. `system.py` is the cluster
 that a driver moves; `generator.py` runs free with a seed, with the pace of `workload.py` and the faults of
-`node_faults.py`; `defects` lists implementations with one thing wrong each, `scenarios.py` replays known holes.
+`node_faults.py`; `defects` lists implementations with one thing wrong each.
 
 Left out: several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
 and streams groups; topics that are deleted or made anew; a deposed group coordinator that does not know it

@@ -2,8 +2,7 @@
 
 Read `broker.py` and `controller.py` first: they are the protocol. `zookeeper.py` is what came before it and the
 bridge between the two. `system.py` is the cluster that a driver moves; `generator.py` runs free with a seed, with the
-faults of `node_faults.py`; `broken.py` lists implementations with one thing wrong each, `scenarios.py` replays known
-bugs.
+faults of `node_faults.py`; `broken.py` lists implementations with one thing wrong each.
 """
 
 from fencepost.reference_impl.id_blocks.events import COLUMNS, KIND_NAMES, Event, Kind, readable

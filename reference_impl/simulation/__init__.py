@@ -5,7 +5,7 @@ One code base, two ways to drive it. A *driver* (a test, Hypothesis) decides eve
 same rows in any process: the only sources of order are the kernel's queue and its random generator.
 
 `config.py` is how a protocol declares its keys, `environment.py` and `system.py` what every cluster has, `free_run.py`
-how a history runs by itself, `scenarios.py` how known bugs are played.
+how a history runs by itself.
 """
 
 from fencepost.reference_impl.simulation.faults import FaultMix, Rates

@@ -3,8 +3,7 @@
 Read `tasks/runtime.py` and `tasks/instance.py` first: a task at work, and its start; then `stores/offset_store.py`, the
 two offsets topics as one. Threads, producers and the Kafka below are those of `reference_impl.task_counts`, which has
 what decides who may start; here a set of tasks starts when the one before it is fenced. `system.py` is what a driver
-moves; `generator.py` runs free with a seed; `defects` lists implementations with one thing wrong each, `scenarios.py`
-replays known bugs and holes.
+moves; `generator.py` runs free with a seed; `defects` lists implementations with one thing wrong each.
 
 Left out: several connectors; the read to the end of a store's start, as every question for offsets reads again, and
 only that one says where a task begins; commits record by record (TransactionContext for a record); `commitRecord`;

@@ -3,7 +3,7 @@
 Read `coordinator.py` and `log.py` first: they are the protocol on the brokers; then `producer.py` and `consumer.py`,
 which are the clients. `system.py` is the cluster that a driver moves; `generator.py` runs free with a seed, with the
 applications of `workload.py` and the faults of `node_faults.py`; `broken.py` lists implementations with one thing wrong
-each, `scenarios` replays known bugs.
+each.
 """
 
 from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, Event, Kind, readable

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fencepost.proofs.testing.search import KNOWN_BUGS, played
 from fencepost.properties.driving import Factory
+from fencepost.properties.machine import Messages
 from fencepost.properties.registry import folder
 
 CASES = [(protocol, name) for protocol, bugs in KNOWN_BUGS.items() for name in bugs]
@@ -50,3 +51,62 @@ def test_names_are_asked_for_by_name() -> None:
     """A wrong one is told the known ones."""
     with pytest.raises(KeyError, match="no bug is known as 'KAFKA-0'; known are KAFKA-15552"):
         played("id-blocks", "KAFKA-0", reference("id-blocks"))
+
+
+class Post:
+    """Letters (number, kind, from, to) that are answered twice, and then no more."""
+
+    def __init__(self) -> None:
+        self.flying = [(0, "letter", "a", "b"), (1, "letter", "a", "c")]
+        self.sent, self.events = 2, list[str]()
+
+    def messages(self) -> list[tuple[int, str, str, str]]:
+        return list(self.flying)
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        letter = next(each for each in self.flying if each[0] == number)
+        self.events.append(f"{letter[1]} to {letter[3]}")
+        if not keep:
+            self.flying.remove(letter)
+        if letter[1] == "letter":
+            self.flying.append((self.sent, "answer", letter[3], letter[2]))
+            self.sent += 1
+
+    def drop(self, number: int) -> None:
+        self.flying = [each for each in self.flying if each[0] != number]
+
+    def drain_events(self) -> list[str]:
+        shown, self.events = self.events, []
+        return shown
+
+
+class Letters(Messages):
+    """On letters."""
+
+    SMALL: Mapping[str, Any] = {}
+
+
+def test_what_is_held_up_arrives_when_it_is_released() -> None:
+    """Everything else arrives before it, and what is lost never."""
+    script = Letters(Post())
+    late = script.hold("letter", "b")
+    assert script.hold_next("answer") == [2]
+    script.settle()
+    assert script.seen() == ["letter to c"]
+    script.release(late)
+    assert script.seen() == ["letter to c", "letter to b", "answer to a"]
+    script.lose("answer")
+    script.release([])
+    assert len(script.seen()) == 3
+    with pytest.raises(RuntimeError, match="no answer to any node is ever sent"):
+        script.hold_next("answer")
+
+
+def test_a_copy_is_held_up_when_the_first_arrives() -> None:
+    """And comes when it is let in, with nothing that follows."""
+    script = Letters(Post())
+    late = script.copy("letter", "c")
+    script.settle()
+    script.let_in(late)
+    assert script.seen() == ["letter to c", "letter to b", "answer to a", "answer to a", "letter to c"]
+    assert script.flying("answer") == [4]

@@ -37,8 +37,6 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("faults and workload", "content", "reference_impl/{p}/workload.py"),
     ("configuration", "content", "reference_impl/{p}/config.py"),
     ("exports", "plumbing", "reference_impl/{p}/__init__.py"),
-    ("scripts", "plumbing", "reference_impl/{p}/scenarios/script.py"),
-    ("scenarios", "content", "reference_impl/{p}/scenarios*"),
     ("scenarios", "content", "reference_impl/{p}/everything.py"),
     ("defects", "content", "reference_impl/{p}/defects/*"),
     ("behaviour", "content", "reference_impl/{p}/*"),

@@ -426,7 +426,7 @@ PLANTS: Mapping[str, Plant] = {
 
 # Histories of transactions with planted violations, in v2; `plants` says what is edited, and what must be found.
 
-EXAMPLE = "fencepost.reference_impl.transactions.scenarios.everything:rows"
+EXAMPLE = "fencepost.properties.transactions.scenarios.known:rows"
 BED = Bed(TRANSACTIONS, EXAMPLE, PLANTS, {"mode": "v2"})
 simulate_many = BED.simulate_many
 

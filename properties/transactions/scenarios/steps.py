@@ -139,14 +139,13 @@ class Verbs(Machine, steps={}):
 
     call_type = Call
     lone = late = False
-    records, chance = 1, 0
+    records, chance, readers = 1, 0, FIRST_READER_IN_PIECES
 
     def begin(self, drawn: tuple[Any, ...]) -> None:
         config, self.lone, self.late, self.records, self.chance = Sized(*drawn)
         if not self.can(IDS) and "ids" in config:
             config = {**config, "clients": max(1, config["clients"] - config["ids"] + 1)}
         self.start({key: value for key, value in config.items() if self.can(ABILITY_OF_KEY.get(key, ""))})
-        self.readers = FIRST_READER_IN_PIECES
 
     def can(self, ability: str) -> bool:
         """Has the implementation this one of the `ABILITIES`?"""

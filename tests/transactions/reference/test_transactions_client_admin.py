@@ -1,16 +1,16 @@
 """618.12, 618.13, txn.22: Admin.fenceProducers, against a coordinator and against answers by hand."""
 
 import pytest
+from fencepost.properties.transactions.scenarios.known import Script
 from fencepost.reference_impl.transactions.clients.admin import Fenced
 from fencepost.reference_impl.transactions.messages import InitProducerIdResponse, ResponseBody
-from fencepost.reference_impl.transactions.scenarios.script import Script
 from fencepost.reference_impl.transactions.system import Parts
 
 
 @pytest.fixture
 def script():
     """A cluster with two producer slots, v2."""
-    return Script(Parts())
+    return Script.of_reference()
 
 
 def admin_of(script):

@@ -3,14 +3,13 @@
 from collections import namedtuple
 
 import pytest
+from fencepost.properties.transactions.scenarios.known import Script
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.transactions.clients.consumer import Reader
 from fencepost.reference_impl.transactions.config import Config
 from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
 from fencepost.reference_impl.transactions.events import readable
 from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
-from fencepost.reference_impl.transactions.scenarios.script import Script
-from fencepost.reference_impl.transactions.system import Parts
 
 A, B = 7, 8  # two producers
 
@@ -90,7 +89,7 @@ def test_position_moves_over_everything_returned():
 
 def test_readers_and_isolation_levels_have_their_own_positions():
     """txn.17: what one reader has read another has not; nor has the same one with the other isolation level."""
-    script = Script(Parts())
+    script = Script.of_reference()
     script.start(0)
     script.begin(0, 0)
     assert script.system.read(0, 0) == []
@@ -103,7 +102,7 @@ def test_readers_and_isolation_levels_have_their_own_positions():
 
 def test_offsets_are_fetched_when_stable():
     """txn.21: 88 while the transaction is open, then the record that stands for the offset; -1 if there is none."""
-    script = Script(Parts(), groups=1)
+    script = Script.of_reference(groups=1)
     assert script.system.fetch_offset(0, 2) == (0, -1)
     script.start(0)
     script.begin(0, 2)

@@ -1,15 +1,15 @@
 """The cleaner of a compacted partition: what goes, when, and what the next leader makes of the rest."""
 
+from fencepost.properties.transactions.scenarios.known import Script
 from fencepost.reference_impl.transactions.brokers.compaction import DELETE_RETENTION_MS, CompactedLog
-from fencepost.reference_impl.transactions.scenarios.script import Script
-from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.transactions.system import Parts, build
 
 RECORD, MARKER = -1, (0, 1)
 
 
 def two_transactions(first="commit", second="commit"):
     """Slot 0 has ended two transactions of a record each: offsets 0 to 3 of partition 0."""
-    script = Script(Parts(log=CompactedLog), mode="v1")
+    script = Script(build({**Script.SMALL, "mode": "v1"}, Parts(log=CompactedLog)))
     script.start(0)
     for end in (first, second):
         script.begin(0, 0)

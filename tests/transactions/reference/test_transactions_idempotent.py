@@ -1,17 +1,22 @@
 """The idempotent producer: every record once, an epoch that it raises by itself, and what it gives up."""
 
 import pytest
+from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, Script
 from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
 from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, Script
-from fencepost.reference_impl.transactions.scenarios.sending import lose_answers
-from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.transactions.system import Parts, build
+
+
+def lose_answers(script, partition):
+    """What is in flight to a partition is written, and the answers are lost."""
+    script.let_in(script.flying("produce", f"partition-{partition}"))
+    script.lose("produce_answer")
 
 
 @pytest.fixture
 def script():
     """Slot 0 is an idempotent producer that is ready; leaders remember one batch when they start again."""
-    script = Script(Parts(producer=IdempotentProducer), leader_change="restart")
+    script = Script(build({**Script.SMALL, "leader_change": "restart"}, Parts(producer=IdempotentProducer)))
     script.start(0)
     return script
 

@@ -2,6 +2,7 @@
 that are not covered."""
 
 import pytest
+from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, Script
 from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
 from fencepost.reference_impl.transactions.brokers.states import TransactionState
 from fencepost.reference_impl.transactions.outages import (
@@ -16,15 +17,13 @@ from fencepost.reference_impl.transactions.outages import (
     misdirect,
     raise_version,
 )
-from fencepost.reference_impl.transactions.scenarios.script import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, Script
-from fencepost.reference_impl.transactions.system import Parts
 
 MODES = ("v1", "v1-verified", "v2")
 
 
 def opened(mode="v2"):
     """Slot 0 has a transaction with a record at each partition."""
-    script = Script(Parts(), mode=mode)
+    script = Script.of_reference(mode=mode)
     script.start(0)
     script.begin(0, 0, 1)
     return script
