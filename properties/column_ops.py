@@ -2,8 +2,7 @@
 numbers that are used again.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -137,138 +136,8 @@ def before(sources: np.ndarray, at: np.ndarray, queries: np.ndarray, when: np.nd
     return np.where((found >= 0) & (sources[last] == queries), last, -1)
 
 
-class Lanes:
-    """Events that are sorted by ``lane``: what came last, and what comes next, in the lane of each."""
-
-    def __init__(self, lane: np.ndarray) -> None:
-        self.lane, self.count = lane, len(lane)
-        self.places = np.arange(self.count)
-        changes = np.flatnonzero(lane[1:] != lane[:-1]) + 1
-        self.starts = np.concatenate(([0], changes)) if self.count else np.zeros(0, np.int64)
-        lengths = np.diff(np.append(self.starts, self.count))
-        self.start, self.end = np.repeat(self.starts, lengths), np.repeat(self.starts + lengths, lengths)
-
-    def last(self, chosen: np.ndarray) -> np.ndarray:
-        """The last event before each that is chosen; -1 if there is none."""
-        found = np.full(self.count, -1)
-        found[1:] = np.maximum.accumulate(np.where(chosen, self.places, -1))[:-1]
-        return np.where(found >= self.start, found, -1)
-
-    def next(self, chosen: np.ndarray) -> np.ndarray:
-        """The next event after each that is chosen; -1 if there is none."""
-        found = np.full(self.count, self.count)
-        found[:-1] = np.minimum.accumulate(np.where(chosen, self.places, self.count)[::-1])[::-1][1:]
-        return np.where(found < self.end, found, -1)
-
-
-def sums_before(group: np.ndarray, rows: np.ndarray, change: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """For each row that is ``asked`` of, what the rows of its group before it add up to by their ``change``; ``group``:
-    of the rows, and then of those that are asked of."""
-    groups, sums = group[: len(rows)], np.zeros(len(rows) + 1, np.int64)
-    order = np.argsort(groups, kind="stable")
-    total = np.cumsum(change[order])
-    sums[order] = total - (total - change[order])[Lanes(groups[order]).start]
-    summed: np.ndarray = sums[before(groups, rows, group[len(rows) :], asked)]
-    return summed
-
-
-def first_seen(lane: np.ndarray, value: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers for values, from 0 in each lane in the order in which they are first seen, and where each is first seen.
-
-    ``at``: where a value is seen, larger in a later lane; a negative ``at`` asks for a value without seeing it, and the
-    number is -1 if it never is.
-    """
-    never = np.iinfo(np.int64).max
-    code, count = dense(lane, value)
-    seen = at >= 0
-    first = np.full(count, never)
-    np.minimum.at(first, code[seen], at[seen])
-    lanes = np.zeros(count, np.int64)
-    lanes[code] = lane
-    there = np.flatnonzero(first < never)
-    there = there[np.argsort(first[there])]
-    number = np.full(count, -1)
-    number[there] = ordinals_of_sorted(lanes[there])
-    return number[code], first[code]
-
-
 def ordinals_of_sorted(values: np.ndarray) -> np.ndarray:
     """How often the same value came before, for each of values in which equal ones stand together."""
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1]))) if len(values) else values
     found: np.ndarray = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
     return found
-
-
-PLACES = 4
-"""In which an event may name values, at most."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """Values that events name in one place, -1 for none; ``at``: the events.  An event may name values in several
-    places: those of 0 come first, then those of 1, and so on."""
-
-    at: np.ndarray
-    place: int
-    values: np.ndarray
-
-
-class Names:
-    """Numbers for the values that are ``said`` in the events of lanes, from 0 in each lane in the order in which they
-    are.  ``asked``: values of which it is asked whether they were named by then, place 0 of that event included: where
-    they were, ``known`` is their number, else -1."""
-
-    def __init__(self, lane: np.ndarray, said: Sequence[Said], asked: Said | None = None) -> None:
-        every = list(said) if asked is None else [*said, asked]
-        at = [one.at * PLACES + one.place for one in said]
-        at += [] if asked is None else [np.full(len(asked.at), -1)]
-        values = np.concatenate([one.values for one in every])
-        named, lanes = np.concatenate(at), lane[np.concatenate([one.at for one in every])]
-        numbers, first = np.full(len(values), -1), np.full(len(values), -1)
-        there = np.flatnonzero(values >= 0)
-        numbers[there], first[there] = first_seen(lanes[there], values[there], named[there])
-        self._numbers = np.split(numbers, np.cumsum([len(one.values) for one in every])[:-1])
-        self._values, self._lanes, self._all, self._named = values, lanes, numbers, named
-        self.known = np.full(0, -1)
-        if asked is not None:
-            by_then = first[len(values) - len(asked.values) :] <= asked.at * PLACES
-            self.known = np.where(by_then & (asked.values >= 0), self._numbers[-1], -1)
-
-    def __getitem__(self, place: int) -> np.ndarray:
-        """The numbers of what was said in the order in which it was given; -1 where nothing was."""
-        return self._numbers[place]
-
-    def first_beyond(self, most: int) -> np.ndarray:
-        """Events at which there is one more than ``most`` in a lane."""
-        return self._named[(self._all >= most) & (self._named >= 0)] // PLACES
-
-    def of_lane(self, lane: int, upto: int) -> dict[int, int]:
-        """Name by number, of those in a lane that are named before event ``upto``."""
-        chosen = (self._lanes == lane) & (self._all >= 0) & (self._named >= 0) & (self._named < upto * PLACES)
-        return dict(sorted(zip(self._all[chosen].tolist(), self._values[chosen].tolist(), strict=True)))
-
-
-class Stops:
-    """Where lanes are followed no further: the first event of each that is left out, and why; an empty reason is that
-    the history ends there."""
-
-    def __init__(self, lane: np.ndarray) -> None:
-        self._lane = lane
-        self._first: dict[int, tuple[int, int, str]] = {}  # event, place of the reason in it, reason
-
-    def add(self, events: Iterable[int], order: int, reason: str) -> None:
-        """``order``: of several reasons at one event the least counts."""
-        for at in map(int, events):
-            lane, stop = int(self._lane[at]), (at, order, reason)
-            self._first[lane] = min(self._first.get(lane, stop), stop)
-
-    def by_event(self) -> np.ndarray:
-        """The event at which the lane of each stops."""
-        table = np.full(int(self._lane.max(initial=-1)) + 1, len(self._lane))
-        table[list(self._first)] = [at for at, _, _ in self._first.values()]
-        found: np.ndarray = table[self._lane]
-        return found
-
-    def reasons(self) -> dict[int, str]:
-        """By lane, of those that are not decided to their end."""
-        return {lane: reason for lane, (_, _, reason) in sorted(self._first.items()) if reason}

@@ -107,7 +107,7 @@ def checked(code):
 
 # What the events of a history of transactions say about the model's state and steps, for one transactional id.
 #
-# The model numbers the epochs of all producer ids in one row (`numbering.py`).  An event's pair is so one ``number``, 0
+# The model numbers the epochs of all producer ids in one row (`guessing.py`).  An event's pair is so one ``number``, 0
 # for none; ``next_base`` is the first number of the producer id after it.  What else is not a stored column:
 #
 # - of the request that is answered: ``client`` or ``txn``, and ``named``, the pair that InitProducerId expects;

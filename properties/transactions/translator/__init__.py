@@ -1,3 +1,3 @@
 """How events become steps of the models where they differ in grain: of runs that are driven (`guessing`,
-`driven`, `wire`), and of histories (`columns`, `laying_out`, `conforming`; `showing` is the way back).
+`driven`, `wire`), and of histories (`one_id`, `conforming`; `showing` is the way back).
 """

@@ -13,12 +13,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.transactions.detailed.expiry import Expiring
-from fencepost.properties.by_key import Cut
 from fencepost.properties.conformance_spec import Followed
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.grouping import NEVER
@@ -34,15 +33,23 @@ from fencepost.properties.trace_spec import (
     Sources,
 )
 from fencepost.properties.transactions.events.driven import HISTORY_BY_VARIANT, HISTORY_COLUMNS, RELEASES, variant_of
-from fencepost.properties.transactions.events.kinds import ABORT, BESIDE, COMMIT, LANES, TRANSACTIONS, Kind, State
+from fencepost.properties.transactions.events.kinds import ABORT, BESIDE, COMMIT, TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.events.wire import COLUMNS, HIDDEN, NOT_THE_COORDINATORS, RECORDED
 from fencepost.properties.transactions.histories.late import JOINED, MARKED, OPENED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.histories.view import TransactionView
-from fencepost.properties.transactions.translator.columns import NOWHERE, SPARE
 from fencepost.properties.transactions.translator.driven import MODELS
 from fencepost.properties.transactions.translator.guessing import Numbering
-from fencepost.properties.transactions.translator.laying_out import Layout
+from fencepost.properties.transactions.translator.one_id import (
+    EVERY_ROW,
+    NOWHERE,
+    SPARE,
+    WIDTH,
+    Numbers,
+    OneId,
+    followed_ids,
+)
 from fencepost.properties.transactions.translator.wire import CAUSE_NOT_THERE, REMOTE_MODELS, Unseen
+from fencepost.properties.translation import uncollected
 
 Event = Mapping[str, int]
 
@@ -113,7 +120,12 @@ class _Dealt:
     """One transactional id's rows, dealt to their sources."""
 
     def __init__(
-        self, events: Sequence[tuple[int, str, Event]], variant: str, config: Mapping[str, Any], txn_id: int, ids: int
+        self,
+        events: Sequence[tuple[int, str, Event]],
+        variant: str,
+        config: Mapping[str, Any],
+        txn_id: int,
+        ids: int,
     ) -> None:
         self.events, self.variant, self.txn_id, self.ids = events, variant, txn_id, ids
         self.bumps = variant == "v2"
@@ -276,7 +288,6 @@ def _dense(values: Any) -> dict[int, int]:
 
 PREPARES = (State.PrepareCommit, State.PrepareAbort)
 COMPLETES = (State.CompleteCommit, State.CompleteAbort)
-READ = (Kind.batch_appended, Kind.marker_appended, Kind.txn_logged)
 
 
 class Steps:
@@ -325,38 +336,37 @@ class Steps:
             self.note(row, MARKED, [("txn", txn) for txn in closed])
 
 
-def _steps(layout: Layout) -> list[Steps]:
-    """Of each lane, as far as it can be followed."""
-    found = [Steps(verifies=layout.verifies) for _ in layout.cut.keys]
-    e, behind = layout.cut.e, dict(zip(layout.asked[1].at.tolist(), layout.asked[1].sent.tolist(), strict=True))
-    events = np.flatnonzero(layout.kept & np.isin(layout.kind, READ))
-    for at in events.tolist():
-        lane, row, sent = found[layout.lane[at]], int(layout.row[at]), behind.get(at, -1)
-        kind, state, partition = (int(e[name][row]) for name in ("kind", "state", "partition"))
-        pair = int(e["producer_id"][row]), int(e["epoch"][row])
-        if kind == Kind.batch_appended:
-            if (sent := int(layout.recorded[at])) >= 0 and e["txn"][sent] >= 0:
-                lane.append(row, int(e["txn"][sent]), int(e["record"][row]), partition, pair[0])
-        elif kind == Kind.marker_appended:
-            lane.mark(row, partition, (*pair, int(e["outcome"][row])))
-        elif state in COMPLETES:
-            lane.complete()
-        elif state in PREPARES:
-            ended_by = int(e["txn"][sent]) if sent >= 0 and e["kind"][sent] == Kind.end_sent else -1
-            lane.prepare(row, (*pair, COMMIT if state == State.PrepareCommit else ABORT), ended_by)
-        elif state == State.Ongoing and sent >= 0:
-            lane.add(row, *(int(e[name][sent]) for name in ("txn", "partition", "client")))
-    return found
+def _steps(one: OneId, verifies: bool) -> Steps:
+    """Of one transactional id, as far as it can be followed."""
+    steps, records = Steps(verifies=verifies), one.history.records
+    for at, e in enumerate(one.events):
+        if e.kind == Kind.batch_appended:
+            record = records.get(e.record)
+            if record is not None and record.txn >= 0:
+                steps.append(e.row, record.txn, e.record, e.partition, e.producer_id)
+        elif e.kind == Kind.marker_appended:
+            steps.mark(e.row, e.partition, (e.producer_id, e.epoch, e.outcome))
+        elif e.kind != Kind.txn_logged:
+            continue
+        elif e.state in COMPLETES:
+            steps.complete()
+        elif e.state in PREPARES:
+            sent, outcome = one.behind.get(at), COMMIT if e.state == State.PrepareCommit else ABORT
+            ended_by = sent.txn if sent is not None and sent.kind == Kind.end_sent else -1
+            steps.prepare(e.row, (e.producer_id, e.epoch, outcome), ended_by)
+        elif e.state == State.Ongoing and (sent := one.behind.get(at)) is not None:
+            steps.add(e.row, sent.txn, sent.partition, sent.client)
+    return steps
 
 
 class Violations:
-    """Which steps of a piece excuse which violations; `view` is made of the same columns as the layout."""
+    """Which steps of a piece excuse which violations; `view` is made of the columns of the same piece."""
 
-    def __init__(self, view: TransactionView, layout: Layout) -> None:
+    def __init__(self, view: TransactionView, ids: Iterable[tuple[int, OneId]], verifies: bool) -> None:
         self.view, self.c = view, view.columns
         self.steps: dict[tuple[int, str, int], tuple[int, Excuse]] = {}
-        for history, lane in zip(layout.cut.of_history.tolist(), _steps(layout), strict=True):
-            for (what, number), found in lane.found.items():
+        for history, one in ids:
+            for (what, number), found in _steps(one, verifies).found.items():
                 self.steps.setdefault((history, what, number), found)
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
@@ -366,7 +376,7 @@ class Violations:
         return said(at, other) if said is not None else None
 
     def _step(self, what: str, number: int, before: int) -> Excuse | None:
-        row, excuse = self.steps.get((int(self.view.place[before]), what, number), (before, None))
+        row, excuse = self.steps.get((int(self.c["history"][before]), what, number), (before, None))
         return excuse if row <= before else None
 
     def _of_record(self, row: int, before: int) -> Excuse | None:
@@ -481,18 +491,9 @@ class Violations:
 
 # Histories of transactions, held against the full model: one lane for each transactional id.
 #
-# The model's numbers of producer ids lie as close to one another as the epochs in a lane allow, and lanes of about one
-# size are held against it together.  A lane that cannot be followed to its end (`unfollowed.py`) is followed until
-# then.
+# The model's numbers of producer ids lie as close to one another as the epochs of an id allow, and lanes of about one
+# size are held against it together.  An id that cannot be followed to its end is followed until then.
 
-READ_COLUMNS = (
-    "history", "kind", "client", "txn_id", "producer_id", "epoch", "txn", "record", "partition", "sequence", "request",
-    "outcome", "state", "coordinator_epoch", "error",
-)  # fmt: skip
-LASTS = (14, 30, 62, 126, 254, 510)
-"""The model's last epoch, where Kafka's is not come near: as small as the epochs in a lane allow."""
-TOGETHER = 62
-"""Lanes have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
 CLASSES = (12, 32, 128, 512)
 """Lanes are held against the model together with those of the same class: transactions or clients, at most."""
 
@@ -502,62 +503,65 @@ def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
     return (("last", int(config.get("max_epoch", EPOCH_MAX)) - 1),)
 
 
+@uncollected()
 def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
     """The rows of a piece (whole histories, sorted), lane by lane."""
-    if not len(columns["kind"]):
-        return LaidOut((), {})
-    layout = layout_of(columns, variant, settings)
-    cut, last = layout.cut, layout.last
+    groups: dict[tuple[int, int], list[Lane]] = defaultdict(list)
     undecided: dict[int, str] = {}
-    history = columns["history"][np.searchsorted(cut.history, np.arange(cut.histories))]
-    for lane, reason in layout.stops.reasons().items():
-        undecided.setdefault(int(history[cut.of_history[lane]]), reason)
-    most = np.ones(len(last), np.int64)
-    for name in ("client", "txn"):
-        np.maximum.at(most, cut.lane[layout.kept], layout.values[name][layout.kept] + 1)
-    group = last * len(CLASSES) + np.searchsorted(CLASSES, most)
-    there = np.unique(group[np.unique(cut.lane[layout.kept])])
-    return LaidOut(tuple(_part(layout, group == one) for one in there.tolist()), undecided)
+    for history, one in followed_ids(columns, variant, settings):
+        if one.stopped:
+            undecided.setdefault(history, one.stopped)
+        if one.rows:
+            most = max(len(one.numbers.clients), len(one.numbers.txns))
+            rows = np.fromiter(one.rows, np.int64).reshape(-1, WIDTH)
+            lane = Lane(rows, one.values, one.history.last_term, one.numbers)
+            groups[one.last, int(np.searchsorted(CLASSES, most))].append(lane)
+    bumps = variant in RELEASES.values()
+    return LaidOut(tuple(_part(groups[group], group[0], columns, bumps) for group in sorted(groups)), undecided)
 
 
-def layout_of(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> Layout:
-    """The lanes of a piece, which has events."""
-    cut = Cut({name: columns[name].astype(np.int64, copy=False) for name in READ_COLUMNS}, LANES)
-    real = dict(settings)["last"]
-    last = _lasts(real, np.maximum.reduceat(cut.e["epoch"][cut.row], np.searchsorted(cut.lane, range(len(cut.keys)))))
-    return Layout(cut, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified")
+class Lane(NamedTuple):
+    """The rows of one transactional id, `EVERY_ROW` and ``values`` as it has them, and what its numbers stand for."""
+
+    rows: np.ndarray
+    values: Mapping[str, Mapping[int, int]]
+    last_term: int
+    numbers: Numbers
 
 
-def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
-    """The model's last epochs for lanes with epochs up to these."""
-    fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
-    lasts = np.append(LASTS, LASTS[-1])[fitting]
-    found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))
-    return found
-
-
-def _part(layout: Layout, chosen: np.ndarray) -> Laid:
-    """The events of these lanes that are kept."""
-    at = np.flatnonzero(layout.kept & chosen[layout.lane])
-    lanes, lane = np.unique(layout.lane[at], return_inverse=True)
-    values = {name: column[at] for name, column in layout.values.items()}
-    largest = 3 + max(0, int(layout.pairs.all[chosen[layout.lane[layout.pairs.at]]].max(initial=0)))
-    # No pair has this number, nor the ones before it.
-    values["number"] = np.where(values["number"] == NOWHERE, largest, values["number"])
+def _part(lanes: Sequence[Lane], last: int, columns: Mapping[str, np.ndarray], bumps: bool) -> Laid:
+    """``last``: the model's last epoch in these lanes."""
+    values = dict(zip(EVERY_ROW, np.concatenate([lane.rows for lane in lanes]).T.copy(), strict=True))
+    row, kind, number = values.pop("row"), values.pop("kind"), values["number"]
+    lengths = [len(lane.rows) for lane in lanes]
+    starts = np.cumsum([0, *lengths[:-1]]).tolist()
+    for name in set(HISTORY_COLUMNS).difference(values):
+        there = [(start, lane.values[name]) for lane, start in zip(lanes, starts, strict=True) if name in lane.values]
+        values[name] = np.zeros(len(row), np.int64)
+        values[name][[start + place for start, its in there for place in its]] = [
+            value for _, its in there for value in its.values()
+        ]
+    values["error"], values["logged"] = columns["error"][row], columns["state"][row]
+    values["commit"] = columns["outcome"][row] == COMMIT
+    ended = (number - 1) % (last + 2) == last + 1
+    values["to"] = number + (ended if bumps else 0)
+    largest = 3 + max(0, int(number.max()))
+    values["number"] = np.where(number == NOWHERE, largest, number)  # no pair has it, nor the ones before it
     sizes = {
-        "clients": int(values["client"].max(initial=0)) + 1,
-        "transactions": int(values["txn"].max(initial=0)) + 1,
-        "partitions": int(values["partition"].max(initial=0)) + 1,
+        "clients": int(values["client"].max()) + 1,
+        "transactions": int(values["txn"].max()) + 1,
+        "partitions": int(values["partition"].max()) + 1,
         "epochs": largest,
-        "fail_overs": int(layout.last_terms[layout.cut.of_history[lanes]].max()),
+        "fail_overs": max(lane.last_term for lane in lanes),
     }
-    constants = {"last": int(layout.last[lanes[0]])}
-    return Laid(layout.row[at], lane, layout.kinds[at], values, sizes, constants, lambda lane: layout.told(lanes[lane]))
+    of_row = np.repeat(np.arange(len(lanes)), lengths)
+    return Laid(row, of_row, kind, values, sizes, {"last": last}, lambda lane: lanes[lane].numbers.told())
 
 
 def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Violations:
     """Which violations the steps of the model excuse in whole histories."""
-    return Violations(TransactionView(columns, config), layout_of(columns, variant, settings_of(variant, config)))
+    ids = followed_ids(columns, variant, settings_of(variant, config))
+    return Violations(TransactionView(columns, config), ids, variant == "v1-verified")
 
 
 CONFORMING = Conforming(

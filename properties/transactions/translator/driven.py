@@ -21,21 +21,19 @@ from fencepost.properties.transactions.events.driven import COLUMNS, COMPLETE_AB
 from fencepost.properties.transactions.events.kinds import OLD_LEFT
 from fencepost.properties.transactions.interface import Message
 from fencepost.properties.transactions.translator import guessing
-from fencepost.properties.transactions.translator.columns import (
+from fencepost.properties.transactions.translator.guessing import (
     ABORTED,
     ADD,
+    ALL,
+    BEGUN,
+    CALLS,
     COMMIT,
     COMMITTED,
+    HANDLED,
     NOTHING,
     ONGOING,
     OPEN,
     PREPARED,
-)
-from fencepost.properties.transactions.translator.guessing import (
-    ALL,
-    BEGUN,
-    CALLS,
-    HANDLED,
     SHOWN_AND_UNSHOWN,
     WRITTEN,
     Choosing,

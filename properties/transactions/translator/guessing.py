@@ -31,8 +31,13 @@ from fencepost.properties.transactions.events.driven import (
 from fencepost.properties.transactions.events.driven import ONGOING as MODEL_ONGOING
 from fencepost.properties.transactions.events.kinds import quiet
 from fencepost.properties.transactions.interface import READERS, Message
-from fencepost.properties.transactions.translator import columns
-from fencepost.properties.transactions.translator.columns import NOTHING
+
+# Members of the model's enumerations, as a state has them: numbers.
+
+IDLE, ONGOING, PREPARED = range(3)  # Phase
+NO_OUTCOME, COMMIT, ABORT = range(3)  # Outcome
+ABSENT, OPEN, COMMITTED, ABORTED = range(4)  # Fate
+NOTHING, INIT, ADD, END, FENCE = range(5)  # Pending
 
 
 class Numbering:
@@ -300,33 +305,33 @@ def logged(state: State, last: int, bumps: bool) -> Iterator[dict[str, Any]]:
     """The record that is written next, if one is: its state and number, and ``to``."""
     epoch, first = state["epoch"], state["base"]
     reserved = first + last + 1
-    outcome = {columns.COMMIT: (PREPARE_COMMIT, COMPLETE_COMMIT), columns.ABORT: (PREPARE_ABORT, COMPLETE_ABORT)}
+    outcome = {COMMIT: (PREPARE_COMMIT, COMPLETE_COMMIT), ABORT: (PREPARE_ABORT, COMPLETE_ABORT)}
 
     def record(kind: int, number: int) -> dict[str, Any]:
         prepared = bumps and kind in (PREPARE_COMMIT, PREPARE_ABORT) and number == reserved
         return {"logged": kind, "number": number, "to": number + int(prepared), "term": state["term"]}
 
-    match state["pending"]:
-        case columns.INIT:
-            live = epoch + int(state["ahead"])
-            yield record(EMPTY, reserved + 1 if live >= first + last else live + 1)
-        case columns.ADD:
-            yield record(MODEL_ONGOING, epoch)
-        case columns.END:
-            choice = state["choice"].get((state["of_txn"],), columns.NO_OUTCOME)
-            if choice in outcome:
-                yield record(outcome[choice][0], epoch + int(bumps))
-        case columns.FENCE:
-            yield record(PREPARE_ABORT, min(epoch + 1 + int(bumps), reserved))
-        case _ if state["phase"] == columns.PREPARED:
-            yield record(outcome[state["outcome"]][1], epoch)
-        case _ if state["phase"] == columns.IDLE and state["remembers"]:
-            yield record(EMPTY, epoch)
+    pending = state["pending"]
+    if pending == INIT:
+        live = epoch + int(state["ahead"])
+        yield record(EMPTY, reserved + 1 if live >= first + last else live + 1)
+    elif pending == ADD:
+        yield record(MODEL_ONGOING, epoch)
+    elif pending == END:
+        choice = state["choice"].get((state["of_txn"],), NO_OUTCOME)
+        if choice in outcome:
+            yield record(outcome[choice][0], epoch + int(bumps))
+    elif pending == FENCE:
+        yield record(PREPARE_ABORT, min(epoch + 1 + int(bumps), reserved))
+    elif state["phase"] == PREPARED:
+        yield record(outcome[state["outcome"]][1], epoch)
+    elif state["phase"] == IDLE and state["remembers"]:
+        yield record(EMPTY, epoch)
 
 
 def answer(row: Row, before: State, state: State) -> tuple[int, int]:
     """What whoever asked is told when a record is in the log: error and number."""
-    if before["pending"] == columns.FENCE:
+    if before["pending"] == FENCE:
         return kinds.CONCURRENT, 0
     return kinds.NONE, state["epoch"]
 

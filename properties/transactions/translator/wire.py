@@ -29,20 +29,6 @@ from fencepost.properties.transactions.events.driven import ONGOING as MODEL_ONG
 from fencepost.properties.transactions.events.wire import BY_VARIANT, COLUMNS, OLD_OR_LATER, SERVED, SERVICE, calls
 from fencepost.properties.transactions.interface import READERS, Message
 from fencepost.properties.transactions.translator import guessing
-from fencepost.properties.transactions.translator.columns import (
-    ABORTED,
-    ABSENT,
-    COMMIT,
-    COMMITTED,
-    END,
-    FENCE,
-    IDLE,
-    INIT,
-    NO_OUTCOME,
-    ONGOING,
-    PREPARED,
-)
-from fencepost.properties.transactions.translator.columns import ONGOING as OPEN
 from fencepost.properties.transactions.translator.driven import (
     IGNORED,
     LAST,
@@ -53,7 +39,21 @@ from fencepost.properties.transactions.translator.driven import (
     TransactionsInterpreter,
     read_by,
 )
-from fencepost.properties.transactions.translator.guessing import COMPOSITE
+from fencepost.properties.transactions.translator.guessing import (
+    ABORTED,
+    ABSENT,
+    COMMIT,
+    COMMITTED,
+    COMPOSITE,
+    END,
+    FENCE,
+    IDLE,
+    INIT,
+    NO_OUTCOME,
+    ONGOING,
+    PREPARED,
+)
+from fencepost.properties.transactions.translator.guessing import ONGOING as OPEN
 
 WINDOW = 5  # batches that a leader recognises
 

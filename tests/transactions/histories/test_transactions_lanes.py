@@ -1,15 +1,10 @@
-"""A history of transactions cut into lanes, and whose request is behind each record of the log."""
+"""A history of transactions dealt to its transactional ids, and whose request is behind each record of the log."""
 
-from typing import Any
-
-import numpy as np
-from fencepost.properties.by_key import Cut, Events
-from fencepost.properties.column_ops import Lanes
+from fencepost.properties.transactions.events.driven import HISTORY_COLUMNS
 from fencepost.properties.transactions.events.kinds import (
     BESIDE,
     ERASED,
     FORGOTTEN,
-    LANES,
     LATE_RECORD,
     OLD_LEFT,
     TRANSACTIONS,
@@ -17,17 +12,18 @@ from fencepost.properties.transactions.events.kinds import (
     Kind,
     State,
 )
-from fencepost.properties.transactions.translator.columns import Causes, Sought
-from fencepost.properties.transactions.translator.laying_out import Layout
+from fencepost.properties.transactions.translator.history import LEFT_OUT, READ_COLUMNS, Event, History
+from fencepost.properties.transactions.translator.one_id import EVERY_ROW, WIDTH, OneId
 
+Events = dict[str, list[int]]
 ABSENT = {column.name: column.absent for column in TRANSACTIONS.columns}
 PAIR = {"producer_id": 3, "epoch": 0}
 
 
 def events(*rows: tuple[Kind, dict[str, int]]) -> Events:
     """The columns of these events."""
-    full = [{**ABSENT, "kind": kind, **values} for kind, values in rows]
-    return {name: np.array([row[name] for row in full]) for name in full[0]} | {"history": np.zeros(len(full), int)}
+    full = [{**ABSENT, "kind": int(kind), **values} for kind, values in rows]
+    return {name: [row[name] for row in full] for name in READ_COLUMNS}
 
 
 def init(client: int, request: int, txn_id: int = 0, **pair: int) -> tuple[Kind, dict[str, int]]:
@@ -59,12 +55,23 @@ def appended(record: int, request: int) -> tuple[Kind, dict[str, int]]:
 MARKER = (Kind.marker_appended, {"partition": 0, "outcome": 1, "coordinator_epoch": 0, **PAIR})
 
 
-def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, Any]]]:
-    """Why the first lane is not followed to its end, if so, and its events as columns by name."""
-    cut = Cut(rows, LANES)
-    layout = Layout(cut, np.full(len(cut.keys), 14), 32766, bumps=bumps)
-    kept = np.flatnonzero(layout.kept & (layout.lane == 0))
-    return layout.stops.reasons().get(0, ""), [{n: int(v[at]) for n, v in layout.values.items()} for at in kept]
+def history_of(rows: Events) -> History:
+    kept = [values for values in zip(*rows.values(), strict=True) if values[0] not in LEFT_OUT]
+    return History([Event(row, *values) for row, values in enumerate(kept)])
+
+
+def followed(rows: Events, *, bumps: bool = False, verifies: bool = False) -> OneId:
+    history = history_of(rows)
+    return OneId(history, min(history.ids), 14, 32766, bumps=bumps, verifies=verifies)
+
+
+def laid_out(rows: Events, *, bumps: bool = False) -> tuple[str, list[dict[str, int]]]:
+    """Why the first transactional id is not followed to its end, if so, and its events as columns by name."""
+    one, found = followed(rows, bumps=bumps), []
+    for at in range(len(one.rows) // WIDTH):
+        row = dict.fromkeys(HISTORY_COLUMNS, 0) | dict(zip(EVERY_ROW, one.rows[at * WIDTH :], strict=False))
+        found.append(row | {name: its[at] for name, its in one.values.items() if at in its})
+    return one.stopped, found
 
 
 def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
@@ -77,13 +84,12 @@ def test_each_event_is_in_the_lane_of_its_transactional_id() -> None:
         (Kind.offset_fetched, {"client": 1000, "partition": 5, "error": 88}), (Kind.record_seen, {"record": 9}),
         (Kind.marker_appended, {**PAIR, "partition": 5}), (Kind.offset_fetched, {"client": 1000, "partition": 5}),
     )  # fmt: skip
-    cut = Cut(rows, LANES)
-    assert cut.keys.tolist() == [2, 4]
-    assert [cut.row[cut.lane == lane].tolist() for lane in (0, 1)] == [[1, 2, 5, 6, 7, 8, 9, 10], [0, 2, 3, 7, 10]]
-    layout = Layout(cut, np.full(2, 14), 32766, bumps=True)
-    others = layout.row[layout.values["others"] > 0], layout.lane[layout.values["others"] > 0]
-    assert [x.tolist() for x in others] == [[7], [1]]
-    assert layout.recorded[layout.row == 6].tolist() == [5]
+    history = history_of(rows)
+    assert {key: [e.row for e in its] for key, its in sorted(history.ids.items())} == {
+        2: [1, 2, 4, 5, 6, 7, 8, 9], 4: [0, 2, 3, 6, 9],
+    }  # fmt: skip
+    ids = {key: OneId(history, key, 14, 32766, bumps=True) for key in history.ids}
+    assert ({key: one.values["others"] for key, one in ids.items()}, history.records[9].row) == ({2: {}, 4: {3: 1}}, 4)
 
 
 def test_a_record_of_the_log_is_whose_answer_follows() -> None:
@@ -94,11 +100,9 @@ def test_a_record_of_the_log_is_whose_answer_follows() -> None:
         logged(State.Empty, epoch=1), (Kind.coordinator_loaded, {"coordinator_epoch": 1}),
         handled(1, producer_id=3, epoch=1),
     )  # fmt: skip
-    cut = Cut(rows, LANES)
-    found = Causes(cut, Lanes(cut.lane))
-    assert {at: int(answer) for at, answer in enumerate(found.answers) if answer >= 0} == {2: 3, 4: 5, 6: 7}
-    assert [int(found.ends[at]) for at in (3, 5, 7, 10)] == [4, 6, 8, -1]
-    assert rows["client"][Sought(cut, bumps=True).before(8)].tolist() == [0, 1]
+    one = followed(rows, bumps=True)
+    assert ({at: a.row for at, a in one.answers.items()}, one.ends) == ({2: 3, 4: 5, 6: 7}, [2, 4, 6, 8, 9])
+    assert one.behind[8].client == 1, "the latest of those that were sent"
 
 
 def test_which_of_two_answers_was_taken() -> None:
@@ -108,10 +112,7 @@ def test_which_of_two_answers_was_taken() -> None:
         (Kind.init_taken, {"client": 0, "request": 1, "producer_id": 3, "epoch": 0}),
         handled(1, producer_id=3, epoch=2),
     )  # fmt: skip
-    cut = Cut(rows, LANES)
-    assert Causes(cut, Lanes(cut.lane)).given[[1, 2, 4]].tolist() == [1, 1, 1]
-    _, values = laid_out(rows)
-    assert [row["late"] for row in values] == [0, False, True, 0, True]
+    assert {request: answer.row for request, answer in followed(rows).given.items()} == {1: 1}
 
 
 def test_a_copy_of_which_no_answer_leaves_takes_nothing_back() -> None:
@@ -134,8 +135,7 @@ def test_a_copy_does_not_count_once_its_client_has_asked_again() -> None:
         (Kind.init_taken, {"client": 0, "request": 2, **PAIR}), handled(2, **PAIR),
     )  # fmt: skip
     _, values = laid_out(rows)
-    assert [(row["counts"], row["late"]) for row in values if row["number"]][:2] == [(False, True), (True, False)]
-    assert (values[5]["counts"], values[5]["late"]) == (False, True)
+    assert [values[at]["counts"] for at in (2, 3, 5)] == [False, True, False]
 
 
 def test_an_answer_to_try_again_is_explained_by_what_is_under_way() -> None:
@@ -155,13 +155,13 @@ def test_a_late_record_is_followed_in_v1_though_another_was_there_in_time() -> N
     """It has a kind of its own; in v2 the leader asks first, and it is judged.  With verification what joins it without
     a question of its own is not followed, since nothing is open there for the model."""
     rows = events(sent(0, 0, 1), sent(0, 1, 2), appended(0, 1), MARKER, appended(1, 2), sent(1, 2, 3), appended(2, 3))
-    layout = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False)
-    assert layout.kinds.tolist() == [*rows["kind"][:4].tolist(), BESIDE, *rows["kind"][5:].tolist()]
+    _, values = laid_out(rows)
+    assert [row["kind"] for row in values] == [*rows["kind"][:4], BESIDE, *rows["kind"][5:]]
     for bumps in (False, True):
         reason, values = laid_out(rows, bumps=bumps)
         assert (reason, len(values)) == ("", 7)
-    verifying = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False, verifies=True)
-    assert (verifying.stops.reasons(), int(verifying.kept.sum())) == ({0: LATE_RECORD}, 6)
+    verifying = followed(rows, verifies=True)
+    assert (verifying.stopped, len(verifying.events)) == (LATE_RECORD, 6)
 
 
 def test_a_marker_of_a_later_producer_id_ends_nothing_of_an_earlier_one() -> None:
@@ -169,8 +169,8 @@ def test_a_marker_of_a_later_producer_id_ends_nothing_of_an_earlier_one() -> Non
     later = {"producer_id": 9, "epoch": 0}
     marker = MARKER[0], MARKER[1] | later
     rows = events(sent(0, 0, 1), MARKER, appended(0, 1), marker, MARKER)
-    layout = Layout(Cut(rows, LANES), np.full(1, 14), 32766, bumps=False)
-    assert (layout.stops.reasons(), int(layout.kept.sum())) == ({0: OLD_LEFT}, 3)
+    one = followed(rows)
+    assert (one.stopped, len(one.events)) == (OLD_LEFT, 3)
 
 
 def test_who_resigns_tells_nobody() -> None:

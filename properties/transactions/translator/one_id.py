@@ -1,0 +1,546 @@
+"""From the events of a history to rows of the model, for one transactional id at a time.
+
+What an event says is found in three places: in the request that it is about, in itself, and, of a record of the
+transaction log, in the request that is behind it.  The later one counts.
+
+A history is dealt to its transactional ids first (`history.py`).  Then each of them is read forward, with two looks
+ahead: the answer from which the request behind a record is known, and what is under way when a request is answered.
+A transactional id is followed until the model leaves out what happens (`Beyond`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from fencepost.properties.conformance_spec import Beyond
+from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.trace_spec import STRANGE, Settings
+from fencepost.properties.transactions.events import kinds
+from fencepost.properties.transactions.events.driven import RELEASES
+from fencepost.properties.transactions.events.kinds import (
+    BESIDE,
+    COMMIT,
+    ERASED,
+    FORGOTTEN,
+    MOST,
+    NONE,
+    NOT_AVAILABLE,
+    TOO_LARGE,
+    TOO_MANY,
+    UNTOLD,
+    Kind,
+    State,
+)
+from fencepost.properties.transactions.translator.history import (
+    LEFT_OUT,
+    LOADED,
+    MARKED,
+    READ_COLUMNS,
+    READS,
+    RECORD_SENT,
+    Event,
+    History,
+    Partitions,
+    codes,
+)
+
+EVERY_ROW = ("row", "kind", "client", "txn", "partition", "number", "next_base")
+"""Columns that each row of the model has; what only some have, and what is a column of the event, is added to them."""
+WIDTH = len(EVERY_ROW)
+ROW, KIND, CLIENT, TXN, PARTITION, NUMBER, NEXT_BASE = range(WIDTH)
+Row = list[int]
+
+NOWHERE = -2  # the number of a pair that there is not
+SPARE = 4  # epochs that a producer id has left, where the model's last one is not Kafka's
+
+LASTS = (14, 30, 62, 126, 254, 510)
+"""The model's last epoch, where Kafka's is not come near: as small as the epochs in a history allow."""
+TOGETHER = 62
+"""Histories have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
+_STATES = codes(*State)
+_COMPLETE, _PREPARES = codes(State.CompleteCommit, State.CompleteAbort), codes(State.PrepareCommit, State.PrepareAbort)
+_EMPTY, _ONGOING, _PREPARE_COMMIT = int(State.Empty), int(State.Ongoing), int(State.PrepareCommit)
+_INIT_SENT, _END_SENT = int(Kind.init_sent), int(Kind.end_sent)
+_INIT_HANDLED, _END_HANDLED = int(Kind.init_handled), int(Kind.end_handled)
+_LOGGED, _FAILED = int(Kind.txn_logged), int(Kind.append_failed)
+_ADDED = codes(Kind.add_handled, Kind.partition_checked)
+_ANSWERS = _ADDED | codes(Kind.init_handled, Kind.end_handled, Kind.batch_refused)
+_ENDS = codes(Kind.txn_logged, Kind.append_failed, Kind.id_expired, Kind.coordinator_loaded)
+"""What ends an append that is under way."""
+_KEEPS_PAIR = _ADDED | codes(Kind.add_taken, Kind.record_acked, Kind.record_read, Kind.record_seen, Kind.append_failed)
+"""What has the pair of its request."""
+_SOUGHT: Mapping[int, frozenset[int]] = {
+    State.Empty: codes(Kind.init_sent), State.Ongoing: codes(Kind.add_sent, Kind.record_sent),
+    State.PrepareCommit: codes(Kind.end_sent), State.PrepareAbort: codes(Kind.end_sent),
+}  # fmt: skip
+
+
+class Names(dict[int, int]):
+    """Numbers for names, in the order in which they are first met.  Raises `Beyond`."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
+    def __missing__(self, name: int) -> int:
+        number = self[name] = len(self)
+        if number >= MOST[self.what]:
+            raise Beyond(TOO_MANY.format(self.what, MOST[self.what]))
+        return number
+
+
+class Pairs(dict[tuple[int, int], tuple[int, int]]):
+    """The model's number for each pair of producer id and epoch, and the first number of the producer id after it.
+
+    A producer id has the epochs 0 … last, and one more that only a fence may carry; so the first id has the numbers 1 …
+    last + 2, and each further id, in the order in which they are met, the next ones.  0 is no pair.  ``short``: Kafka's
+    last epoch is larger.  Raises `Beyond`."""
+
+    def __init__(self, last: int, short: bool) -> None:
+        super().__init__()
+        self.last, self.short = last, short
+        self.ranks: dict[int, int] = {}  # of producer ids
+
+    def __missing__(self, pair: tuple[int, int]) -> tuple[int, int]:
+        producer_id, epoch = pair
+        if self.short and epoch + SPARE > self.last:
+            raise Beyond(TOO_LARGE.format(self.last - SPARE))
+        number, ranks = 0, self.ranks
+        if producer_id >= 0 and epoch > self.last + 1:
+            number = NOWHERE
+        elif producer_id >= 0 and epoch >= 0:
+            number = self.base(ranks.setdefault(producer_id, len(ranks))) + epoch
+        if number > MOST["pairs"]:
+            raise Beyond(TOO_MANY.format("pairs", MOST["pairs"]))
+        found = number, self.base(ranks.get(producer_id, len(ranks)) + 1)
+        if producer_id in ranks:
+            self[pair] = found
+        return found
+
+    def base(self, rank: int) -> int:
+        return 1 + rank * (self.last + 2)
+
+
+class Numbers:
+    """The model's numbers in the lane of one transactional id."""
+
+    def __init__(self, txn_id: int, last: int, short: bool) -> None:
+        self.txn_id = txn_id
+        self.clients, self.txns, self.pairs = Names("clients"), Names("transactions"), Pairs(last, short)
+
+    def told(self) -> str:
+        """Which number is whose, in words."""
+        found = [f"client {number} is {name}" for name, number in self.clients.items()]
+        found += [f"transaction {number} is {name}" for name, number in self.txns.items()]
+        for producer_id, rank in self.pairs.ranks.items():
+            base = self.pairs.base(rank)
+            found.append(f"numbers {base} to {base + self.pairs.last + 1} are epochs of producer id {producer_id}")
+        return f"in the model of transactional id {self.txn_id}: {'; '.join(found)}"
+
+
+class Requests(dict[int, tuple[int, int, int, int, int, Event | None]]):
+    """What is in each request: client, transaction, partition, number and the first number of the next producer id; and
+    the event with which it was sent, None where there is none."""
+
+    def __init__(self, sent: Mapping[int, Event], clients: Names, txns: Names, pairs: Pairs) -> None:
+        super().__init__({-1: NOTHING})
+        self.sent, self.clients, self.txns, self.pairs = sent, clients, txns, pairs
+
+    def __missing__(self, request: int) -> tuple[int, int, int, int, int, Event | None]:
+        sent = self.sent.get(request)
+        if sent is None:
+            return NOTHING
+        client = self.clients[sent.client] if sent.client >= 0 else -1
+        txn = self.txns[sent.txn] if sent.txn >= 0 else -1
+        found = self[request] = client, txn, sent.partition, *self.pairs[sent.producer_id, sent.epoch], sent
+        return found
+
+
+NOTHING = -1, -1, -1, 0, 0, None
+
+
+class OneId:
+    """One transactional id of one history.  ``last``: the model's last epoch; ``real``: Kafka's.
+
+    ``rows``: its rows, one behind the other, as far as it can be followed; ``stopped``: why no further, if that leaves
+    it undecided; ``events``: those followed; ``values``: what only some rows have, by column and place among the rows;
+    ``behind``: by place among the events, the request behind a record of the transaction log.
+    """
+
+    def __init__(
+        self, history: History, txn_id: int, last: int, real: int, *, bumps: bool, verifies: bool = False
+    ) -> None:
+        self.history, self.txn_id, self.events = history, txn_id, history.ids[txn_id]
+        self.last, self.bumps = last, bumps
+        self.numbers = numbers = Numbers(txn_id, last, last < real)
+        self.clients, self.txns, self.pairs = numbers.clients, numbers.txns, numbers.pairs
+        self.partitions = Partitions(bumps=bumps, verifies=verifies)
+        self.requests = Requests(history.sent, self.clients, self.txns, self.pairs)
+        self.places: dict[int, tuple[int, int]] = {}  # by record, its transaction and partition
+        self.rows: list[int] = []
+        self.values: dict[str, dict[int, int]] = defaultdict(dict)
+        self.behind: dict[int, Event] = {}
+        self.stopped = ""
+        self.asking: dict[int, int] = {}  # by client, the InitProducerId to which it takes the answer
+        self.asked: dict[tuple[int, int], int] = {}  # by transaction and partition: then, when its leader asked last
+        self.loaded = 0
+        self.failed = False  # an append failed after the last answer that told of one
+        self.away = False  # an append failed, or a coordinator went away
+        self.logged = self.emptied = 0  # the pair in the last record of the log, and the one that a forgetting id named
+        self.erased = self.expired = False
+        self._look_ahead()
+        self._follow()
+
+    # Whose request is behind a record of the transaction log
+
+    def _look_ahead(self) -> None:
+        """A coordinator has one transition of an id under way at a time, and answers the request for it when the record
+        is durable, or could not be written.  One that resigns answers none: then the request is sought among those that
+        were sent."""
+        self.ends: list[int] = []
+        self.answers: dict[int, Event] = {}  # by the place of a record, the answer from which its request is known
+        self.given: dict[int, Event] = {}  # by request, the answer to an InitProducerId that its client took
+        taken, record, end = self.history.taken, None, -1
+        for at, event in enumerate(self.events):
+            kind = event.kind
+            if kind in _ENDS:
+                record, end = event, at
+                self.ends.append(at)
+            elif kind in _ANSWERS:
+                if record is not None and end not in self.answers and _fits(record, event):
+                    self.answers[end] = event
+                its = taken.get(event.request) if kind == _INIT_HANDLED else None
+                if its is not None and event.row < its.row and _says(event) == _says(its):
+                    self.given[event.request] = event
+        self.next_end = 0  # of these, the one after the present event
+
+    def _request_behind(self, at: int, event: Event) -> Event | None:
+        """None where it is not known.  Raises `Beyond`."""
+        answer = self.answers.get(at)
+        if answer is not None or event.kind == _FAILED:
+            return None if answer is None else self.history.sent.get(answer.request)
+        if at == len(self.events) - 1:
+            raise Beyond("")  # the history ends before the answer
+        found = self._sought(event)
+        if event.state != _ONGOING:
+            return found[-1] if found else None
+        there = self._added(self._completed(at), at)
+        places = {(sent.txn, sent.partition): sent for sent in found if sent.partition not in there}
+        if self.bumps:  # a leader has asked
+            places = {place: sent for place, sent in places.items() if place in self.asked}
+        if len(places) > 1:
+            places = self._shown_later(at, places)
+        if len(places) > 1:
+            raise Beyond(UNTOLD)
+        return next(iter(places.values()), None)
+
+    def _sought(self, event: Event) -> list[Event]:
+        """The requests that may be behind a record, the latest last."""
+        state, bumped = event.state, int(self.bumps)
+        kinds, pair = _SOUGHT.get(state, frozenset[int]()), (event.producer_id, event.epoch)
+        if state not in (_EMPTY, _ONGOING):
+            pair = event.producer_id, event.epoch - bumped
+        found = [
+            sent for sent in self.history.sent.values()
+            if sent.row < event.row and sent.kind in kinds and sent.txn_id == event.txn_id
+            and (state == _EMPTY or (sent.producer_id, sent.epoch) == pair)
+            and (state in (_EMPTY, _ONGOING) or (sent.outcome == COMMIT) == (state == _PREPARE_COMMIT))
+        ]  # fmt: skip
+        return sorted(found)
+
+    def _shown_later(self, at: int, places: Mapping[tuple[int, int], Event]) -> dict[tuple[int, int], Event]:
+        """Those of the partitions that may be the one added here which get a marker when the transaction ends, and are
+        not added by a record of their own before that."""
+        prepared = [later for later in range(at + 1, len(self.events)) if _is_logged(self.events[later], _PREPARES)]
+        if not prepared:
+            return dict(places)
+        answers = (self.answers[later] for later in range(at + 1, prepared[0]) if later in self.answers)
+        added = {sent.partition for a in answers if (sent := self.history.sent.get(a.request)) is not None}
+        after = self.events[prepared[0] : prepared[1] if len(prepared) > 1 else None]
+        marked = {event.partition for event in after if event.kind == MARKED}
+        left = {place: sent for place, sent in places.items() if place[1] in marked - added} or dict(places)
+        if len({partition for _, partition in left}) == 1:  # of several transactions: nothing depends on which it was
+            last = max(left.values())
+            left = {(last.txn, last.partition): last}
+        return left
+
+    def _completed(self, at: int) -> int:
+        """The place of the last record before that completes a transaction, or the first place."""
+        return next((place for place in range(at - 1, -1, -1) if _is_logged(self.events[place], _COMPLETE)), 0)
+
+    def _added(self, since: int, until: int) -> set[int]:
+        """Partitions that were added to the transaction by then."""
+        ongoing = (at for at in range(since, until) if _is_logged(self.events[at], (_ONGOING,)))
+        return {self.behind.get(at, self.events[at]).partition for at in ongoing}
+
+    # What the events say
+
+    def _follow(self) -> None:
+        rows, requests, clients, txns, pairs = self.rows, self.requests, self.clients, self.txns, self.pairs
+        handlers, most, at = _HANDLERS, MOST["partitions"], -1
+        try:
+            for at, event in enumerate(self.events):
+                row, kind, client, _, producer_id, epoch, txn, record, partition, _, request, _, _, _, _ = event
+                its_client, its_txn, its_partition, number, next_base, sent = requests[request]
+                if record >= 0 and (place := self._place(record)) is not None:
+                    its_txn, its_partition = place
+                if client >= 0:
+                    its_client = clients[client]
+                if txn >= 0:
+                    its_txn = txns[txn]
+                if partition >= 0:
+                    its_partition = partition
+                    if partition >= most:
+                        raise Beyond(TOO_MANY.format("partitions", most))
+                if producer_id >= 0:
+                    number, next_base = pairs[producer_id, epoch]
+                elif kind not in _KEEPS_PAIR:
+                    number = 0
+                said = [row, kind, its_client, its_txn, its_partition, number, next_base]
+                if kind in handlers:
+                    handlers[kind](self, at, event, said, sent)
+                rows += said
+        except Beyond as reason:
+            self.stopped, self.events = str(reason), self.events[:at]
+            for values in self.values.values():
+                values.pop(len(rows) // WIDTH, None)
+
+    def _place(self, record: int) -> tuple[int, int] | None:
+        """Transaction and partition of a record, if the transaction is known by then."""
+        found = self.places.get(record)
+        if found is None and (sent := self.history.records.get(record)) is not None and sent.txn in self.txns:
+            found = self.places[record] = self.txns[sent.txn], sent.partition
+        return found
+
+    def say(self, column: str, value: int) -> None:
+        """Of the row that is made."""
+        if value:
+            self.values[column][len(self.rows) // WIDTH] = value
+
+    def _say_term(self, event: Event) -> None:
+        if event.coordinator_epoch > 0:
+            self.say("term", self.history.term(event))
+
+    # Clients
+
+    def init_sent(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self.asking[event.client] = event.request
+
+    def init_taken(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self.asking[event.client] = -1
+
+    fence_told = init_taken
+
+    def waits(self, sent: Event) -> bool:
+        """Does the client still take the answer to this InitProducerId?"""
+        return bool(self.asking.get(sent.client, -1) == sent.request)
+
+    # The coordinator
+
+    def _end_after(self, at: int) -> int:
+        """The place of the event at which what may be under way then ends; -1 if there is none."""
+        ends = self.ends
+        while self.next_end < len(ends) and ends[self.next_end] <= at:
+            self.next_end += 1
+        return ends[self.next_end] if self.next_end < len(ends) else -1
+
+    def _under_way(self, end: int, event: Event) -> bool:
+        """May a record be on its way to the log?  One that ends later, and was asked for before."""
+        if end < 0 or self.events[end].kind not in (_LOGGED, _FAILED):
+            return True
+        answer = self.answers.get(end)
+        sent = None if answer is None else self.history.sent.get(answer.request)
+        return bool(sent is None or sent.row < event.row)
+
+    def _handled(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        """What explains an error."""
+        if event.error == NONE:
+            return
+        end = self._end_after(at)
+        self.say("busy", self._under_way(end, event))
+        if event.error == NOT_AVAILABLE:
+            self.say("away", self.failed)
+            self.failed = False
+        else:
+            self.say("away", end < 0 or self.events[end].kind == LOADED)
+
+    add_handled = _handled
+
+    def init_handled(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._handled(at, event, row, sent)
+        named = self._of_init(sent)
+        if event.error == kinds.FENCED and named == self.emptied != 0:
+            raise Beyond(FORGOTTEN)
+
+    def _of_init(self, sent: Event | None) -> int:
+        """What it names."""
+        if sent is None or sent.kind != _INIT_SENT:
+            return 0
+        named = self.requests[sent.request][3]
+        self.say("named", named)
+        self.say("counts", self.waits(sent))
+        return named
+
+    def end_handled(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._handled(at, event, row, sent)
+        if self.erased and event.error in (kinds.INVALID_STATE, kinds.FENCED):
+            raise Beyond(ERASED)
+
+    def partition_checked(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._handled(at, event, row, sent)
+        if sent is not None and event.error == NONE:
+            self.partitions.cleared.add((row[TXN], row[PARTITION]))
+
+    def txn_logged(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        state, named = event.state, 0
+        self._say_term(event)
+        if state not in _STATES:
+            row[KIND] = STRANGE
+        if state not in _COMPLETE:
+            named = self._cause(at, event, row, sent)
+        number = row[NUMBER]
+        self.erased = state == _EMPTY and number == self.logged
+        self.logged = number
+        if state == _EMPTY:
+            self.emptied, self.expired = named if self.expired else 0, False
+        elif state == _ONGOING:
+            self.partitions.add(row[TXN], row[PARTITION])
+
+    def append_failed(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self.failed = self.away = True
+        self._cause(at, event, row, sent)
+
+    def _cause(self, at: int, event: Event, row: Row, sent: Event | None) -> int:
+        """The request behind a record: what InitProducerId names, where it is one."""
+        behind = self._request_behind(at, event)
+        if behind is None:
+            return self._of_init(sent)
+        self.behind[at] = behind
+        client, txn, partition, *_ = self.requests[behind.request]
+        row[CLIENT : PARTITION + 1] = client if client >= 0 else row[CLIENT], txn if txn >= 0 else row[TXN], partition
+        self.say("by_owner", behind.kind == _END_SENT)
+        self.say("of_init", behind.kind == _INIT_SENT)
+        self.say("late", self._is_late(at, event, behind))
+        return self._of_init(behind)
+
+    def _is_late(self, at: int, event: Event, behind: Event) -> bool:
+        """No client takes this answer to an InitProducerId: its own has asked again, or another copy of the request is
+        answered too, and that answer is taken.  A record to which no answer belongs is of a further copy, if the client
+        takes an answer that left before: a coordinator resigned when the record was there, and the earlier answer still
+        counts."""
+        answer, given = self.answers.get(at), self.given.get(behind.request)
+        if answer is None:
+            return behind.kind == _INIT_SENT and given is not None and given.row < event.row
+        return (given is not None and given is not answer) or (behind.kind == _INIT_SENT and not self.waits(behind))
+
+    def id_expired(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self.expired = True
+
+    def coordinator_loaded(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._say_term(event)
+        self.away, self.loaded = True, self.loaded + 1
+        if self.loaded > MOST["fail_overs"]:
+            raise Beyond(TOO_MANY.format("fail-overs", MOST["fail_overs"]))
+
+    # Partitions
+
+    def check_asked(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        if sent is None:
+            return
+        place, changes = (sent.txn, sent.partition), self.history.leaders.get(event.row, 0)
+        self.say("fresh", sent.kind == RECORD_SENT and self.asked.get(place, -1) != changes)
+        self.asked[place] = changes
+        self.partitions.ask(row[TXN], row[PARTITION])
+
+    def batch_refused(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self.say("away", self.away or self._under_way(self._end_after(at), event))
+
+    def batch_appended(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        record = event.record if event.sequence >= 0 else -1
+        if self.partitions.append(row[TXN], row[PARTITION], row[NUMBER], row[NEXT_BASE], record):
+            row[KIND] = BESIDE
+            self.partitions.late.add(event.record)
+            self.partitions.late_in.add(row[PARTITION])
+
+    def marker_refused(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._say_term(event)
+
+    def marker_appended(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        self._say_term(event)
+        self.partitions.mark(row[PARTITION], row[NUMBER], row[NEXT_BASE])
+
+    def record_read(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        if event.record in self.partitions.late:
+            row[KIND] = int(Kind.record_seen)
+
+    def offset_fetched(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
+        record = self.history.records.get(event.record)
+        is_mine = record is None or record.txn < 0 or record.txn in self.txns
+        owners = self.history.pending.get(event.row, ())
+        late = event.partition in self.partitions.late_in
+        self.say("reads", event.record >= 0 and is_mine and event.record not in self.partitions.late)
+        self.say("others", late or any(owner != self.txn_id for owner in owners))
+
+
+_HANDLERS: Mapping[int, Callable[..., None]] = {
+    int(kind): getattr(OneId, kind.name) for kind in Kind if hasattr(OneId, kind.name)
+}
+"""By kind of event, what else it says."""
+
+
+def _says(answer: Event) -> tuple[int, int, int]:
+    return answer.error, answer.producer_id, answer.epoch
+
+
+def _is_logged(event: Event, states: Iterable[int]) -> bool:
+    return event.kind == _LOGGED and event.state in states
+
+
+def _fits(record: Event, answer: Event) -> bool:
+    """Is this the answer that leaves when that record is durable, or failed?"""
+    kind, error, state = answer.kind, answer.error, record.state
+    if record.kind == _FAILED:
+        if state in (_EMPTY, _ONGOING):
+            return error == NOT_AVAILABLE and (kind == _INIT_HANDLED if state == _EMPTY else kind in _ADDED)
+        return error == NOT_AVAILABLE and kind in (_INIT_HANDLED, _END_HANDLED)
+    if record.kind != _LOGGED:
+        return False
+    if state in (_EMPTY, _ONGOING):
+        same = (answer.producer_id, answer.epoch) == (record.producer_id, record.epoch)
+        return error == NONE and same and (kind == _INIT_HANDLED if state == _EMPTY else kind in _ADDED)
+    if state not in _PREPARES:
+        return False
+    commits = state == _PREPARE_COMMIT
+    if kind == _INIT_HANDLED:
+        return error == kinds.CONCURRENT and not commits
+    return kind == _END_HANDLED and error == NONE and (answer.outcome == COMMIT) == commits
+
+
+def followed_ids(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> Iterator[tuple[int, OneId]]:
+    """Each transactional id of a piece, with the number of its history."""
+    starts, real = starts_of(columns["history"]), dict(settings)["last"]
+    lasts = _lasts(real, np.maximum.reduceat(columns["epoch"], starts)) if len(starts) else starts
+    made = partial(tuple.__new__, Event)  # `_make`, in half the time
+    at = np.flatnonzero(~np.isin(columns["kind"], list(LEFT_OUT)))
+    cuts = np.searchsorted(at, [*starts.tolist(), len(columns["kind"])]).tolist()
+    read = {name: columns[name][at] for name in READ_COLUMNS}
+    read["client"] = np.where(np.isin(read["kind"], list(READS)), -1, read["client"])
+    read["producer_id"] = np.where(read["kind"] == Kind.append_failed, -1, read["producer_id"])
+    for (begin, end), start, last in zip(pairwise(cuts), starts.tolist(), lasts.tolist(), strict=True):
+        lists = [column[begin:end].tolist() for column in (at, *read.values())]
+        history = History(list(map(made, zip(*lists, strict=True))))
+        for txn_id in sorted(history.ids):
+            one = OneId(
+                history, txn_id, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified"
+            )
+            yield int(columns["history"][start]), one
+
+
+def _lasts(real: int, tops: np.ndarray) -> np.ndarray:
+    """The model's last epochs for histories with epochs up to these."""
+    fitting = np.searchsorted(np.array(LASTS) - SPARE, tops)
+    lasts = np.append(LASTS, LASTS[-1])[fitting]
+    found: np.ndarray = np.minimum(real, np.maximum(lasts, lasts[lasts <= TOGETHER].max(initial=0)))
+    return found
