@@ -327,7 +327,7 @@ class Agreeing:
     @property
     def reference(self) -> str:
         """The implementation that is driven where none is named."""
-        return self.implementation or f"fencepost.reference_impl.{folder(self.protocol)}:reference"
+        return self.implementation or f"fencepost.reference_impl.systems.{folder(self.protocol)}:reference"
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ driven and how histories are simulated; from its table of events (``SHOWN`` of `
     SIZES = {"clients": Between(1, 3)}                       # what the config says, where that is not enough
 
 The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
-``reference.py``, a factory that takes a config (a class will do); of a protocol of fencepost's own, of its folder in
-`reference_impl`.  ``DEFECTS`` there are factories of implementations with one thing wrong each: what a history property
-finds in their histories shows that it can be violated.
+``reference.py``, a factory that takes a config (a class will do); of a protocol of fencepost's own, of its file in
+`reference_impl/systems`.  ``DEFECTS`` there are factories of implementations with one thing wrong each: what a history
+property finds in their histories shows that it can be violated.
 
 Where single calls are too little, ``scenarios.py`` has the rest: `machine.Machine.scenario` methods, and functions that
 make several calls, which programs name as if they were calls.
@@ -168,7 +168,7 @@ def agreeing(protocol: str) -> Agreeing:
 def reference_of(protocol: str) -> str:
     """The module with the implementation that is driven where none is named."""
     mine = PROTOCOLS[protocol].startswith("fencepost.") and not has(protocol, "reference")
-    return f"fencepost.reference_impl.{folder(protocol)}" if mine else f"{PROTOCOLS[protocol]}.reference"
+    return f"fencepost.reference_impl.systems.{folder(protocol)}" if mine else f"{PROTOCOLS[protocol]}.reference"
 
 
 def factory(protocol: str, name: str = "reference") -> Any:

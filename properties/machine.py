@@ -502,7 +502,7 @@ class Script:
     @classmethod
     def of_reference(cls, **config: Any) -> Any:
         """A script on the reference of its protocol."""
-        reference = import_module(f"fencepost.reference_impl.{folder(cls.PROTOCOL)}").reference
+        reference = import_module(f"fencepost.reference_impl.systems.{folder(cls.PROTOCOL)}").reference
         return cls(reference({**cls.SMALL, **config}), **config)
 
     def seen(self) -> list[Any]:

@@ -1,6 +1,6 @@
 """Runs a script of the tests as a program, with every folder named ``support`` to import from, as under pytest:
 
-python tests/script.py tests/live/kafka/corners/corners_page.py reference_impl/transactions/KAFKA.md
+python tests/script.py tests/live/kafka/corners/corners_page.py reference_impl/kafka/KAFKA.md
 """
 
 import runpy

@@ -23,7 +23,7 @@ from fencepost.properties.end_to_end.claims.over_core import (
 from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
 from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, ProtocolEntry, Variant, all_but, wrong
 
-SIMULATOR = "fencepost.reference_impl.end_to_end.generator:simulate"
+SIMULATOR = "fencepost.reference_impl.systems.end_to_end:simulate"
 
 Bounds = Mapping[str, int]
 ABSTRACT = dict(

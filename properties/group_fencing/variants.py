@@ -70,7 +70,7 @@ from fencepost.properties.group_fencing.claims.shipped import (
     ShippedLemmas,
 )
 
-REFERENCE = "fencepost.reference_impl.group_fencing"
+REFERENCE = "fencepost.reference_impl.systems.group_fencing"
 
 RIGHT = (
     "shipped", "new-protocol", "new-protocol-relaxed", "draft-repaired-by-generation", "draft-repaired-by-assignment",
@@ -108,7 +108,7 @@ FOLLOWED = dict.fromkeys(NEW, 0.85)
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
 SIMULATORS = tuple(
-    (mode, f"{REFERENCE}.generator:simulate_with_stats", {"mode": mode, **CONFIG, **(AT_POLL if mode in NEW else {})})
+    (mode, f"{REFERENCE}:simulate_with_stats", {"mode": mode, **CONFIG, **(AT_POLL if mode in NEW else {})})
     for mode in DRIVEN
 )
 

@@ -388,6 +388,6 @@ PLANTS: Mapping[str, Plant] = {
     "empty block": Plant((change(*_COMMIT, length=0),), {"blocks_well_formed": 1, "ids_within_blocks": SIZE}),
 }  # fmt: skip
 
-EXAMPLE = "fencepost.reference_impl.id_blocks.everything:rows"
+EXAMPLE = "fencepost.reference_impl.systems.id_blocks:rows"
 BED = Bed(ID_BLOCKS, EXAMPLE, PLANTS, shifted=("first", "producer_id"))
 simulate_many = BED.simulate_many

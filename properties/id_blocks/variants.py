@@ -105,7 +105,7 @@ _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshot
 """What a snapshot leaves out shows at the fail-over after it."""
 _SAFE = ("no_id_twice", "disjoint_blocks")
 _SAFETY = (*_SAFE, "used_up_for_ever")
-REFERENCE = "fencepost.reference_impl.id_blocks"
+REFERENCE = "fencepost.reference_impl.systems.id_blocks"
 SIMULATED = dict(brokers=3, controllers=3, block_size=10, max_id=100_000, events=200)
 
 ID_BLOCKS = ProtocolEntry(

@@ -25,7 +25,7 @@ from fencepost.properties.source_commits.claims.core import (
 )
 from fencepost.properties.source_commits.claims.exactly_once import NullPromises, OnceLemmas
 
-REFERENCE = "fencepost.reference_impl.source_commits"
+REFERENCE = "fencepost.reference_impl.systems.source_commits"
 
 RIGHT = ("proposed", "proposed-exactly-once", "shipped-mended")
 MISTAKES = frozenset({
@@ -50,7 +50,7 @@ IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
 SIMULATORS = tuple(
     (
         mode,
-        f"{REFERENCE}.generator:simulate_with_stats",
+        f"{REFERENCE}:simulate_with_stats",
         {"mode": mode, **CONFIG, **PACE.get(mode, {})},
     )
     for mode in DRIVEN

@@ -128,7 +128,7 @@ SOURCE_OFFSETS = Vocabulary("source-offsets", Kind, COLUMNS, public=(OPERATOR, T
 
 # Which variants the reference implementation has, and how histories of each are simulated.
 
-REFERENCE = "fencepost.reference_impl.source_offsets"
+REFERENCE = "fencepost.reference_impl.systems.source_offsets"
 
 FROM_THE_START = "shipped-own-topic-from-the-start"
 RIGHT = ("text-merged-view", "migration-sentinel", "shipped", FROM_THE_START)
@@ -158,7 +158,7 @@ IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
 SIMULATORS = tuple(
     (
         mode,
-        f"{REFERENCE}.generator:simulate_with_stats",
+        f"{REFERENCE}:simulate_with_stats",
         {"mode": mode, **CONFIG, "rounds": 1 + (mode in WITH_TOMBSTONES), "separate": mode not in SWITCHED_ON},
     )
     for mode in DRIVEN

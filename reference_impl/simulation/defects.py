@@ -7,7 +7,7 @@ itself, in one place:
     class SnapshotOmitsNextId(Controller): ...
 
 It is called `snapshot_omits_next_id`.  `registry` collects the defects of some modules, in the order in which they are
-declared there; a protocol's `defects/broken.py` has its registry, and finds each as an attribute.
+declared there; a protocol's file in `defects` has its registry, and finds each as an attribute.
 """
 
 import re
@@ -74,7 +74,7 @@ class Registry(dict[str, D], Generic[D]):
         return self[name]
 
     def attribute(self, name: str) -> D:
-        """For a module's `__getattr__`: every entry as `broken:<name>`, the way any implementation is named."""
+        """For a module's `__getattr__`: every entry as `<protocol>:<name>`, the way any implementation is named."""
         if name in self:
             return self[name]
         raise AttributeError(f"no broken implementation is called {name!r}: known are {sorted(self)}")

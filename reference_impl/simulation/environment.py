@@ -1,5 +1,4 @@
-"""The environment that all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that
-are given out once."""
+"""What every cluster has: configuration, clock, event log and numbers; and what a driver does to any of them."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
@@ -7,6 +6,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 from fencepost.reference_impl.simulation.kernel import Kernel
 from fencepost.reference_impl.simulation.log import EventLog
 from fencepost.reference_impl.simulation.network import Network
+
+# The environment that all nodes of one simulated cluster share: configuration, clock, event log, and the numbers that
+# are given out once.
 
 C = TypeVar("C")
 
@@ -54,3 +56,28 @@ def numbered(what: str, first: int = 0) -> Callable[[Any], int]:
         return number
 
     return following
+
+
+# Operations that every driven cluster has besides those of its protocol: on its messages, and on its events.
+
+E = TypeVar("E", bound=Environment[Any])
+
+
+class DrivenSystem(Generic[E]):
+    """A cluster whose deliveries and events are a driver's. `env` has the protocol's log and, where the nodes send
+    messages, a network."""
+
+    env: E
+
+    def deliver(self, number: int, keep: bool = False) -> None:
+        """Deliver a message now; `keep` leaves a copy in flight. Raises KeyError if there is no such message."""
+        self.env.network.deliver(number, keep)
+
+    def drop(self, number: int) -> None:
+        """Lose a message. Raises KeyError if there is no such message."""
+        self.env.network.drop(number)
+
+    def drain_events(self) -> list[Any]:
+        """The events since the last call, in order: named tuples of the protocol's columns."""
+        log = self.env.log
+        return [type(log).readable(row) for row in log.drain_rows()]

@@ -14,10 +14,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from fencepost.reference_impl.simulation.config import Configuration, Natural, Rate, split
 from fencepost.reference_impl.simulation.defects import Defect
-from fencepost.reference_impl.simulation.faults import FaultMix
 from fencepost.reference_impl.simulation.kernel import Kernel
 from fencepost.reference_impl.simulation.log import Row
-from fencepost.reference_impl.simulation.network import LossyNetwork
+from fencepost.reference_impl.simulation.network import FaultMix, LossyNetwork
 
 PLACES = 1 << 16
 MESSAGE_FAULTS = ("drop", "duplicate", "delay")
@@ -29,7 +28,7 @@ class Run(Configuration):
     faults, under the names of the faults, and its clients' habits. Durations are means, in virtual microseconds."""
 
     events: int = 300
-    broken: str = ""  # name of a broken implementation (defects/broken.py); empty: the correct one
+    broken: str = ""  # name of a broken implementation (its module in `defects`); empty: the correct one
     schedule: tuple[tuple[int, str, int], ...] = ()  # faults for certain: (time_us, node fault, where)
 
 

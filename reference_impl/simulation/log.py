@@ -1,6 +1,6 @@
 """The event log: what happened, as rows of plain integers in one fixed column order.
 
-A protocol's `events.py` is one table: a class of its kinds' codes, and a named tuple with the columns of a row. Its log
+A protocol's events are one table: a class of its kinds' codes, and a named tuple with the columns of a row. Its log
 is declared with both, and `emit`, which writes a row, and `readable`, which reads one, are compiled from them. Rows are
 tuples because a hundred million of them are written: a tuple of small integers costs a twelfth of a dict.
 """

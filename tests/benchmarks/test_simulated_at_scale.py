@@ -20,7 +20,7 @@ from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest
 from id_block_sql import in_duckdb
 
-SIMULATOR = "fencepost.reference_impl.id_blocks:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.id_blocks:simulate_with_stats"
 CONFIG = {"mode": "kraft", "brokers": 3, "controllers": 3, "block_size": 10, "max_id": 100_000, "events": 200}
 LATE = {"broken": "stale_answer_installed"}
 SIZES = [

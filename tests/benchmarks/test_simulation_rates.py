@@ -73,7 +73,7 @@ def emitted(log: EventLog, calls: Iterable[Any]) -> Rows:
 
 def calls_of(protocol: str, rows: Rows) -> list[Any]:
     """For each row: the time, the kind, and the columns that apply."""
-    names = import_module(f"fencepost.reference_impl.{folder(protocol)}.events").COLUMNS[3:]
+    names = import_module(f"fencepost.reference_impl.systems.{folder(protocol)}").COLUMNS[3:]
     return [
         (row[1], row[2], {n: v for n, v in zip(names, row[3:], strict=True) if v != (0 if n == "error" else -1)})
         for row in rows
@@ -82,9 +82,9 @@ def calls_of(protocol: str, rows: Rows) -> list[Any]:
 
 @cache
 def log_of(protocol: str) -> type[EventLog]:
-    module = vars(import_module(f"fencepost.reference_impl.{folder(protocol)}.events"))
-    types = [each for each in module.values() if isinstance(each, type) and issubclass(each, EventLog)]
-    return next(each for each in types if each is not EventLog)
+    name = import_module(f"fencepost.reference_impl.systems.{folder(protocol)}").Event.__module__
+    types = [each for each in vars(import_module(name)).values() if isinstance(each, type)]
+    return next(each for each in types if issubclass(each, EventLog) and each.__module__ == name)
 
 
 @dataclass

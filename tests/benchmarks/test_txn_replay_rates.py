@@ -23,7 +23,7 @@ from transaction_sql import in_duckdb, query
 pytestmark = pytest.mark.nightly
 
 PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
-SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces
 

@@ -8,10 +8,10 @@ from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.transactions.events.kinds import Kind as TransactionKind
-from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, OF_WHAT_IS_LATE, REGISTRY
-from fencepost.reference_impl.end_to_end.generator import simulate
-from fencepost.reference_impl.end_to_end.parts import Parts
+from fencepost.reference_impl.defects.end_to_end import FOLDERS, OF_WHAT_IS_LATE, REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.systems.end_to_end import simulate
+from fencepost.reference_impl.systems.end_to_end_parts import Parts
 from whole_batches import batch
 from whole_defects import (
     STATED_AS,

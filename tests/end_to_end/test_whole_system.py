@@ -9,10 +9,10 @@ from fencepost.properties.end_to_end.events import END_TO_END
 from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.reference_impl.end_to_end.events import COLUMNS, KIND_NAMES, Kind
-from fencepost.reference_impl.end_to_end.generator import simulate
-from fencepost.reference_impl.group_fencing.events import Kind as GroupKind
+from fencepost.reference_impl.kafka.group_environment import Kind as GroupKind
 from fencepost.reference_impl.simulation.log import Row
+from fencepost.reference_impl.systems.end_to_end import simulate
+from fencepost.reference_impl.systems.end_to_end_kafka import COLUMNS, KIND_NAMES, Kind
 
 SEEDS = range(12)
 SAID = simulate.vocabularies({})

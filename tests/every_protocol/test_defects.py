@@ -18,10 +18,10 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.registry import folder
+from fencepost.reference_impl.kafka.log import PartitionLog
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.simulation.defects import NOTHING, PROMISE, Breaks, defect, plant, registry
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
-from fencepost.reference_impl.transactions.system import Parts, build
+from fencepost.reference_impl.systems.transactions import Parts, build
 
 EVERY_RUN = {"id-blocks": 20, "source-commits": 5}
 """A defect that is found in so many clusters is looked for in every run, the others at night; of protocols that are not
@@ -113,7 +113,7 @@ def test_its_program_fails_by_itself(protocol: str, name: str) -> None:
     """Found from outside or by the model, shrunk, and told by a rule; what is pasted fails."""
     config = dict(defects(protocol)[name].needs)
     variant, (clusters, seed) = config.pop("mode", driven(protocol).variants[0]), pinned(protocol, name)
-    implementation = f"fencepost.reference_impl.{folder(protocol)}.defects.broken:{name}"
+    implementation = f"fencepost.reference_impl.defects.{folder(protocol)}:{name}"
     report = agree(
         implementation, protocol=protocol, variant=variant, config=config, seed=seed, max_examples=4 * clusters
     )
@@ -125,7 +125,7 @@ def test_its_program_fails_by_itself(protocol: str, name: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_is_reached_by_its_name(protocol: str) -> None:
     """As ``broken:<name>``, with a rule of the ledger, a docstring, and a reason where it breaks nothing."""
-    broken = import_module(f"fencepost.reference_impl.{folder(protocol)}.defects.broken")
+    broken = import_module(f"fencepost.reference_impl.defects.{folder(protocol)}")
     for name, one in broken.REGISTRY.items():
         assert getattr(broken, name) is broken.find(name) is one
         assert one.rule in RULES

@@ -10,11 +10,11 @@ from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Program
 from fencepost.properties.group_fencing.events import GROUP_FENCING
 from fencepost.properties.group_fencing.variants import RIGHT
-from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
-from fencepost.reference_impl.group_fencing.system import reference
+from fencepost.reference_impl.defects.group_fencing import REGISTRY
+from fencepost.reference_impl.systems.group_fencing import reference
 
-REFERENCE = "fencepost.reference_impl.group_fencing:reference"
-BROKEN = "fencepost.reference_impl.group_fencing.defects.broken"
+REFERENCE = "fencepost.reference_impl.systems.group_fencing:reference"
+BROKEN = "fencepost.reference_impl.defects.group_fencing"
 EXAMPLES = 100
 CALLS = 25
 """In a shortest program, at most."""

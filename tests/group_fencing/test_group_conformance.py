@@ -16,11 +16,11 @@ from fencepost.properties.group_fencing.variants import CONFIG, NEW, RIGHT, SIMU
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap
-from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
-from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
-from fencepost.reference_impl.group_fencing.generator import simulate
+from fencepost.reference_impl.defects.group_fencing import REGISTRY
+from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
+from fencepost.reference_impl.systems.group_fencing import simulate
 
-REFERENCE = "fencepost.reference_impl.group_fencing:reference"
+REFERENCE = "fencepost.reference_impl.systems.group_fencing:reference"
 CLASSIC = [variant for variant in RIGHT if variant not in NEW]
 USUAL = {variant: config for variant, _, config in SIMULATORS}
 LEAST = {**dict.fromkeys(CLASSIC, 0.99), **dict.fromkeys(NEW, 0.85)}

@@ -7,7 +7,7 @@ import pytest
 from fencepost.proofs.testing.search import Search
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.group_fencing.variants import NEW
-from fencepost.reference_impl.group_fencing.system import reference
+from fencepost.reference_impl.systems.group_fencing import reference
 
 SIZE = {
     "members": 2, "inputs": 1, "outputs": 1, "records": 20, "static": False, "stable_ids": True, "metadata_at": "poll",

@@ -13,7 +13,7 @@ from fencepost.properties.catalogue import find
 from fencepost.properties.group_fencing.histories import BED, HISTORY, PLANTS, RECORDINGS
 from fencepost.properties.group_fencing.variants import CONFIG, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
-from fencepost.reference_impl.group_fencing.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.group_fencing import REGISTRY
 
 PLANTED = "fencepost.properties.group_fencing.histories:simulate_many"
 RARE = {"held_while_pending", "initialised_when_settled", "lone_client_not_fenced", "no_other_error_ends_it"}

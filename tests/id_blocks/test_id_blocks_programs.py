@@ -3,7 +3,7 @@
 from fencepost.properties.calls import Named
 from fencepost.properties.driving import Program, Run, columns_of, event_text, read
 from fencepost.properties.id_blocks.interface import COLUMNS, Call
-from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.systems.id_blocks import reference
 
 CONFIG = {"seed": 0, "brokers": 2, "block_size": 2, "max_id": 10, "mode": "kraft", "prefetch": 0.0}
 

@@ -10,8 +10,8 @@ from fencepost.properties.id_blocks import scenarios
 from fencepost.properties.id_blocks.interface import CONTROLLER, Call, settle
 from fencepost.properties.monitoring import Broken
 from fencepost.properties.roles import Named
-from fencepost.reference_impl.id_blocks import reference
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.id_blocks import REGISTRY
+from fencepost.reference_impl.systems.id_blocks import reference
 
 ID_BLOCKS = driven("id-blocks")
 CONFIG: dict[str, Any] = {

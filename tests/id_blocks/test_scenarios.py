@@ -5,10 +5,9 @@ import pytest
 from block_bench import fetch_block
 from fencepost.properties.id_blocks.scenarios import KNOWN_BUGS
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
-from fencepost.reference_impl.id_blocks.broker import ProducerIds
-from fencepost.reference_impl.id_blocks.defects.broker import OverlapByOneAccepted
-from fencepost.reference_impl.id_blocks.defects.controller import AdvancedOneTooLittle
-from fencepost.reference_impl.id_blocks.system import Parts, build
+from fencepost.reference_impl.defects.id_blocks import AdvancedOneTooLittle, OverlapByOneAccepted
+from fencepost.reference_impl.kafka.producer_ids.broker import ProducerIds
+from fencepost.reference_impl.systems.id_blocks import Parts, build
 
 SCENARIOS = {known.name: known for known in ID_BLOCKS.scenarios}
 

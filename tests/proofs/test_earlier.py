@@ -65,7 +65,7 @@ def test_a_change_of_any_file_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         "proofs/necessity/killers.py": True,
         "proofs/readings/solver/solving.py": True,
         "proofs/scale/replay.py": True,
-        "reference_impl/id_blocks/system.py": True,
+        "reference_impl/systems/id_blocks.py": True,
         "properties/id_blocks/kept/killers-kraft.json": True,
         "model/source_commits/exactly_once.py": False,
         "proofs/pages/page.py": False,

@@ -2,7 +2,7 @@
 what is derived from them does what was written out by hand before."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,24 @@ from typing import Any
 import pytest
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.lines import Lines
-from fencepost.reference_impl.end_to_end.generator import simulate
 from fencepost.reference_impl.simulation import EventLog, Kernel
+from fencepost.reference_impl.systems.end_to_end import simulate
 
 ROOT = Path(__file__).parents[2]
 
 
 def reference(protocol: str) -> Any:
-    """The events of the reference implementation."""
-    return import_module(f"fencepost.reference_impl.{protocol.replace('-', '_')}.events")
+    """The module that declares the events of the reference implementation."""
+    system = import_module(f"fencepost.reference_impl.systems.{protocol.replace('-', '_')}")
+    return import_module(system.Event.__module__)
 
 
 def log_of(protocol: str) -> Any:
     """Its empty log."""
     (log,) = (
-        each for each in vars(reference(protocol)).values() if isinstance(each, type) and each.__base__ is EventLog
+        each
+        for each in vars(reference(protocol)).values()
+        if isinstance(each, type) and each.__base__ is EventLog and each.__module__ == reference(protocol).__name__
     )
     return log(Kernel(0))
 
@@ -69,11 +72,22 @@ EMITTING = ("emit", "tell")
 """Where there is another protocol below, whose events are emitted, one tells its own."""
 
 
-def emitted(folder: Path) -> tuple[set[str], list[tuple[Path, int, set[str]]]]:
+def files_of(protocol: str) -> Iterator[Path]:
+    """Those that emit its events: the one that declares their kinds, and those that import these."""
+    declared = reference(protocol)
+    yield Path(declared.__file__)
+    for path in sorted((ROOT / "reference_impl").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = node.names if isinstance(node, ast.ImportFrom) and node.module == declared.__name__ else []
+            if any(alias.name == "Kind" and alias.asname is None for alias in names):
+                yield path
+
+
+def emitted(paths: Iterable[Path]) -> tuple[set[str], list[tuple[Path, int, set[str]]]]:
     """The parameters of the functions that are called so in these files; and the keywords of each call of one."""
     parameters: set[str] = set()
     calls = []
-    for path in sorted(folder.rglob("*.py")):
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and node.name in EMITTING:
                 parameters |= {each.arg for each in (*node.args.args, *node.args.kwonlyargs)}
@@ -89,7 +103,7 @@ SPOKEN = {"end-to-end": tuple(simulate.vocabularies({}))}
 @pytest.mark.parametrize("protocol", VOCABULARIES)
 def test_what_emits_names_columns(protocol: str) -> None:
     """`emit` is made when the log's class is, so that no type checker sees its parameters: its callers are read."""
-    parameters, calls = emitted(ROOT / "reference_impl" / protocol.replace("-", "_"))
+    parameters, calls = emitted(files_of(protocol))
     told = SPOKEN.get(protocol, (protocol,))
     known = {*parameters, *(name for each in told for name in VOCABULARIES[each].names)}
     assert len(calls) >= min(21, len(VOCABULARIES[protocol].kinds))

@@ -9,10 +9,10 @@ from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.source_commits.events import SOURCE_COMMITS
 from fencepost.properties.source_commits.variants import MISTAKES, RIGHT
-from fencepost.reference_impl.source_commits import reference
+from fencepost.reference_impl.systems.source_commits import reference
 
-REFERENCE = "fencepost.reference_impl.source_commits:reference"
-BROKEN = "fencepost.reference_impl.source_commits.defects.broken"
+REFERENCE = "fencepost.reference_impl.systems.source_commits:reference"
+BROKEN = "fencepost.reference_impl.defects.source_commits"
 EXAMPLES = 100
 """As many as there are where nobody says how many."""
 

@@ -13,9 +13,9 @@ from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 from fencepost.properties.source_commits.histories import BED, HISTORY, ONE_AT_A_TIME, PLANTS, PREDICTED
 from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
 from fencepost.properties.source_commits.variants import MISTAKES, OVERLAPPING, RIGHT, SIMULATORS
+from fencepost.reference_impl.defects.source_commits import REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
-from fencepost.reference_impl.source_commits.defects.broken import REGISTRY
-from fencepost.reference_impl.source_commits.generator import simulate
+from fencepost.reference_impl.systems.source_commits import simulate
 
 CONFIG = {"events": 400, "quiet_end": True}
 HISTORIES, HISTORIES_CHECKED = 100, 40

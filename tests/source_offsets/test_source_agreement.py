@@ -13,11 +13,11 @@ from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Program
 from fencepost.properties.source_offsets.events import FROM_THE_START, MISTAKES, RIGHT, SIMULATORS, SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import BED, PLANTS
-from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
-from fencepost.reference_impl.source_offsets.system import reference
+from fencepost.reference_impl.defects.source_offsets import REGISTRY
+from fencepost.reference_impl.systems.source_offsets_cluster import reference
 
-REFERENCE = "fencepost.reference_impl.source_offsets:reference"
-BROKEN = "fencepost.reference_impl.source_offsets.defects.broken"
+REFERENCE = "fencepost.reference_impl.systems.source_offsets:reference"
+BROKEN = "fencepost.reference_impl.defects.source_offsets"
 EXAMPLES = 150
 CALLS = 20
 """In a shortest program, at most."""

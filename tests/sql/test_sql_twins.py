@@ -15,7 +15,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 from fencepost.properties.id_blocks.histories import BED
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
-from fencepost.reference_impl.id_blocks import everything
+from fencepost.reference_impl.systems import id_blocks as everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from id_block_sql import QUERY, RENAMED, VIOLATIONS, in_duckdb, told

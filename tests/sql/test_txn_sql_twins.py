@@ -24,7 +24,7 @@ from random_transactions import doctored, noise
 from transaction_sql import DECLARED, RENAMED, VIOLATIONS, in_duckdb, query, statements
 from twins import Verdict, keys_apart, table
 
-SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 NOT_MET = {
     noise: {
         "fenced_appends_unread", "fenced_never_commit", "markers_as_told", "commits_acknowledged", "commits_kept",

@@ -4,7 +4,7 @@ have."""
 from collections.abc import Mapping
 from typing import Any
 
-from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.systems.id_blocks import reference
 
 SHOWN = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
 

@@ -20,11 +20,10 @@ from fencepost.reference_impl.simulation.defects import Defect
 
 TESTS = Path(__file__).parents[1]
 TABLES = {
-    (stem, module): import_module(f"fencepost.reference_impl.{stem}.defects.{module}").REGISTRY
+    (stem, module): import_module(f"fencepost.reference_impl.defects.{stem}{module}").REGISTRY
     for stem in map(folder, PROTOCOLS)
-    if find_spec(f"fencepost.reference_impl.{stem}")
-    for module in ("broken", "interface")
-    if find_spec(name := f"fencepost.reference_impl.{stem}.defects.{module}")
+    for module in ("", "_interface")
+    if find_spec(name := f"fencepost.reference_impl.defects.{stem}{module}")
     if not hasattr(import_module(name), "LAYERS")  # the whole system's defects are those of its layers
 }
 DEFECTS: dict[str, Defect[Any]] = {

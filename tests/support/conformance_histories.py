@@ -7,7 +7,7 @@ import numpy as np
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.id_blocks.events import Kind
-from fencepost.reference_impl.id_blocks import simulate
+from fencepost.reference_impl.systems.id_blocks import simulate
 
 Columns = dict[str, np.ndarray]
 

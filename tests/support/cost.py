@@ -16,10 +16,8 @@ from fencepost.properties import registry
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("model", "properties", "reference_impl", "proofs")
-_REGISTERED = [registry.folder(protocol) for protocol in registry.PROTOCOLS]
-_WITH_REFERENCE = sorted(path.parent.name for path in (ROOT / "reference_impl").glob("*/generator.py"))
-PROTOCOLS = tuple(dict.fromkeys([*_REGISTERED, *_WITH_REFERENCE]))
-"""By the name of their folders: those that are registered, and those of which there is a reference only."""
+PROTOCOLS = tuple(registry.folder(protocol) for protocol in registry.PROTOCOLS)
+"""By the name of their folders."""
 
 ROLES: tuple[tuple[str, str, str], ...] = (
     ("model", "content", "model/{p}/*"),
@@ -31,19 +29,14 @@ ROLES: tuple[tuple[str, str, str], ...] = (
     ("history properties", "content", "properties/{p}/histories*"),
     ("translator", "plumbing", "properties/{p}/translator*"),
     ("words", "content", "properties/{p}/__init__.py"),
-    ("events", "content", "reference_impl/{p}/events.py"),
-    ("free run", "plumbing", "reference_impl/{p}/generator.py"),
-    ("faults and workload", "content", "reference_impl/{p}/node_faults.py"),
-    ("faults and workload", "content", "reference_impl/{p}/workload.py"),
-    ("configuration", "content", "reference_impl/{p}/config.py"),
-    ("exports", "plumbing", "reference_impl/{p}/__init__.py"),
-    ("scenarios", "content", "reference_impl/{p}/everything.py"),
-    ("defects", "content", "reference_impl/{p}/defects/*"),
-    ("behaviour", "content", "reference_impl/{p}/*"),
+    ("system", "content", "reference_impl/systems/{p}*"),
+    ("defects", "content", "reference_impl/defects/{p}*"),
     ("live clients", "content", "reference_impl/live/{p}/*"),
     ("recordings", "content", "proofs/recording/{p}/*"),
 )
 """(role, kind, files): the first that fits."""
+SHARED = ("reference_impl/kafka/", "reference_impl/connect/")
+"""What several protocols are about: content of none of them alone."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +55,12 @@ def cost_of(path: str, lines: int = 0) -> Cost:
     none."""
     for protocol in PROTOCOLS:
         for role, kind, files in ROLES:
-            if f"/{protocol}/" in path and fnmatchcase(path, files.format(p=protocol)):
+            if fnmatchcase(path, files.format(p=protocol)):
                 return Cost(path, protocol, role, kind, lines)
         if f"/{protocol}/" in path:
             raise ValueError(f"{path} has no role; add one to ROLES")
+    if path.startswith(SHARED):
+        return Cost(path, "", "behaviour", "content", lines)
     return Cost(path, "", "general", "general", lines)
 
 
@@ -95,7 +90,7 @@ def centre(root: Path = ROOT) -> dict[str, list[str]]:
     named: dict[str, list[str]] = {}
     for cost in costs(root):
         text = (root / cost.path).read_text(encoding="utf-8")
-        if not cost.protocol and (found := [p for p, stem in stems.items() if stem.search(text)]):
+        if cost.kind == "general" and (found := [p for p, stem in stems.items() if stem.search(text)]):
             named[cost.path] = found
     return named
 

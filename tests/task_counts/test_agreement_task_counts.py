@@ -17,10 +17,10 @@ from fencepost.properties.driving import make
 from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.claims import core
 from fencepost.properties.task_counts.interface import BLACK_BOX, Call, Thread, finish, run, work
-from fencepost.reference_impl.task_counts.system import reference
+from fencepost.reference_impl.systems.task_counts_cluster import reference
 
-REFERENCE = "fencepost.reference_impl.task_counts.system:reference"
-BROKEN = "fencepost.reference_impl.task_counts.defects.broken"
+REFERENCE = "fencepost.reference_impl.systems.task_counts_cluster:reference"
+BROKEN = "fencepost.reference_impl.defects.task_counts"
 PROMISES = {"618.P1", "618.P3", "618.P4"}
 EXAMPLES = 100
 ONE_WORKER = {"workers": 1, "connectors": 1, "max_tasks": 2, "protocol": "eager", "heartbeat_ms": 0}

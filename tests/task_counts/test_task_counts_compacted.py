@@ -12,7 +12,7 @@ from fencepost.properties.roles import Named
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.interface import Call
 from fencepost.properties.task_counts.translator import COMPACTED
-from fencepost.reference_impl.task_counts.system import reference
+from fencepost.reference_impl.systems.task_counts_cluster import reference
 
 CONFIG = {"workers": 2, "connectors": 1, "max_tasks": 2, "protocol": "cooperative", "mode": "M"}
 NOT_COUNTED = Call("run", spared="start_round")

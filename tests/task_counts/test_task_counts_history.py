@@ -9,7 +9,7 @@ from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 from fencepost.properties.task_counts.histories.properties import BED, PLANTS, RECORDINGS
 from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
-from fencepost.reference_impl.task_counts import events
+from fencepost.reference_impl.connect import config as events
 from task_count_story import TaskCountStory
 
 CONFIG = {"mode": "B", "quiet_end": True}

@@ -13,10 +13,10 @@ from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest
 from fencepost.properties.task_counts.histories.properties import RECORDINGS
-from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.task_counts import REGISTRY
 
 PLANTED = "fencepost.properties.task_counts.histories.properties:simulate_many"
-SIMULATOR = "fencepost.reference_impl.task_counts:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.task_counts:simulate_with_stats"
 MODES = ("A", "M", "B", "shipped")
 
 

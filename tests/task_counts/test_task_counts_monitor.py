@@ -11,10 +11,9 @@ from fencepost.properties.monitoring import Monitor
 from fencepost.properties.task_counts.interface import Alone, Call, Finished
 from fencepost.properties.task_counts.scenarios import agreement
 from fencepost.properties.task_counts.scenarios.known import KNOWN_BUGS, Script
-from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
-from fencepost.reference_impl.task_counts.herder.rounds import Rounds
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.system import build, reference
+from fencepost.reference_impl.connect.rounds import Rounds
+from fencepost.reference_impl.defects.task_counts import REGISTRY
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, build, reference
 
 
 def scenario(name: str, broken: bool) -> list[Any]:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from fencepost.properties.catalogue import protocols
-from fencepost.reference_impl.task_counts.topic import records
-from fencepost.reference_impl.task_counts.topic.cluster_state import ClusterConfigState
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.config_records import ClusterConfigState
 from txn_walks import walks
 
 SHIPPED = protocols()["config-topic"].variant("complete-sets-counted")
@@ -17,16 +17,16 @@ BOUNDS = dict(workers=2, tasks=TASKS, sets=4, log=11, removals=4, restarts=2, cr
 def record(number: int, place: int) -> Any:
     """A record of the model as the implementation has it; a configuration remembers its place."""
     if number <= TASKS:
-        return records.task_record("c", number - 1, {"place": str(place)})
+        return config_records.task_record("c", number - 1, {"place": str(place)})
     if number <= 2 * TASKS:
-        return records.commit_record("c", number - TASKS)
-    return records.count_record("shipped", "c", number - 2 * TASKS - 1)
+        return config_records.commit_record("c", number - TASKS)
+    return config_records.count_record("shipped", "c", number - 2 * TASKS - 1)
 
 
 def fresh() -> ClusterConfigState:
     """A worker that knows the connector, and has read nothing else."""
     view = ClusterConfigState()
-    view.apply(records.connector_record("c", {"tasks.max": str(TASKS)}), 0)
+    view.apply(config_records.connector_record("c", {"tasks.max": str(TASKS)}), 0)
     return view
 
 

@@ -8,7 +8,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.histories.properties import HISTORY
 from fencepost.properties.task_counts.interface import finish, run, work
-from fencepost.reference_impl.task_counts import reference
+from fencepost.reference_impl.systems.task_counts_cluster import reference
 
 CONFIG = {
     "seed": 0, "workers": 2, "connectors": 1, "max_tasks": 1, "protocol": "cooperative", "support": "enabled",

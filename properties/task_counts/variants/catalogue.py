@@ -218,12 +218,12 @@ TASK_COUNTS = ProtocolEntry(
     FULL_REASONS | REASONS,
     examples={"smoke": 12},
     implementations=tuple(
-        ("fencepost.reference_impl.task_counts:reference", mode) for mode in ("A", "M", "B", "shipped")
+        ("fencepost.reference_impl.systems.task_counts:reference", mode) for mode in ("A", "M", "B", "shipped")
     ),
     simulators=tuple(
         (
             mode,
-            "fencepost.reference_impl.task_counts:simulate_with_stats",
+            "fencepost.reference_impl.systems.task_counts:simulate_with_stats",
             {"mode": mode, "events": 300, "quiet_end": True},
         )
         for mode in ("A", "M", "B", "shipped")

@@ -92,7 +92,7 @@ from fencepost.properties.transactions.variants.bounds import (
 from fencepost.properties.transactions.variants.partitions import IDEMPOTENCE, TRANSACTION_PARTITIONS
 from fencepost.properties.transactions.variants.reading import READ_COMMITTED, TRANSACTION_LOG, TRANSACTIONAL_OFFSETS
 
-REFERENCE = "fencepost.reference_impl.transactions"
+REFERENCE = "fencepost.reference_impl.systems.transactions"
 Bounds = Mapping[Profile, Mapping[str, int]]
 
 _LATE = ("nothing_committed_unasked", "as_told", "nothing_lost", "one_fate")

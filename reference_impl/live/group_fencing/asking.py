@@ -5,14 +5,13 @@ others, so that a request of that kind has a connection of its own for as long a
 from collections.abc import Callable
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.messages import JoinGroupRequest, SyncGroupRequest
+from fencepost.reference_impl.kafka.messages import JoinGroupRequest, RequestBody, ResponseBody, SyncGroupRequest
 from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, Request
 from fencepost.reference_impl.live.tcp.brokers import GROUP
 from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer
-from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.remote import Line, Remote
 from fencepost.reference_impl.simulation import Message, Network
-from fencepost.reference_impl.transactions.messages import RequestBody, ResponseBody
 
 WAITED_FOR = JoinGroupRequest | SyncGroupRequest
 AT_ONCE_S = 0.05

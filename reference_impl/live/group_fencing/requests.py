@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from fencepost.reference_impl.group_fencing.environment import Place as InputPlace
-from fencepost.reference_impl.group_fencing.messages import (
+from fencepost.reference_impl.kafka.group_environment import Place as InputPlace
+from fencepost.reference_impl.kafka.messages import (
     NO_INSTANCE,
     NO_MEMBER,
     NO_OFFSET,
@@ -19,6 +19,7 @@ from fencepost.reference_impl.group_fencing.messages import (
     GroupHeartbeatRequest,
     GroupHeartbeatResponse,
     GroupMetadata,
+    GroupTxnOffsetCommitRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -26,16 +27,14 @@ from fencepost.reference_impl.group_fencing.messages import (
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
+    ProduceResponse,
     SyncGroupRequest,
     SyncGroupResponse,
-    TxnOffsetCommitRequest,
 )
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.reading import only
-from fencepost.reference_impl.live.tcp.schemas import milliseconds
-from fencepost.reference_impl.live.transactions.names import Names, Place
+from fencepost.reference_impl.live.tcp.reading import milliseconds, only
+from fencepost.reference_impl.live.transactions.config import Names, Place
 from fencepost.reference_impl.live.transactions.requests import Codec
-from fencepost.reference_impl.transactions.messages import ProduceResponse
 
 INVALID_SESSION_TIMEOUT = 26
 ASSIGNOR, PROTOCOL_TYPE = "range", "consumer"
@@ -52,7 +51,7 @@ Request = (
     | OffsetFetchRequest
     | OffsetCommitRequest
     | GroupHeartbeatRequest
-    | TxnOffsetCommitRequest
+    | GroupTxnOffsetCommitRequest
 )
 
 
@@ -158,7 +157,7 @@ class GroupCodec(Codec):
                 )  # fmt: skip
             case GroupHeartbeatRequest():
                 return self._group_heartbeat(data)
-            case TxnOffsetCommitRequest():
+            case GroupTxnOffsetCommitRequest():
                 return self._txn_offset_commit(data)
         return super().encode(data)
 
@@ -210,7 +209,7 @@ class GroupCodec(Codec):
             member_epoch=data.epoch, **said,
         )  # fmt: skip
 
-    def _txn_offset_commit(self, data: TxnOffsetCommitRequest) -> Any:
+    def _txn_offset_commit(self, data: GroupTxnOffsetCommitRequest) -> Any:
         metadata: GroupMetadata = data.metadata
         offsets = {place.partition: place.offset for place in (self._contents[record] for record in data.records)}
         return self._build(
@@ -246,7 +245,7 @@ class GroupCodec(Codec):
                 return ErrorResponse(self._first_error(answer))
             case GroupHeartbeatRequest():
                 return self._beaten(answer)
-            case TxnOffsetCommitRequest():
+            case GroupTxnOffsetCommitRequest():
                 return ProduceResponse(self._first_error(answer))
         return super()._decode(data, answer)
 

@@ -17,9 +17,7 @@ from fencepost.reference_impl.live.tcp.connection import (
     parse_servers,
     unanswered,
 )
-from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.reading import reading
-from fencepost.reference_impl.live.tcp.schemas import build
+from fencepost.reference_impl.live.tcp.reading import Patience, build, reading
 from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
 
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator

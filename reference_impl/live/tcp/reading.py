@@ -1,18 +1,86 @@
-"""What to do with an answer that cannot be read: say which, to what, and judge nobody by it.
+"""What is read in answers: the schemas of messages, how long to wait for one, and what an answer says that is wrong."""
 
-    with reading(request, answer):
-        (found,) = answer.topics[0].partitions      # an answer without topics becomes `Unreadable`
-
-An answer that leaves out what was asked for, or speaks of something else, says nothing about the protocol: neither that
-it is kept nor that it is broken. Whether broker or reader is at fault is for those to find out who read the message.
-"""
-
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError
+from kio.static.primitive import i32Timedelta
+
+# Trying again, in real time, until a deadline: how long a broker is busy cannot be decided here.
+#
+# for _ in Patience(5.0):          # at least once, and again until five seconds are over
+#     if ready():
+#         break
+
+SHORTEST_S, LONGEST_S = 0.001, 0.05
+
+
+class Patience:
+    """Tries, with pauses that grow from a millisecond to fifty, for `seconds`; without a pause before the first."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __iter__(self) -> Iterator[int]:
+        deadline = time.monotonic() + self._seconds
+        pause, tries = SHORTEST_S, 0
+        while True:
+            yield tries
+            tries += 1
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_S)
+
+
+# Kafka's requests by name and version: kio's classes, made from plain numbers and texts.
+#
+# `build("end_txn", 4, transactional_id="a", producer_id=1, producer_epoch=0, committed=True)` is a request of that
+# version. A field that this version does not have is an error, unless its name is in `since`: then it is left out.
+
+API_KEYS: Mapping[str, int] = {
+    "produce": 0, "fetch": 1, "list_offsets": 2, "metadata": 3, "offset_fetch": 9, "find_coordinator": 10,
+    "api_versions": 18, "create_topics": 19, "delete_topics": 20, "init_producer_id": 22, "add_partitions_to_txn": 24,
+    "add_offsets_to_txn": 25, "end_txn": 26, "txn_offset_commit": 28, "describe_configs": 32,
+    "describe_transactions": 65,
+}  # fmt: skip
+
+
+@cache
+def schema(api: str, version: int, name: str = "") -> Any:
+    """A class of kio's schema: the request itself, or what lies in it. Raises ModuleNotFoundError, AttributeError."""
+    module = import_module(f"kio.schema.{api}.v{version}.request")
+    return getattr(module, name or "".join(word.capitalize() for word in api.split("_")) + "Request")
+
+
+def build(api: str, version: int, part: str = "", /, since: Collection[str] = (), **fields: Any) -> Any:
+    """A request, or with `part` the class of that name in it."""
+    kind = schema(api, version, part)
+    known = kind.__dataclass_fields__
+    return kind(**{key: value for key, value in fields.items() if key in known or key not in since})
+
+
+@cache
+def milliseconds(ms: int) -> Any:
+    """A duration in a request."""
+    return i32Timedelta.parse(timedelta(milliseconds=ms))
+
+
+# What to do with an answer that cannot be read: say which, to what, and judge nobody by it.
+#
+#     with reading(request, answer):
+#         (found,) = answer.topics[0].partitions      # an answer without topics becomes `Unreadable`
+#
+# An answer that leaves out what was asked for, or speaks of something else, says nothing about the protocol: neither
+# that it is kept nor that it is broken. Whether broker or reader is at fault is for those to find out who read the
+# message.
 
 SHOWN = 600  # characters of an answer in a message: most are shorter
 

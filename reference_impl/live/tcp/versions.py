@@ -16,8 +16,7 @@ from fencepost.reference_impl.live.tcp.connection import (
     NoAnswer,
     WireError,
 )
-from fencepost.reference_impl.live.tcp.reading import reading
-from fencepost.reference_impl.live.tcp.schemas import API_KEYS, build
+from fencepost.reference_impl.live.tcp.reading import API_KEYS, build, reading
 
 BROKER_RESOURCE = 4  # ConfigResource.Type.BROKER
 VERIFICATION = "transaction.partition.verification.enable"

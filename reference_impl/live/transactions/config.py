@@ -1,12 +1,91 @@
-"""The configuration of a system over TCP: the reference implementation's keys, and those of the wire."""
+"""The configuration of a system on real brokers, the names of what it makes there, and its event log."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from fencepost.reference_impl.kafka.environment import EPOCH_MAX, Config, Event, TransactionEventLog, readable
+from fencepost.reference_impl.kafka.messages import NO_PRODUCER_ID
 from fencepost.reference_impl.simulation.config import Configuration, Positive
 from fencepost.reference_impl.simulation.config import split as split_config
-from fencepost.reference_impl.transactions.config import EPOCH_MAX, Config
+
+# Names on the brokers, all fresh, and the numbers of what they name in one system.
+#
+# So the same program gives the same events on any broker, also one that has been used before.
+
+
+class Place(NamedTuple):
+    """A partition of the brokers that one system has to itself, from the offset `start` on."""
+
+    topic: str
+    partition: int
+    start: int
+
+
+class Names:
+    """`name` is the system's own, in all its ids and as the key of its records; `places` are its data partitions."""
+
+    def __init__(self, name: str, places: Sequence[Place]) -> None:
+        self.name = name
+        self.places = tuple(places)
+        self._real: list[int] = []
+        self._shown: dict[int, int] = {}
+
+    @property
+    def record_key(self) -> bytes:
+        """The key of every record of this system."""
+        return self.name.encode()
+
+    def transactional_id(self, number: int) -> str:
+        """Transactional ids are numbered from 0."""
+        return f"{self.name}-{number}"
+
+    def group_id(self, group: int) -> str:
+        """Groups are numbered from 0, behind the data partitions."""
+        return f"{self.name}-group-{group}"
+
+    def shown_producer_id(self, real: int) -> int:
+        """Producer ids are numbered in order of appearance; one that a broker gives twice keeps its number."""
+        if real < 0:
+            return NO_PRODUCER_ID
+        shown = self._shown.get(real)
+        if shown is None:
+            shown = self._shown[real] = len(self._real)
+            self._real.append(real)
+        return shown
+
+    def real_producer_id(self, shown: int) -> int:
+        """The brokers' name for a producer id that some answer has shown."""
+        return shown if shown < 0 else self._real[shown]
+
+
+# The event log of a system that lives in real time: every row knows when it was written, on the wall's clock.
+
+
+class TimedLog(TransactionEventLog):
+    """`times_us[i]` is when row i was written, in microseconds since 1970; column `time_us` stays the virtual time."""
+
+    __slots__ = ("_timed", "times_us")
+
+    def __init__(self, kernel: Any) -> None:
+        super().__init__(kernel)
+        self.times_us: list[int] = []
+        self._timed = 0
+
+    def emit(self, kind: int, *columns: int, **named: int) -> None:
+        """Append one row."""
+        super().emit(kind, *columns, **named)
+        self.times_us.append(time.time_ns() // 1000)
+
+    def drain_timed(self) -> list[tuple[int, Event]]:
+        """(wall-clock time in us, event) of the rows since the last call of this method; `drain_rows` is apart."""
+        fresh = range(self._timed, len(self.rows))
+        self._timed = len(self.rows)
+        return [(self.times_us[row], readable(self.rows[row])) for row in fresh]
+
+
+# The configuration of a system over TCP: the reference implementation's keys, and those of the wire.
 
 SCALE = 100  # virtual milliseconds in a real one, where real time has to pass
 LONG_MS = 900_000  # transaction.max.timeout.ms: no program takes as long

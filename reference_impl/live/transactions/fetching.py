@@ -8,15 +8,13 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.messages import AbortedTransaction, Batch, FetchResponse
+from fencepost.reference_impl.kafka.record_batches import CONTROL, TRANSACTIONAL
 from fencepost.reference_impl.live.tcp.brokers import GROUP, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, Unreadable, WireError
-from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.reading import only, reading
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
-from fencepost.reference_impl.live.transactions.names import Names
-from fencepost.reference_impl.transactions.brokers.record_batches import CONTROL, TRANSACTIONAL
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
+from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, only, reading
+from fencepost.reference_impl.live.transactions.config import Names
 from kio.records.readers import read_batch
 from kio.serial.readers import read_signed_varint, read_signed_varlong
 

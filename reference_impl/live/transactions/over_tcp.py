@@ -13,26 +13,28 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
 
+from fencepost.reference_impl.kafka.clients.admin import Admin
+from fencepost.reference_impl.kafka.clients.consumer import Reader
+from fencepost.reference_impl.kafka.clients.producer import Producer
+from fencepost.reference_impl.kafka.clients.roles import ClientSide
+from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace, Environment, Event, partition_name
 from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, connect
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
-from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.reading import only, reading
-from fencepost.reference_impl.live.tcp.schemas import build
-from fencepost.reference_impl.live.transactions.config import SCALE, WireConfig, split, transaction_timeout
+from fencepost.reference_impl.live.tcp.reading import Patience, build, only, reading
+from fencepost.reference_impl.live.transactions.config import (
+    SCALE,
+    Names,
+    TimedLog,
+    WireConfig,
+    split,
+    transaction_timeout,
+)
 from fencepost.reference_impl.live.transactions.fetching import FetchedLog, FetchedOffsets
-from fencepost.reference_impl.live.transactions.names import Names
 from fencepost.reference_impl.live.transactions.pool import Pool, Returned, shared_pool
 from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN, Line, Remote
 from fencepost.reference_impl.live.transactions.requests import Codec
-from fencepost.reference_impl.live.transactions.timed_log import TimedLog
 from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.transactions.clients.admin import Admin
-from fencepost.reference_impl.transactions.clients.clients import ClientSide
-from fencepost.reference_impl.transactions.clients.consumer import Reader
-from fencepost.reference_impl.transactions.clients.producer import Producer
-from fencepost.reference_impl.transactions.environment import COORDINATOR, DrivenPace, Environment, partition_name
-from fencepost.reference_impl.transactions.events import Event
-from fencepost.reference_impl.transactions.system import InPieces
+from fencepost.reference_impl.systems.transactions import InPieces
 
 APPEND_MS = 2_000
 SETTLED_S = 10.0  # how long the end of a transaction may take, once it is decided

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.live.tcp.brokers import READY_S, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer, WireError
-from fencepost.reference_impl.live.tcp.patience import Patience
-from fencepost.reference_impl.live.tcp.reading import only, reading
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
-from fencepost.reference_impl.live.transactions.names import Place
+from fencepost.reference_impl.live.tcp.reading import Patience, build, milliseconds, only, reading
+from fencepost.reference_impl.live.transactions.config import Place
 from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN
-from fencepost.reference_impl.transactions.errors import ErrorCode
 
 FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
 FENCES = 2  # tries to free a partition

@@ -11,18 +11,13 @@ at once and asks again at once; the outcome is the same, a retry under a new num
 from collections.abc import Callable
 from typing import Any
 
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.messages import ProduceRequest, RequestBody, ResponseBody, TxnOffsetCommitRequest
 from fencepost.reference_impl.live.tcp.brokers import GROUP, TRANSACTION, Brokers
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
-from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.requests import Answer, Codec
 from fencepost.reference_impl.simulation import Message, Network
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.messages import (
-    ProduceRequest,
-    RequestBody,
-    ResponseBody,
-    TxnOffsetCommitRequest,
-)
 
 # After these another node may be the one to ask.
 MOVED = frozenset({

@@ -13,12 +13,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
 
-from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.reading import only, reading
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
-from fencepost.reference_impl.live.transactions.names import Names
-from fencepost.reference_impl.transactions.brokers.record_batches import TRANSACTIONAL
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -30,6 +25,10 @@ from fencepost.reference_impl.transactions.messages import (
     ProduceResponse,
     TxnOffsetCommitRequest,
 )
+from fencepost.reference_impl.kafka.record_batches import TRANSACTIONAL
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds, only, reading
+from fencepost.reference_impl.live.transactions.config import Names
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64

@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
 def defects(protocol: str, broken: tuple[str, ...] = ("promise", "progress", "conformance")) -> dict[str, Any]:
     """The defects of a protocol's reference that break something, by name."""
-    module = import_module(f"fencepost.reference_impl.{folder(protocol)}.defects.broken")
+    module = import_module(f"fencepost.reference_impl.defects.{folder(protocol)}")
     return {name: one for name, one in sorted(module.REGISTRY.items()) if one.breaks.value in broken}
 
 

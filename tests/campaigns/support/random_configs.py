@@ -15,7 +15,7 @@ from typing import Any
 
 import whole_batches
 from fencepost.properties.catalogue import find
-from fencepost.reference_impl.end_to_end import generator as end_to_end
+from fencepost.reference_impl.systems import end_to_end
 from histories_campaign import VARIANTS as ALONE
 from histories_campaign import batch
 

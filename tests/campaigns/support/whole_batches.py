@@ -19,10 +19,10 @@ from checked_out import DIGITS, ROOT
 from fencepost.proofs.scale.generate import generate_set
 from fencepost.proofs.traces.datasets import replay_set
 from fencepost.properties.registry import PROTOCOLS
-from fencepost.reference_impl.end_to_end.generator import simulate
+from fencepost.reference_impl.systems.end_to_end import simulate
 
 BATCH = 200
-PROTOCOL, SIMULATOR = "end-to-end", "fencepost.reference_impl.end_to_end.generator:simulate"
+PROTOCOL, SIMULATOR = "end-to-end", "fencepost.reference_impl.systems.end_to_end:simulate"
 
 LOADED = """
 import sys, tempfile

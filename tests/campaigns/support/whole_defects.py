@@ -26,10 +26,10 @@ from fencepost.properties.history import VOCABULARIES, Manifest
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.trace_spec import CONFORMING
-from fencepost.reference_impl.end_to_end.defects.broken import FOLDERS, REGISTRY, Broken
-from fencepost.reference_impl.end_to_end.generator import simulate
+from fencepost.reference_impl.defects.end_to_end import FOLDERS, REGISTRY, Broken
 from fencepost.reference_impl.simulation.defects import Breaks
 from fencepost.reference_impl.simulation.log import Row
+from fencepost.reference_impl.systems.end_to_end import simulate
 from whole_batches import hash_of, own_code
 
 Histories = list[tuple[int, Mapping[str, list[Row]]]]
@@ -179,10 +179,10 @@ def code_of(name: str) -> str:
 
 
 def mistakes_of(defect: Broken) -> set[Path]:
-    """The files of its layer's defects in which its pieces are written, and what these use of that folder; all of the
-    folder where what is wrong is no piece of code."""
+    """The files of its layer's defects in which its pieces are written, and what these use of them; all of them
+    where what is wrong is no piece of code."""
     layer, field = FOLDERS[defect.name.partition(":")[0]]
-    package = f"fencepost.reference_impl.{layer}.defects."
+    package = f"fencepost.reference_impl.defects.{layer}"
     parts = getattr(defect.parts, field)
     pieces = [getattr(parts, name) for name in parts.__dataclass_fields__]
     waiting = [c.__module__ for piece in pieces for c in getattr(piece, "__mro__", (piece,)) if callable(c)]
@@ -193,8 +193,8 @@ def mistakes_of(defect: Broken) -> set[Path]:
             found.add(name)
             used = vars(sys.modules[name]).values()
             waiting += [one.__name__ if isinstance(one, ModuleType) else getattr(one, "__module__", "") for one in used]
-    folder = ROOT / "reference_impl" / layer / "defects"
-    return {Path(sys.modules[name].__file__ or "") for name in found} or set(folder.rglob("*.py"))
+    folder = ROOT / "reference_impl" / "defects"
+    return {Path(sys.modules[name].__file__ or "") for name in found} or set(folder.glob(f"{layer}*.py"))
 
 
 def is_found(one: Mapping[str, Any]) -> bool:

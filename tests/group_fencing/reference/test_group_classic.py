@@ -1,8 +1,8 @@
 """The classic protocol, sentence by sentence: join, sync, heartbeat, leave, static members, and who may commit."""
 
 import pytest
-from fencepost.reference_impl.group_fencing.brokers.classic_group import State
-from fencepost.reference_impl.group_fencing.messages import GroupMetadata
+from fencepost.reference_impl.kafka.classic_group import State
+from fencepost.reference_impl.kafka.messages import GroupMetadata
 from group_bench import Bench
 
 ILLEGAL, UNKNOWN, REBALANCE, ID_REQUIRED, FENCED_INSTANCE = 22, 25, 27, 79, 82

@@ -3,8 +3,7 @@ refusal, and the loop that users write."""
 
 import pytest
 from fencepost.properties.group_fencing.scenarios.known import AFTER_POLLS_MS, AFTER_SESSION_MS, Script
-from fencepost.reference_impl.group_fencing.errors import ErrorCode, from_group_coordinator
-from fencepost.reference_impl.transactions.clients.client_errors import Verdict
+from fencepost.reference_impl.kafka.errors import GroupErrorCode, Verdict, from_group_coordinator
 
 NEW = {"mode": "new-protocol"}
 BOTH = pytest.mark.parametrize("mode", ["shipped", "new-protocol"])
@@ -152,7 +151,7 @@ def test_a_refused_commit_is_aborted_and_read_again():
     script.system.resume(0)
     script.go_on(0, 1, ms=10_000)
     refused = {e.error for e in script.kinds("offset_refused")}
-    assert ErrorCode.UNKNOWN_MEMBER_ID in refused
+    assert GroupErrorCode.UNKNOWN_MEMBER_ID in refused
     assert not script.kinds("instance_failed")
     assert script.system.audit() == ([(0, 0), (0, 1)], [2])
 

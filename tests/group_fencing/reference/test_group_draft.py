@@ -1,20 +1,18 @@
 """KIP-447's draft, sentence by sentence: initialising with a group, the reverse map, the two errors, the switch."""
 
 import pytest
-from fencepost.reference_impl.group_fencing.environment import Place
-from fencepost.reference_impl.group_fencing.messages import (
-    GroupInitProducerIdRequest,
-    GroupMetadata,
-    OffsetFetchRequest,
-    TxnOffsetCommitRequest,
-)
-from fencepost.reference_impl.transactions.brokers.states import TransactionState
-from fencepost.reference_impl.transactions.environment import COORDINATOR
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.environment import COORDINATOR
+from fencepost.reference_impl.kafka.group_environment import Place
+from fencepost.reference_impl.kafka.messages import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
+    GroupInitProducerIdRequest,
+    GroupMetadata,
+    GroupTxnOffsetCommitRequest,
     InitProducerIdRequest,
+    OffsetFetchRequest,
 )
+from fencepost.reference_impl.kafka.transaction_states import TransactionState
 from group_bench import Bench
 
 ILLEGAL_GENERATION, UNSUPPORTED, CONCURRENT, CONCURRENT_COMMIT, PENDING, LOADING = 22, 35, 51, 85, 86, 14
@@ -170,7 +168,7 @@ def commit(bench, producer_id, generation, partition=0):
     record = 1_000 + len(bench.env.contents)
     bench.env.contents[record] = Place(partition, 1)
     metadata = GroupMetadata(generation)
-    request = TxnOffsetCommitRequest(0, 0, producer_id, 0, record, (), metadata, 6 if generation >= 0 else 2)
+    request = GroupTxnOffsetCommitRequest(0, 0, producer_id, 0, record, (), metadata, 6 if generation >= 0 else 2)
     error = bench.coordinator.commit_refused(request)
     if not error:
         bench.coordinator.taken(request)
@@ -238,5 +236,5 @@ def test_older_brokers_know_none_of_it():
     """447.11: neither the group in InitProducerId, nor a generation in TxnOffsetCommit."""
     bench = Bench(mode=DRAFT, old_brokers=True)
     assert asked(bench, 0, 1, 0).error_code == UNSUPPORTED
-    request = TxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(1), 3)
+    request = GroupTxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(1), 3)
     assert bench.ask("produce", request).error_code == UNSUPPORTED

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from fencepost.properties.group_fencing.scenarios.known import rows
-from fencepost.reference_impl.group_fencing import KIND_NAMES, readable
+from fencepost.reference_impl.kafka.group_environment import KIND_NAMES, readable
 
 UNKNOWN_MEMBER_ID = 25
 EVENTS = [readable(row) for row in rows()]

@@ -8,15 +8,15 @@ from collections import Counter
 
 import pytest
 from fencepost.properties.group_fencing.variants import SIMULATORS
-from fencepost.reference_impl.group_fencing.clients.modern_consumer import ModernConsumer
-from fencepost.reference_impl.group_fencing.events import COLUMNS, KIND_NAMES, Event, Kind
-from fencepost.reference_impl.group_fencing.generator import FreeRun, simulate
+from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
+from fencepost.reference_impl.kafka.group_environment import COLUMNS, KIND_NAMES, Event, Kind
+from fencepost.reference_impl.systems.group_fencing import FreeRun, simulate
 from group_audit import played, wrong
 
 SEEDS = 40
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.group_fencing.generator import simulate
+from fencepost.reference_impl.systems.group_fencing import simulate
 rows = [simulate(seed, {}) for seed in range(4)]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

@@ -1,9 +1,9 @@
 """The new protocol, sentence by sentence: epochs, reconciliation, static members, and who may commit and fetch."""
 
 import pytest
-from fencepost.reference_impl.group_fencing.brokers.assignment import balanced
-from fencepost.reference_impl.group_fencing.environment import Place
-from fencepost.reference_impl.group_fencing.messages import GroupMetadata, TxnOffsetCommitRequest
+from fencepost.reference_impl.kafka.group_environment import Place
+from fencepost.reference_impl.kafka.messages import GroupMetadata, GroupTxnOffsetCommitRequest
+from fencepost.reference_impl.kafka.modern_group import balanced
 from group_bench import Bench
 
 NEW, RELAXED = "new-protocol", "new-protocol-relaxed"
@@ -209,7 +209,7 @@ def test_fetches_are_as_strict_as_ever():
 def test_errors_in_the_words_of_the_version(version, unknown_group, stale):
     """KIP-1319: 69 and 113 from version 6 on, 22 before."""
     bench = Bench(mode=NEW)
-    request = TxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(3, A), version)
+    request = GroupTxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(3, A), version)
     bench.env.contents[0] = Place(0, 1)
     coordinator = bench.coordinator
     assert coordinator.commit_refused(request) == unknown_group
@@ -226,7 +226,7 @@ def test_topics_go_by_id_since_version_6(version, error):
     bench = Bench(mode=NEW)
     bench.env.contents[0] = Place(0, 1)
     bench.system.hide_topic(True)
-    request = TxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(), version)
+    request = GroupTxnOffsetCommitRequest(0, 0, 0, 0, 0, (), GroupMetadata(), version)
     assert bench.ask("produce", request).error_code == error
     bench.system.hide_topic(False)
     assert bench.ask("produce", request).error_code != error

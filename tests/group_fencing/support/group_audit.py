@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from fencepost.properties.group_fencing.histories import FENCED
-from fencepost.reference_impl.group_fencing.events import Kind
-from fencepost.reference_impl.group_fencing.generator import FreeRun
-from fencepost.reference_impl.group_fencing.node_faults import Run
+from fencepost.reference_impl.kafka.group_environment import Kind
 from fencepost.reference_impl.simulation.config import split
+from fencepost.reference_impl.systems.group_fencing import FreeRun, Run
 
 CALM_US = 4_000_000
 FRESH = 1

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from fencepost.reference_impl.group_fencing.messages import (
+from fencepost.reference_impl.kafka.messages import (
     GroupHeartbeatRequest,
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    RequestBody,
     SyncGroupRequest,
 )
-from fencepost.reference_impl.group_fencing.system import reference
-from fencepost.reference_impl.transactions.messages import RequestBody
+from fencepost.reference_impl.systems.group_fencing import reference
 
 PROBE = "probe"
 

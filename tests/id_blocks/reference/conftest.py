@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.id_blocks import Event, System, reference
+from fencepost.reference_impl.kafka.producer_ids.environment import Event
+from fencepost.reference_impl.systems.id_blocks import System, reference
 
 SMALL: dict[str, Any] = {"seed": 0, "brokers": 2, "controllers": 3, "block_size": 10, "max_id": 1000}
 

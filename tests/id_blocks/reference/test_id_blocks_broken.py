@@ -1,9 +1,10 @@
 """Broken implementations of id blocks break no more in histories than the registry says."""
 
 import pytest
-from fencepost.reference_impl.id_blocks import Kind, simulate
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.id_blocks import REGISTRY
+from fencepost.reference_impl.kafka.producer_ids.environment import Kind
 from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.systems.id_blocks import simulate
 
 KIND, ID = 2, 10
 # Rough weather: faults frequent enough, and late copies early enough, that each defect shows within some seeds.

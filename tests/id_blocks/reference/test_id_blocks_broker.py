@@ -2,10 +2,10 @@
 
 import pytest
 from block_bench import deliver_all, fetch_block, settle
-from fencepost.reference_impl.id_blocks.errors import ErrorCode
-from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, ResponseBody
+from fencepost.reference_impl.kafka.errors import IdErrorCode
+from fencepost.reference_impl.kafka.messages import AllocateProducerIdsResponse, IdResponseBody
 
-LOADING = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+LOADING = (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 def demand(system, broker, times):
@@ -145,7 +145,7 @@ def test_time_out_makes_the_broker_look_for_the_controller(cluster):
 def answer_by_hand(system, start, length, error=0):
     """Put any answer to broker 0's outstanding request into its hands."""
     ids = system.brokers[0].ids
-    ids.answer(ResponseBody(ids.outstanding, AllocateProducerIdsResponse(0, error, start, length), -1))
+    ids.answer(IdResponseBody(ids.outstanding, AllocateProducerIdsResponse(0, error, start, length), -1))
 
 
 MALFORMED = [(-1, 10), (-5, 2), (10, -1), (991, 10), (1000, 1)]

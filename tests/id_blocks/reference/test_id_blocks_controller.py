@@ -2,8 +2,8 @@
 
 import pytest
 from block_bench import deliver_all, fetch_block, settle
-from fencepost.reference_impl.id_blocks.errors import ErrorCode
-from fencepost.reference_impl.id_blocks.messages import ProducerIdsRecord
+from fencepost.reference_impl.kafka.errors import IdErrorCode
+from fencepost.reference_impl.kafka.messages import ProducerIdsRecord
 
 
 def test_answer_waits_for_commit(cluster, kinds):
@@ -57,7 +57,7 @@ def test_answer_owed_by_a_dead_leader_is_never_sent(cluster):
     system.fail_over()
     system.init_producer_id(1)
     settle(system)
-    assert [system.init_producer_id(broker)[0] for broker in (0, 1)] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 0]
+    assert [system.init_producer_id(broker)[0] for broker in (0, 1)] == [IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 0]
 
 
 def test_committed_block_survives_fail_over(cluster):
@@ -84,13 +84,13 @@ def test_controller_owns_block_size(cluster):
     system = cluster(block_size=3)
     fetch_block(system, 0)
     assert [system.init_producer_id(0) for _ in range(3)] == [(0, 0), (0, 1), (0, 2)]
-    assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    assert system.init_producer_id(0) == (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 @pytest.mark.rule("730.4")
 def test_default_block_size_is_one_thousand(cluster, only):
     """730.4: a first block of the default size is 0 to 999."""
-    from fencepost.reference_impl.id_blocks import reference
+    from fencepost.reference_impl.systems.id_blocks import reference
 
     system = reference({})
     fetch_block(system, 0)
@@ -168,7 +168,7 @@ def test_ids_end_with_an_error(cluster, only):
     for _ in range(3):
         fetch_block(system, 0)
         system.advance(50)
-    assert [e.error for e in only(system.drain_events(), "answer_failed")] == [ErrorCode.UNKNOWN_SERVER_ERROR] * 3
+    assert [e.error for e in only(system.drain_events(), "answer_failed")] == [IdErrorCode.UNKNOWN_SERVER_ERROR] * 3
 
 
 @pytest.mark.parametrize(("max_id", "blocks"), [(29, 2), (30, 3), (31, 3)])
@@ -188,7 +188,7 @@ def test_real_limit_is_long_max(cluster):
     fetch_block(system, 0)
     assert system.init_producer_id(0) == (0, 2**63 - 1001)
     fetch_block(system, 1)
-    assert system.init_producer_id(1) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    assert system.init_producer_id(1) == (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 def test_records_that_go_backwards_are_refused(cluster):

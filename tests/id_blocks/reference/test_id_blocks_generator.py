@@ -8,12 +8,13 @@ import sys
 from collections import Counter
 
 import pytest
-from fencepost.reference_impl.id_blocks import COLUMNS, KIND_NAMES, simulate, simulate_with_stats
+from fencepost.reference_impl.kafka.producer_ids.environment import COLUMNS, KIND_NAMES
+from fencepost.reference_impl.systems.id_blocks import simulate, simulate_with_stats
 
 MODES = ("kraft", "zookeeper", "bridge")
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.id_blocks import simulate
+from fencepost.reference_impl.systems.id_blocks import simulate
 rows = [simulate(seed, {"mode": mode}) for seed in range(5) for mode in ("kraft", "zookeeper", "bridge")]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

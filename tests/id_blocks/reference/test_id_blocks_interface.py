@@ -4,10 +4,10 @@ from dataclasses import asdict, fields
 
 import pytest
 from block_bench import deliver_all, fetch_block
-from fencepost.reference_impl.id_blocks import messages
-from fencepost.reference_impl.id_blocks.config import protocol_version
-from fencepost.reference_impl.id_blocks.errors import ErrorCode
-from fencepost.reference_impl.id_blocks.quota import Quota
+from fencepost.reference_impl.kafka import messages
+from fencepost.reference_impl.kafka.errors import IdErrorCode
+from fencepost.reference_impl.kafka.producer_ids.controller import Quota
+from fencepost.reference_impl.kafka.producer_ids.environment import protocol_version
 
 
 def names(message_type):
@@ -51,10 +51,10 @@ def test_stale_and_unknown_brokers_are_told_77(cluster, only):
     system.init_producer_id(0)
     system.restart_broker(0)
     deliver_all(system)
-    assert refused(system, only) == [ErrorCode.STALE_BROKER_EPOCH]
+    assert refused(system, only) == [IdErrorCode.STALE_BROKER_EPOCH]
     system.unregister_broker(1)
     fetch_block(system, 1)
-    assert refused(system, only) == [ErrorCode.STALE_BROKER_EPOCH]
+    assert refused(system, only) == [IdErrorCode.STALE_BROKER_EPOCH]
 
 
 def test_zookeeper_controller_tells_unknown_from_stale(cluster, only):
@@ -65,7 +65,7 @@ def test_zookeeper_controller_tells_unknown_from_stale(cluster, only):
     system.init_producer_id(0)
     system.restart_broker(0)
     deliver_all(system)
-    assert refused(system, only) == [ErrorCode.BROKER_ID_NOT_REGISTERED, ErrorCode.STALE_BROKER_EPOCH]
+    assert refused(system, only) == [IdErrorCode.BROKER_ID_NOT_REGISTERED, IdErrorCode.STALE_BROKER_EPOCH]
 
 
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
@@ -75,7 +75,7 @@ def test_stale_controller_answers_41(cluster, only, mode):
     system.init_producer_id(0)
     system.fail_over()
     deliver_all(system)
-    assert refused(system, only) == [ErrorCode.NOT_CONTROLLER]
+    assert refused(system, only) == [IdErrorCode.NOT_CONTROLLER]
     system.advance(50)
     fetch_block(system, 0)
     assert system.init_producer_id(0) == (0, 0)
@@ -85,7 +85,7 @@ def test_exhaustion_is_an_unknown_server_error(cluster, only):
     """730.16: exhausted ids are answered with UNKNOWN_SERVER_ERROR."""
     system = cluster(max_id=5)
     fetch_block(system, 0)
-    assert refused(system, only) == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert refused(system, only) == [IdErrorCode.UNKNOWN_SERVER_ERROR]
 
 
 @pytest.mark.rule("730.5")
@@ -94,7 +94,7 @@ def test_missing_permission_is_31_and_retried_as_shipped(cluster, only):
     system = cluster()
     system.set_cluster_action(0, allowed=False)
     fetch_block(system, 0)
-    assert refused(system, only) == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+    assert refused(system, only) == [IdErrorCode.CLUSTER_AUTHORIZATION_FAILED]
     system.set_cluster_action(0, allowed=True)
     system.advance(50)
     fetch_block(system, 0)
@@ -108,7 +108,7 @@ def test_missing_permission_terminates_the_broker_by_the_kip(cluster, kinds):
     system.set_cluster_action(0, allowed=False)
     fetch_block(system, 0)
     assert kinds(system.drain_events())[-2:] == ["answer_failed", "broker_stopped"]
-    assert system.init_producer_id(0) == (ErrorCode.NETWORK_EXCEPTION, -1)
+    assert system.init_producer_id(0) == (IdErrorCode.NETWORK_EXCEPTION, -1)
     system.set_cluster_action(0, allowed=True)
     system.restart_broker(0)
     fetch_block(system, 0)
@@ -127,8 +127,8 @@ def test_every_other_error_is_retried(cluster, setting):
 
 def test_every_error_code_says_what_it_means():
     """730.5: each code that this protocol can meet carries its meaning."""
-    assert [int(code) for code in ErrorCode] == [-1, 0, 13, 14, 31, 41, 77, 102]
-    assert all(code.meaning for code in ErrorCode)
+    assert [int(code) for code in IdErrorCode] == [-1, 0, 13, 14, 31, 41, 77, 102]
+    assert all(code.meaning for code in IdErrorCode)
 
 
 @pytest.mark.rule("730.6")

@@ -3,9 +3,10 @@
 import doctest
 
 import pytest
-from fencepost.reference_impl.id_blocks import COLUMNS, KIND_NAMES, Event, reference
-from fencepost.reference_impl.id_blocks import system as system_module
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.id_blocks import REGISTRY
+from fencepost.reference_impl.kafka.producer_ids.environment import COLUMNS, KIND_NAMES, Event
+from fencepost.reference_impl.systems import id_blocks
+from fencepost.reference_impl.systems.id_blocks import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ PLAIN_OPERATIONS = ("fail_over", "commit", "snapshot", "migrate")
 
 def test_the_example_in_the_documentation_runs():
     """The example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(system_module)
+    results = doctest.testmod(id_blocks)
     assert (results.failed, results.attempted) == (0, 8)
 
 
@@ -123,8 +124,8 @@ def test_no_program_gets_an_id_twice(program, mode):
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_every_broken_implementation_has_the_same_plug(name):
     """Each broken implementation is reached by name, and is driven exactly as the correct one."""
-    from fencepost.reference_impl.id_blocks.defects import broken
+    from fencepost.reference_impl.defects import id_blocks
 
-    system = getattr(broken, name)(CONFIG)
+    system = getattr(id_blocks, name)(CONFIG)
     program = [("init_producer_id", 0), ("deliver", 0), ("commit", 0), ("deliver", 0), ("init_producer_id", 0)]
     assert run(system, program)[0].kind == "broker_started"

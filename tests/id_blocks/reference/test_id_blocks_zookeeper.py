@@ -4,10 +4,10 @@ import json
 
 import pytest
 from block_bench import fetch_block
-from fencepost.reference_impl.id_blocks.block_node import BlockNode, decode, encode
-from fencepost.reference_impl.id_blocks.errors import ErrorCode
-from fencepost.reference_impl.id_blocks.messages import AllocateProducerIdsResponse, Block, ResponseBody
-from fencepost.reference_impl.id_blocks.system import next_id_after
+from fencepost.reference_impl.kafka.errors import IdErrorCode
+from fencepost.reference_impl.kafka.messages import AllocateProducerIdsResponse, Block, IdResponseBody
+from fencepost.reference_impl.kafka.producer_ids.zookeeper import BlockNode, decode, encode
+from fencepost.reference_impl.systems.id_blocks import next_id_after
 
 
 def take_block(system, broker):
@@ -62,7 +62,7 @@ def test_direct_broker_takes_the_next_block_when_its_own_is_used_up(cluster, kin
     take_block(system, 0)
     assert [system.init_producer_id(0)[1] for _ in range(10)] == list(range(10))
     assert not system.zk_step(0)
-    assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    assert system.init_producer_id(0) == (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
     system.drain_events()
     take_block(system, 0)
     assert kinds(system.drain_events()) == ["zk_read", "zk_written"]
@@ -73,9 +73,9 @@ def test_direct_broker_waits_for_no_answer(cluster, kinds):
     """730.19: a broker that writes to ZooKeeper itself has no request outstanding, whatever answer comes in."""
     system = cluster(mode="zookeeper")
     system.drain_events()
-    system.brokers[0].ids.answer(ResponseBody(7, AllocateProducerIdsResponse(0, 0, 50, 10), -1))
+    system.brokers[0].ids.answer(IdResponseBody(7, AllocateProducerIdsResponse(0, 0, 50, 10), -1))
     assert kinds(system.drain_events()) == ["answer_dropped"]
-    assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    assert system.init_producer_id(0) == (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
 
 
 def test_restart_between_read_and_write_loses_only_time(cluster, only):
@@ -166,7 +166,7 @@ def test_direct_broker_stops_trying_at_the_end(cluster, kinds):
     system.drain_events()
     take_block(system, 0)
     assert kinds(system.drain_events()) == ["zk_read"]
-    assert system.init_producer_id(0) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
+    assert system.init_producer_id(0) == (IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1)
     system.drain_events()
     take_block(system, 0)
     assert kinds(system.drain_events()) == ["zk_read"]

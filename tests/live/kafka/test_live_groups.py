@@ -14,7 +14,7 @@ from cluster import KafkaCluster
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.properties.conformance_spec import over_the_wire
 from fencepost.properties.group_fencing.scenarios import finish, walk
-from fencepost.reference_impl.group_fencing.events import readable
+from fencepost.reference_impl.kafka.group_environment import readable
 from fencepost.reference_impl.live.group_fencing.over_tcp import GroupWireSystem, over_tcp
 from fencepost.reference_impl.live.tcp.connection import WireError
 

@@ -26,7 +26,7 @@ from io import BytesIO
 from types import TracebackType
 from typing import Any
 
-from fencepost.reference_impl.live.tcp.schemas import API_KEYS, schema
+from fencepost.reference_impl.live.tcp.reading import API_KEYS, schema
 from fencepost.reference_impl.live.tcp.versions import OURS, Bounds
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer

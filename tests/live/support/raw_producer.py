@@ -15,19 +15,19 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from fencepost.reference_impl.live.tcp.brokers import TRANSACTION
-from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
-from fencepost.reference_impl.live.tcp.schemas import build
-from fencepost.reference_impl.live.tcp.versions import offered_by
-from fencepost.reference_impl.live.transactions.names import Names, Place
-from fencepost.reference_impl.live.transactions.requests import Codec
-from fencepost.reference_impl.transactions.errors import RETRIABLE
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.errors import RETRIABLE
+from fencepost.reference_impl.kafka.messages import (
     AddPartitionsToTxnRequest,
     EndTxnRequest,
     InitProducerIdRequest,
     ProduceRequest,
 )
+from fencepost.reference_impl.live.tcp.brokers import TRANSACTION
+from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
+from fencepost.reference_impl.live.tcp.reading import build
+from fencepost.reference_impl.live.tcp.versions import offered_by
+from fencepost.reference_impl.live.transactions.config import Names, Place
+from fencepost.reference_impl.live.transactions.requests import Codec
 
 PATIENCE_S = 20.0
 TXN_ID = 0

@@ -21,7 +21,7 @@ from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.connection import Unreadable, WireError, find_brokers
 from fencepost.reference_impl.live.tcp.decoding import decode
-from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import Patience
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

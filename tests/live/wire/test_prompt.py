@@ -10,9 +10,9 @@ from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run
 from fencepost.properties.transactions.interface import BLACK_BOX, Call, missing
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
-from fencepost.reference_impl.transactions.brokers.log import Appended, PartitionLog
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.system import Parts, build
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.log import Appended, PartitionLog
+from fencepost.reference_impl.systems.transactions import Parts, build
 from prompt import BLACK_BOX as SEEN
 from prompt import prompt as factory
 

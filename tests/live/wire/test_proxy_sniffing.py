@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from fencepost.proofs.recording.transactions.client_events import Header, read_events, write_events
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
+from fencepost.reference_impl.kafka.messages import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 from fencepost.reference_impl.live.proxy.batches import UNNAMED
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.transactions.clients.real_client import send
 from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
-from fencepost.reference_impl.transactions.messages import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from raw_producer import TXN_ID, RawProducer
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fencepost.reference_impl.kafka.environment import Config
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.brokers import connect
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
-from fencepost.reference_impl.live.tcp.patience import Patience
+from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.config import LONG_MS, WireConfig, transaction_timeout
-from fencepost.reference_impl.transactions.config import Config
 from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from wire_driving import settle, told, transaction
 

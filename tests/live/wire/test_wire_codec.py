@@ -4,12 +4,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.decoding import decode
-from fencepost.reference_impl.live.tcp.versions import MODES, OURS
-from fencepost.reference_impl.live.transactions.names import Names, Place
-from fencepost.reference_impl.live.transactions.requests import Codec
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -22,6 +17,11 @@ from fencepost.reference_impl.transactions.messages import (
     TxnOffsetCommitRequest,
     WriteTxnMarkersRequest,
 )
+from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.decoding import decode
+from fencepost.reference_impl.live.tcp.versions import MODES, OURS
+from fencepost.reference_impl.live.transactions.config import Names, Place
+from fencepost.reference_impl.live.transactions.requests import Codec
 from kio.records.readers import read_batch
 from kio.schema.consumer_group_heartbeat.v1.response import ConsumerGroupHeartbeatResponse
 from kio.schema.errors import ErrorCode

@@ -4,11 +4,11 @@ import random
 import struct
 
 import pytest
+from fencepost.reference_impl.kafka.messages import Batch
+from fencepost.reference_impl.kafka.record_batches import encode
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.transactions.config import Names, Place
 from fencepost.reference_impl.live.transactions.fetching import parse
-from fencepost.reference_impl.live.transactions.names import Names, Place
-from fencepost.reference_impl.transactions.brokers.record_batches import encode
-from fencepost.reference_impl.transactions.messages import Batch
 
 KEY = b"mine"
 CRC_AT, MAGIC_AT = 17, 16

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fencepost.reference_impl.kafka.environment import Event
 from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.transactions.config import Names
 from fencepost.reference_impl.live.transactions.fetching import FetchedLog
-from fencepost.reference_impl.live.transactions.names import Names
-from fencepost.reference_impl.transactions.events import Event
-from fencepost.reference_impl.transactions.system import reference
+from fencepost.reference_impl.systems.transactions import reference
 from mock_cluster import ADD_PARTITIONS, CUT, END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
 from wire_driving import in_flight, settle, told, transaction
 

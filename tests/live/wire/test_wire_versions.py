@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.schemas import API_KEYS
+from fencepost.reference_impl.live.tcp.reading import API_KEYS
 from fencepost.reference_impl.live.tcp.versions import OURS, Bounds, Offered
 
 # Bounds of Kafka 4.x, and of 2.8, for what is asked here; and of Kafka 3.9 where it differs from 2.8.

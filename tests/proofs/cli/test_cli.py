@@ -227,7 +227,7 @@ def test_agree_with_the_reference(tmp_path: Path) -> None:
     """The reference implementation is what is driven if none is named."""
     ran = fencepost("agree", "id-blocks", "--examples", 5, "--json", tmp_path / "a.json")
     assert ran.code == 0, ran.err
-    assert "fencepost.reference_impl.id_blocks:reference against id-blocks/kraft, seed 1: holds" in ran.out
+    assert "fencepost.reference_impl.systems.id_blocks:reference against id-blocks/kraft, seed 1: holds" in ran.out
     told = read_json(tmp_path / "a.json")
     assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
     decisive = told["never"]["guards never decisive"]
@@ -271,7 +271,7 @@ def test_agree_shows_what_is_predicted(tmp_path: Path) -> None:
 def test_agree_prints_a_program_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An implementation of the working directory is found there; its mistake comes as Python that can be pasted."""
     (tmp_path / "half_right.py").write_text(
-        "from fencepost.reference_impl.id_blocks.defects.broken import find\n\n"
+        "from fencepost.reference_impl.defects.id_blocks import find\n\n"
         "def cluster(config):\n    return find('answers_before_commit')(config)\n"
     )
     monkeypatch.chdir(tmp_path)

@@ -151,7 +151,7 @@ import os
 {at_import}
 
 def factory(config):
-    from fencepost.reference_impl.id_blocks import reference
+    from fencepost.reference_impl.systems.id_blocks import reference
     {in_factory}
     system = reference(config)
     system.advance = lambda *_, **__: {in_call}

@@ -22,7 +22,7 @@ COMMANDS = {
     "necessity": ["necessity", "id-blocks", "--rule", "730.2"],
     "agree": ["agree", "id-blocks/kraft", "--examples", "30", "--implementation", "BROKEN:double_prefetch"],
 }
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken"
+BROKEN = "fencepost.reference_impl.defects.id_blocks"
 
 
 def twice(words: list[str], folder: Path) -> tuple[Any, Any]:
@@ -217,7 +217,7 @@ def test_what_lies_in_the_working_directory_is_not_run(tmp_path: Path) -> None:
         assert made.returncode == (2 if "list" in command else 0), (command, made.stderr)
         assert not ran.exists(), (command, ran.read_text())
     (tmp_path / "mine.py").write_text(
-        "from fencepost.reference_impl.id_blocks import reference as factory\nimport json\n"
+        "from fencepost.reference_impl.systems.id_blocks import reference as factory\nimport json\n"
     )
     (tmp_path / "json.py").write_text(f"open({str(ran)!r}, 'a').write('json')\n")
     command = [SCRIPT, "agree", "id-blocks/kraft", "--examples", "2", "--implementation", "mine:factory"]

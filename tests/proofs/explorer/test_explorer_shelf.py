@@ -37,7 +37,7 @@ from flask.testing import FlaskClient
 from serving import serving
 
 TOKEN, OWN = "a-token", "127.0.0.1:1234"
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken:next_id_not_advanced"
+BROKEN = "fencepost.reference_impl.defects.id_blocks:next_id_not_advanced"
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ DERIVED = [
     # A broker that takes an answer twice.
     ("id-blocks", "kraft", "730.19", "take: once more", ("necessary", "no_id_twice", 10)),
 ]
-MODULES = {name: import_module(f"fencepost.reference_impl.{folder(name)}.defects.broken") for name in PROTOCOLS}
+MODULES = {name: import_module(f"fencepost.reference_impl.defects.{folder(name)}") for name in PROTOCOLS}
 REGISTRIES = [(protocol, module) for protocol, module in MODULES.items() if not hasattr(module, "LAYERS")]
 """Of the whole system the defects are those of its layers, each of which answers for its own."""
 

@@ -10,7 +10,7 @@ from fencepost.proofs.pages.stories import Story
 from fencepost.proofs.testing import agree
 from fencepost.proofs.testing.engine import AgreementReport
 
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken:next_id_not_advanced"
+BROKEN = "fencepost.reference_impl.defects.id_blocks:next_id_not_advanced"
 
 
 @pytest.fixture(scope="module")

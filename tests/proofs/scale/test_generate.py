@@ -16,7 +16,7 @@ from fencepost.properties.history import HistoryError, Manifest
 from hypothesis import given
 from hypothesis import strategies as st
 
-REFERENCE = "fencepost.reference_impl.id_blocks:simulate_with_stats"
+REFERENCE = "fencepost.reference_impl.systems.id_blocks:simulate_with_stats"
 PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import replay
-from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY
+from fencepost.reference_impl.defects.id_blocks import DRIVEN, REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
 
-SIMULATE = "fencepost.reference_impl.id_blocks:simulate_with_stats"
+SIMULATE = "fencepost.reference_impl.systems.id_blocks:simulate_with_stats"
 ROUGHER = {
     "lost_requests_answered_later": {"fail_over": 0.2},
     "numbers_begin_again": {"restart": 0.3, "duplicate": 0.5},

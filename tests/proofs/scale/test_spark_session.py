@@ -86,7 +86,7 @@ def test_the_distribution_travels_as_a_zip(tmp_path: Path) -> None:
     archive = packed_distribution(tmp_path)
     program = (
         "import fencepost.proofs.scale.replay as r, fencepost.proofs.scale.generate as g;"
-        "import fencepost.reference_impl.id_blocks as i;"
+        "import fencepost.reference_impl.systems.id_blocks as i;"
         "print(r.__file__, g.__file__, i.__file__)"
     )
     environment = {**os.environ, "PYTHONPATH": str(archive)}

@@ -111,7 +111,7 @@ def test_conformance_that_is_required_has_to_follow_every_history() -> None:
 def test_what_the_mode_does_not_promise_is_not_unknown(tmp_path: Path) -> None:
     """Another word, in text and JSON; and `--require all` does not ask for it."""
     config = {"mode": "B", "events": 300, "quiet_end": True}
-    simulator = "fencepost.reference_impl.task_counts:simulate_with_stats"
+    simulator = "fencepost.reference_impl.systems.task_counts:simulate_with_stats"
     generate(tmp_path / "h", simulator, histories=12, seed=1, config=config, protocol="task-counts", variant="B")
     shown = tmp_path / "r.json"
     ran = fencepost("replay", tmp_path / "h", "--require", "all", "--verbose", "--json", shown)

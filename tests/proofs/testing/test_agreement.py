@@ -9,7 +9,7 @@ import agreement_doubles
 import pytest
 from fencepost.proofs.testing import agree
 
-REFERENCE = "fencepost.reference_impl.id_blocks:reference"
+REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
 
 EXAMPLES = {"kraft": 300, "zookeeper": 60, "bridge": 150}
 NEVER_TAKEN = {
@@ -77,7 +77,7 @@ def test_black_box_agrees(variant):
 SCRIPT = """
 import json
 from fencepost.proofs.testing import agree
-report = agree("fencepost.reference_impl.id_blocks.defects.broken:stale_epoch_accepted", seed=5, max_examples=40)
+report = agree("fencepost.reference_impl.defects.id_blocks:stale_epoch_accepted", seed=5, max_examples=40)
 print(json.dumps([report.examples, report.program, str(report.failure), sorted(report.coverage.actions.items())]))
 """
 

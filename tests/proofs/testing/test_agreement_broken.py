@@ -6,11 +6,11 @@ That every defect is found is for `tests/every_protocol/test_defects.py`.
 import agreement_doubles
 import pytest
 from fencepost.proofs.testing import agree
-from fencepost.reference_impl.id_blocks import reference
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.id_blocks import REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
+from fencepost.reference_impl.systems.id_blocks import reference
 
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken"
+BROKEN = "fencepost.reference_impl.defects.id_blocks"
 RULES = {
     "answers_before_commit": "730.7",
     "double_prefetch": "730.19",

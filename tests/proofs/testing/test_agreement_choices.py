@@ -6,7 +6,7 @@ import sys
 from detection_runs import defects, found_after
 from fencepost.proofs.testing import agree
 
-REFERENCE = "fencepost.reference_impl.transactions.system:reference"
+REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
 NUMBERS = "".join(f"NUMBER_{number} = {number}\n" for number in range(60, 255))
 
 

@@ -10,10 +10,10 @@ from fencepost.proofs.testing import ImplementationError, agree, calls_from
 from fencepost.proofs.testing.engine import reach
 from fencepost.properties.calls import Named
 from fencepost.properties.id_blocks.interface import Call
-from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.systems.id_blocks import reference
 from hypothesis.database import InMemoryExampleDatabase
 
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken"
+BROKEN = "fencepost.reference_impl.defects.id_blocks"
 
 
 def test_disagreement_names_event_conjunct_and_rule():

@@ -15,8 +15,8 @@ from fencepost.properties.conformance_spec import FOLLOWED, Agreeing, Beyond, Fo
 from fencepost.properties.id_blocks.variants import ID_BLOCKS as ENTRY
 
 ID_BLOCKS = driven("id-blocks")
-DEFECT = "fencepost.reference_impl.id_blocks.defects.broken:wrong_error_for_stale_epoch"
-REFERENCE = "fencepost.reference_impl.id_blocks:reference"
+DEFECT = "fencepost.reference_impl.defects.id_blocks:wrong_error_for_stale_epoch"
+REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
 LOST = "the model follows nothing at all"
 
 
@@ -79,7 +79,7 @@ def test_the_share_is_told(left: int, verdict: str) -> None:
 
 def test_a_violation_is_one_whatever_was_followed() -> None:
     """Promises are held against what a system shows, model or not."""
-    broken = "fencepost.reference_impl.id_blocks.defects.broken:next_id_not_advanced"
+    broken = "fencepost.reference_impl.defects.id_blocks:next_id_not_advanced"
     assert driven_by(losing(0), broken, max_examples=40).verdict == "violated"
 
 

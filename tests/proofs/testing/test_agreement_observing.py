@@ -10,7 +10,7 @@ from command_line import fencepost, read_json
 from fencepost.proofs.cli.agree import as_predicted
 from fencepost.proofs.testing import AgreementReport, agree, tracker
 from fencepost.properties.conformance_spec import driven
-from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.systems.id_blocks import reference
 
 BLACK_BOX = driven("id-blocks").black_box
 
@@ -59,7 +59,7 @@ def test_all_is_the_default_in_process() -> None:
 def test_defects_are_found_from_outside(name: str) -> None:
     """By promises alone, with a program that fails by itself, though the implementation shows more there."""
     report = agree(
-        f"fencepost.reference_impl.id_blocks.defects.broken:{name}",
+        f"fencepost.reference_impl.defects.id_blocks:{name}",
         protocol="id-blocks", variant="kraft", observe="black-box", promises_only=True, seed=1,
     )  # fmt: skip
     assert report.failure is not None
@@ -72,7 +72,8 @@ def test_what_ends_a_program_is_not_held_against_a_black_box() -> None:
     """Settling and trying whether clients get on do much that is not shown, end every program on transactions, and are
     part of some scenarios: a fifth of the calls come before the first time, and are held against the model."""
     report = agree(
-        "fencepost.reference_impl.transactions:reference", protocol="transactions", variant="v2", observe="black-box",
+        "fencepost.reference_impl.systems.transactions:reference", protocol="transactions", variant="v2",
+            observe="black-box",
         max_examples=15, seed=1, verdict_only=True,
     )  # fmt: skip
     assert report.failure is None
@@ -109,7 +110,8 @@ def test_too_many_states_are_no_mistake_of_the_implementation(monkeypatch: pytes
     """Where more states fit than are looked at, the model follows no further, and the promises are judged."""
     monkeypatch.setattr(tracker, "MOST_CANDIDATES", 1)
     report = agree(
-        "fencepost.reference_impl.transactions:reference", protocol="transactions", variant="v2", observe="black-box",
+        "fencepost.reference_impl.systems.transactions:reference", protocol="transactions", variant="v2",
+            observe="black-box",
         max_examples=8, seed=1, verdict_only=True,
     )  # fmt: skip
     assert (report.verdict, report.by_promises) == ("holds", True)
@@ -124,7 +126,7 @@ def test_a_mistake_breaks_what_its_model_breaks() -> None:
     ran = fencepost("agree", "source-commits/last-polled", "--examples", 15, "--expecting", "none")
     assert ran.code == 1
     assert "as predicted" not in ran.out
-    agreeing, name = driven("source-commits"), "fencepost.reference_impl.source_commits:reference"
+    agreeing, name = driven("source-commits"), "fencepost.reference_impl.systems.source_commits:reference"
     report = agree(name, protocol=agreeing, variant="last-polled", max_examples=15)
     assert report.failure is not None
     kept = replace(report, failure=replace(report.failure, promise="src.2: something that its model keeps"))

@@ -45,14 +45,16 @@ def test_a_run_is_turned_step_by_step() -> None:
 )
 def test_who_gets_a_rule_wrong_is_found(protocol: str, variant: str, name: str) -> None:
     """With a short program, though nothing is drawn; and the reference goes through all of them."""
-    package = f"fencepost.reference_impl.{protocol.replace('-', '_')}"
+    package, module = "fencepost.reference_impl", protocol.replace("-", "_")
     kept = regressions(driven(protocol))
-    report = agree(f"{package}.defects.broken:{name}", protocol=protocol, variant=variant, kept=kept)
+    report = agree(f"{package}.defects.{module}:{name}", protocol=protocol, variant=variant, kept=kept)
     assert report.verdict == "violated"
     assert report.failure is not None
     with pytest.raises(AssertionError):
         exec(report.program, {})
-    right = agree(f"{package}:reference", protocol=protocol, variant=variant, kept=kept, verdict_only=True)
+    right = agree(
+        f"{package}.systems.{module}:reference", protocol=protocol, variant=variant, kept=kept, verdict_only=True
+    )
     assert right.verdict == "holds", str(right.failure)
     assert right.examples == len(kept.programs) * len(driven(protocol).ways)
 

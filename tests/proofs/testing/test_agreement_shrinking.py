@@ -12,7 +12,7 @@ from fencepost.properties.conformance_spec import Agreeing, driven
 from fencepost.properties.driving import Program
 from fencepost.properties.id_blocks.interface import Call
 from fencepost.properties.task_counts import interface
-from fencepost.reference_impl.id_blocks import reference
+from fencepost.reference_impl.systems.id_blocks import reference
 
 ID_BLOCKS = driven("id-blocks")
 CONFIG = {"seed": 0, "brokers": 2, "controllers": 3, "block_size": 2, "max_id": 1_000_001, "prefetch": 0.0,

@@ -8,8 +8,8 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-BROKEN = "fencepost.reference_impl.id_blocks.defects.broken:answers_before_commit"
-REFERENCE = "fencepost.reference_impl.id_blocks:reference"
+BROKEN = "fencepost.reference_impl.defects.id_blocks:answers_before_commit"
+REFERENCE = "fencepost.reference_impl.systems.id_blocks:reference"
 
 
 def test_silent_without_its_options(pytester):
@@ -53,11 +53,11 @@ def test_disagreeing_implementation_fails_with_its_program(pytester):
 def test_another_protocol(pytester):
     """Transactions have variants of their own, and those of id-blocks are none of them."""
     pytester.makepyfile("def test_own(): pass")
-    asked = ("--fencepost-implementation=fencepost.reference_impl.transactions:reference",
+    asked = ("--fencepost-implementation=fencepost.reference_impl.systems.transactions:reference",
              "--fencepost-protocol=transactions", "--fencepost-examples=2", "-v")  # fmt: skip
     result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=v1")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.transactions:reference-v1[]]*PASSED*"])
+    result.stdout.fnmatch_lines(["*agreement[[]fencepost.reference_impl.systems.transactions:reference-v1[]]*PASSED*"])
     result = pytester.runpytest_subprocess(*asked, "--fencepost-variant=kraft")
     assert result.ret != 0
     result.stderr.fnmatch_lines(["*transactions has no kraft; it has v2, v1, v1-verified*"])

@@ -16,7 +16,7 @@ from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.event_mapping import Shown
 from fencepost.properties.id_blocks.events import ID_BLOCKS, KRAFT, MODEL_COLUMNS
 from fencepost.properties.trace_spec import CONFORMING
-from fencepost.reference_impl.id_blocks.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.id_blocks import REGISTRY
 
 SIZE, ROOM = 10, 128
 DEALT_WITH = ("block_recorded", "request_refused")

@@ -25,10 +25,10 @@ from fencepost.proofs.scale.replay import Judged, Undecided, replay
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.history import HistoryDirectory, HistoryError
 from fencepost.properties.id_blocks.events import Kind
-from fencepost.reference_impl.id_blocks.defects.broken import DRIVEN, REGISTRY
+from fencepost.reference_impl.defects.id_blocks import DRIVEN, REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
 
-SIMULATOR = "fencepost.reference_impl.id_blocks:simulate"
+SIMULATOR = "fencepost.reference_impl.systems.id_blocks:simulate"
 RECORDED = Path(__file__).parents[3] / "properties" / "recorded" / "id-blocks-kraft-3-nodes"
 KRAFT = conformance_kernel("kraft", {"block_size": 10}, "id-blocks")
 

@@ -7,11 +7,12 @@ import sys
 
 import pytest
 from fencepost.properties.source_commits.scenarios.known import rows
-from fencepost.reference_impl.source_commits import COLUMNS, KIND_NAMES, readable, simulate, simulate_with_stats
+from fencepost.reference_impl.connect.commits.config import COLUMNS, KIND_NAMES, readable
+from fencepost.reference_impl.systems.source_commits import simulate, simulate_with_stats
 
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.source_commits.generator import simulate
+from fencepost.reference_impl.systems.source_commits import simulate
 rows = [simulate(seed, {}) for seed in range(4)]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

@@ -5,8 +5,9 @@ import doctest
 import pytest
 from fencepost.properties.source_commits.interface import OPERATIONS, OUTCOMES
 from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
-from fencepost.reference_impl.source_commits import reference, system
-from fencepost.reference_impl.source_commits.config import MODES, Config
+from fencepost.reference_impl.connect.commits.config import MODES, Config
+from fencepost.reference_impl.systems import source_commits
+from fencepost.reference_impl.systems.source_commits import reference
 
 
 def script(**config):
@@ -29,7 +30,7 @@ def told(events):
 
 def test_what_the_docstring_shows():
     """The example of the module."""
-    assert doctest.testmod(system).failed == 0
+    assert doctest.testmod(source_commits).failed == 0
 
 
 def test_no_order_across_outputs():

@@ -1,7 +1,7 @@
 """The buffer of offsets and its flush, as Kafka's OffsetStorageWriterTest says."""
 
 import pytest
-from fencepost.reference_impl.source_commits.runtime.offset_writer import OffsetStorageWriter
+from fencepost.reference_impl.connect.commits.records import OffsetStorageWriter
 
 
 @pytest.fixture

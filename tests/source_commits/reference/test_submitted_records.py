@@ -1,11 +1,7 @@
 """Records that are tracked, as Kafka's SubmittedRecordsTest says."""
 
 import pytest
-from fencepost.reference_impl.source_commits.runtime.submitted_records import (
-    EMPTY,
-    CommittableOffsets,
-    SubmittedRecords,
-)
+from fencepost.reference_impl.connect.commits.records import EMPTY, CommittableOffsets, SubmittedRecords
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.histories.properties import HISTORY as OF_CLUSTERS
-from fencepost.reference_impl.source_offsets.connect import connected
-from fencepost.reference_impl.source_offsets.defects import broken
-from fencepost.reference_impl.source_offsets.parts import Parts
-from fencepost.reference_impl.task_counts.generator import FreeRun
+from fencepost.reference_impl.defects import source_offsets
+from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+from fencepost.reference_impl.systems.source_offsets_workers import connected
+from fencepost.reference_impl.systems.task_counts import FreeRun
 
 SOURCE = {"partitions": 4, "records": 100_000, "batch": 2}
 ORDER = ("nothing_twice", "in_order", "nothing_skipped", "nothing_passed_over")
@@ -53,7 +53,7 @@ def test_both_histories_keep_their_promises(source):
 @pytest.mark.parametrize("name", ["reads_uncommitted", "offsets_in_another_transaction"])
 def test_a_defect_of_the_runtime_shows_there(name):
     """What is wrong with the runtime is wrong with the cluster."""
-    pieces: Parts = broken.find(name).parts
+    pieces: Parts = source_offsets.find(name).parts
     for seed in range(12):
         sources = [run(seed, pieces)[1]]
         if any(found(sources, HISTORY, SOURCE_OFFSETS, SOURCE)[each].violations for each in ORDER):

@@ -1,8 +1,8 @@
 """Every planted defect breaks a promise in simulated histories, or what it says; the controls break nothing."""
 
 import pytest
+from fencepost.reference_impl.defects.source_offsets import REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
-from fencepost.reference_impl.source_offsets.defects.broken import REGISTRY
 from source_runs import PROMISES, judged
 
 PIECE, MOST = 10, 200

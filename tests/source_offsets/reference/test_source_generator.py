@@ -5,9 +5,8 @@ from time import process_time
 
 import pytest
 from fencepost.properties.source_offsets.events import RIGHT, SOURCE_OFFSETS, Kind
-from fencepost.reference_impl.source_offsets.events import COLUMNS, KIND_NAMES
-from fencepost.reference_impl.source_offsets.generator import simulate, simulate_with_stats
-from fencepost.reference_impl.source_offsets.variants import CONFIGS
+from fencepost.reference_impl.connect.offsets.config import COLUMNS, CONFIGS, KIND_NAMES
+from fencepost.reference_impl.systems.source_offsets import simulate, simulate_with_stats
 from source_runs import PROMISES, USUAL, judged
 
 CONFIGURATIONS = [

@@ -7,14 +7,14 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
 from fencepost.properties.source_offsets.scenarios.known import Script
-from fencepost.reference_impl.source_offsets import system as system_module
-from fencepost.reference_impl.source_offsets.defects import broken
-from fencepost.reference_impl.source_offsets.system import reference
+from fencepost.reference_impl.defects import source_offsets
+from fencepost.reference_impl.systems import source_offsets_cluster
+from fencepost.reference_impl.systems.source_offsets_cluster import reference
 
 
 def test_the_example_in_the_documentation_runs():
     """The example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(system_module)
+    results = doctest.testmod(source_offsets_cluster)
     assert (results.failed, results.attempted) == (0, 4)
 
 
@@ -35,7 +35,7 @@ def test_a_wrong_configuration_is_refused(config, words):
 def test_an_unknown_defect_is_refused():
     """With those that there are."""
     with pytest.raises(KeyError, match="no broken implementation is called 'x': known are"):
-        broken.find("x")
+        source_offsets.find("x")
 
 
 def test_what_is_not_possible_does_nothing():

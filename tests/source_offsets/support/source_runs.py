@@ -6,8 +6,8 @@ from typing import Any
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.source_offsets.events import SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import HISTORY
-from fencepost.reference_impl.source_offsets.generator import FreeRun
-from fencepost.reference_impl.source_offsets.variants import CONFIGS
+from fencepost.reference_impl.connect.offsets.config import CONFIGS
+from fencepost.reference_impl.systems.source_offsets import FreeRun
 
 USUAL: Mapping[str, Any] = {"events": 400, "quiet_end": True}
 PROMISES = frozenset(HISTORY.names[:8])

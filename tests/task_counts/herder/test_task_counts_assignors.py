@@ -3,13 +3,7 @@
 import random
 
 import pytest
-from fencepost.reference_impl.task_counts.herder.assignors import (
-    ASSIGNORS,
-    Assignment,
-    Owned,
-    cooperative,
-    eager,
-)
+from fencepost.reference_impl.connect.group import ASSIGNORS, Assignment, Owned, cooperative, eager
 
 NOBODY = Owned()
 

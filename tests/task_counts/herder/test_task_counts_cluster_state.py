@@ -3,22 +3,22 @@
 import itertools
 
 import pytest
-from fencepost.reference_impl.task_counts.topic import records
-from fencepost.reference_impl.task_counts.topic.cluster_state import NOTHING, ClusterConfigState, compacted
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.config_records import NOTHING, ClusterConfigState, compacted
 
 
 def new_set(tasks, name="c"):
     """The records of one set."""
-    tasks_of_set = [records.task_record(name, n, {"n": str(n)}) for n in range(tasks)]
-    return [*tasks_of_set, records.commit_record(name, tasks)]
+    tasks_of_set = [config_records.task_record(name, n, {"n": str(n)}) for n in range(tasks)]
+    return [*tasks_of_set, config_records.commit_record(name, tasks)]
 
 
 def count(number, name="c"):
-    return records.count_record("B", name, number)
+    return config_records.count_record("B", name, number)
 
 
-CREATE = records.connector_record("c", {"tasks.max": "2"})
-DELETE = records.connector_tombstone("c")
+CREATE = config_records.connector_record("c", {"tasks.max": "2"})
+DELETE = config_records.connector_tombstone("c")
 
 
 def view(*topic, places=None):
@@ -72,7 +72,11 @@ def test_generations_are_counted_from_zero():
 def test_an_incomplete_set_does_not_take_effect():
     """618.3: with a task missing before its commit record nothing is applied, and the connector is inconsistent."""
     state = view(
-        CREATE, *new_set(2), count(2), records.task_record("c", 1, {"n": "new"}), records.commit_record("c", 2)
+        CREATE,
+        *new_set(2),
+        count(2),
+        config_records.task_record("c", 1, {"n": "new"}),
+        config_records.commit_record("c", 2),
     )
     assert state.inconsistent == {"c"}
     assert (state.generation("c"), state.set_place("c"), state.tasks("c")) == (0, 3, 0)
@@ -81,8 +85,8 @@ def test_an_incomplete_set_does_not_take_effect():
 
 def test_the_next_whole_set_ends_the_inconsistency():
     """618.3: what was buffered of the incomplete one is gone; a set with all its tasks takes effect."""
-    broken = (CREATE, records.task_record("c", 1, {"n": "old"}), records.commit_record("c", 2))
-    state = view(*broken, records.task_record("c", 0, {"n": "0"}), records.commit_record("c", 2))
+    broken = (CREATE, config_records.task_record("c", 1, {"n": "old"}), config_records.commit_record("c", 2))
+    state = view(*broken, config_records.task_record("c", 0, {"n": "0"}), config_records.commit_record("c", 2))
     assert state.inconsistent == {"c"}
     state = view(*broken, *new_set(2))
     assert (state.inconsistent, state.tasks("c"), state.set_place("c")) == (set(), 2, 5)
@@ -90,7 +94,7 @@ def test_the_next_whole_set_ends_the_inconsistency():
 
 def test_tasks_beyond_the_committed_number_are_tolerated():
     """A set of one task after records of two."""
-    state = view(CREATE, *new_set(2)[:2], records.commit_record("c", 1))
+    state = view(CREATE, *new_set(2)[:2], config_records.commit_record("c", 1))
     assert (state.tasks("c"), state.generation("c")) == (1, 0)
 
 
@@ -122,13 +126,13 @@ def test_a_stopped_connector_has_a_set_of_no_tasks():
 
 def test_a_tombstone_of_the_count_forgets_it():
     """618.38, rejected: then nothing is known of the producers."""
-    state = view(CREATE, *new_set(2), count(2), records.count_tombstone("B", "c"))
+    state = view(CREATE, *new_set(2), count(2), config_records.count_tombstone("B", "c"))
     assert (state.count("c"), state.may_run("c")) == (None, False)
 
 
 def test_connectors_do_not_disturb_one_another():
     """618.9: one needs a round, the other does not."""
-    other = records.connector_record("d", {})
+    other = config_records.connector_record("d", {})
     state = view(CREATE, other, *new_set(1), *new_set(2, "d"), count(1))
     assert (state.needs_fencing("c"), state.needs_fencing("d")) == (False, True)
     assert state.names() == ["c", "d"]
@@ -136,13 +140,15 @@ def test_connectors_do_not_disturb_one_another():
 
 def test_target_state_and_session_key_are_remembered():
     """What a user wants, STARTED if nothing is said, and the latest key."""
-    key = records.session_key_record("AA==", "HmacSHA256", 1)
-    state = view(CREATE, records.target_state_record("c", "STOPPED"), key)
+    key = config_records.session_key_record("AA==", "HmacSHA256", 1)
+    state = view(CREATE, config_records.target_state_record("c", "STOPPED"), key)
     assert state.target_state("c") == "STOPPED"
     assert state.target_state("d") == "STARTED"
     assert state.session_key == {"key": "AA==", "algorithm": "HmacSHA256", "creation-timestamp": 1}
     assert (
-        view(CREATE, records.target_state_record("c", "STOPPED"), records.target_state_tombstone("c")).target_state("c")
+        view(
+            CREATE, config_records.target_state_record("c", "STOPPED"), config_records.target_state_tombstone("c")
+        ).target_state("c")
         == "STARTED"
     )
 
@@ -193,5 +199,5 @@ def test_compaction_between_a_set_and_its_commit_record_leaves_it_inconsistent()
     places, left = zip(*compacted(half), strict=True)
     assert places == (0, 2, 3, 4, 5)
     assert view(*left, places=places).inconsistent == {"c"}
-    state = view(*left, records.commit_record("c", 1), places=[*places, 6])
+    state = view(*left, config_records.commit_record("c", 1), places=[*places, 6])
     assert (state.inconsistent, state.set_place("c")) == (set(), 6)

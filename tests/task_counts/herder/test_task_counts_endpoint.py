@@ -3,8 +3,9 @@
 from random import Random
 
 import pytest
-from fencepost.reference_impl.task_counts.herder import session_keys
-from fencepost.reference_impl.task_counts.herder.endpoint import (
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.config_records import SessionKey, key_in, needs_new_key, new_key, parse, sign
+from fencepost.reference_impl.connect.requests import (
     BODY,
     REASONS,
     Decision,
@@ -14,14 +15,6 @@ from fencepost.reference_impl.task_counts.herder.endpoint import (
     Verdict,
     trace,
 )
-from fencepost.reference_impl.task_counts.herder.session_keys import (
-    SessionKey,
-    key_in,
-    needs_new_key,
-    new_key,
-    sign,
-)
-from fencepost.reference_impl.task_counts.topic.records import parse
 
 KEY = new_key(Random(1), 0)
 OTHER_KEY = new_key(Random(2), 0)
@@ -62,7 +55,7 @@ def test_a_signed_request_at_the_leader_gets_its_round():
 )
 def test_signature_is_checked_first(signature, key, status):
     """618.10: 400 unsigned or an algorithm not accepted, 503 no key yet, 403 a wrong one; before anything else."""
-    assert session_keys.signature_status(signature, BODY, key) == status
+    assert config_records.signature_status(signature, BODY, key) == status
     if status != 200:
         for receiver in (LEADER, FOLLOWER):
             assert ENDPOINT.decide(FenceRequest("nobody", signature), receiver._replace(key=key)) == answer(status)

@@ -4,18 +4,19 @@ import json
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.task_counts.brokers import OFFSETS_TOPIC, OUTPUT_TOPIC
-from fencepost.reference_impl.task_counts.permissions import (
+from fencepost.reference_impl.connect.brokers import (
     CONNECTOR_ADMIN,
     CREATE,
     DESCRIBE,
+    OFFSETS_TOPIC,
+    OUTPUT_TOPIC,
     TOPIC,
     TRANSACTIONAL_ID,
     WORKER_PRODUCER,
     WRITE,
     Permission,
 )
-from fencepost.reference_impl.task_counts.system import System, reference
+from fencepost.reference_impl.systems.task_counts_cluster import System, reference
 
 MODES = ("A", "M", "B", "shipped")
 BY_HAND = {"mode": "shipped", "workers": 1, "support": "enabled", "creates_internal_topics": False}

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from fencepost.reference_impl.task_counts.topic import records
-from fencepost.reference_impl.task_counts.topic.records import ConfigRecord, Parsed, parse, parse_key
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.config_records import ConfigRecord, Parsed, parse, parse_key
 
 NAMES = ("c", "reddit-source", "a-1", "task-x", "connector-y", "tasks-count-z", "0", "-", "söurce")
 
@@ -12,48 +12,54 @@ NAMES = ("c", "reddit-source", "a-1", "task-x", "connector-y", "tasks-count-z", 
 def test_count_record_is_as_the_documents_say():
     """618.1: "tasks-count-reddit-source" says {"tasks": 11} in the documents' revisions."""
     for mode in ("A", "M", "B"):
-        assert records.count_record(mode, "reddit-source", 11) == ("tasks-count-reddit-source", '{"tasks":11}')
+        assert config_records.count_record(mode, "reddit-source", 11) == ("tasks-count-reddit-source", '{"tasks":11}')
 
 
 def test_count_record_is_as_shipped():
     """618.1: as shipped the key is "tasks-fencing-reddit-source" and the field "task-count"."""
-    assert records.count_record("shipped", "reddit-source", 11) == ("tasks-fencing-reddit-source", '{"task-count":11}')
+    assert config_records.count_record("shipped", "reddit-source", 11) == (
+        "tasks-fencing-reddit-source",
+        '{"task-count":11}',
+    )
 
 
 def test_a_set_has_task_records_and_a_commit_record():
     """618.3: keys and values of a set of task configurations."""
-    assert records.task_record("c", 0, {"table": "t"}) == ("task-c-0", '{"properties":{"table":"t"}}')
-    assert records.commit_record("c", 2) == ("commit-c", '{"tasks":2}')
-    assert records.connector_record("c", {"tasks.max": "2"}) == ("connector-c", '{"properties":{"tasks.max":"2"}}')
+    assert config_records.task_record("c", 0, {"table": "t"}) == ("task-c-0", '{"properties":{"table":"t"}}')
+    assert config_records.commit_record("c", 2) == ("commit-c", '{"tasks":2}')
+    assert config_records.connector_record("c", {"tasks.max": "2"}) == (
+        "connector-c",
+        '{"properties":{"tasks.max":"2"}}',
+    )
 
 
 def test_older_workers_read_stopped_as_paused():
     """A state that older versions do not know is written in two fields."""
-    value = json.loads(records.target_state_record("c", "STOPPED").value)
+    value = json.loads(config_records.target_state_record("c", "STOPPED").value)
     assert value == {"state": "PAUSED", "state.v2": "STOPPED"}
 
 
 def test_unknown_target_state_is_refused():
     """A state that there is none of is refused with the known ones."""
     with pytest.raises(ValueError, match="must be one of STARTED, PAUSED, STOPPED"):
-        records.target_state_record("c", "GONE")
+        config_records.target_state_record("c", "GONE")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_with_dashes_come_back(name):
     """618.49: whatever the name, each key says what it was made for."""
-    assert parse_key(records.connector_record(name, {}).key) == (records.CONNECTOR, name, -1)
-    assert parse_key(records.task_record(name, 7, {}).key) == (records.TASK, name, 7)
-    assert parse_key(records.commit_record(name, 1).key) == (records.COMMIT, name, -1)
-    assert parse_key(records.target_state_record(name, "STARTED").key) == (records.TARGET_STATE, name, -1)
+    assert parse_key(config_records.connector_record(name, {}).key) == (config_records.CONNECTOR, name, -1)
+    assert parse_key(config_records.task_record(name, 7, {}).key) == (config_records.TASK, name, 7)
+    assert parse_key(config_records.commit_record(name, 1).key) == (config_records.COMMIT, name, -1)
+    assert parse_key(config_records.target_state_record(name, "STARTED").key) == (config_records.TARGET_STATE, name, -1)
     for mode in ("A", "shipped"):
-        assert parse_key(records.count_record(mode, name, 1).key) == (records.COUNT, name, -1)
+        assert parse_key(config_records.count_record(mode, name, 1).key) == (config_records.COUNT, name, -1)
 
 
 def test_the_last_dash_separates_the_task():
     """Task 1 of connector "a" and task 0 of connector "a-1" have different keys."""
-    assert parse_key("task-a-1") == (records.TASK, "a", 1)
-    assert parse_key("task-a-1-0") == (records.TASK, "a-1", 0)
+    assert parse_key("task-a-1") == (config_records.TASK, "a", 1)
+    assert parse_key("task-a-1-0") == (config_records.TASK, "a-1", 0)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +67,15 @@ def test_the_last_dash_separates_the_task():
 )
 def test_other_keys_are_left_alone(key):
     """Records of other kinds, and keys that are cut short, are read as OTHER."""
-    assert parse(ConfigRecord(key, "{}")) == Parsed(records.OTHER, "", -1, {})
+    assert parse(ConfigRecord(key, "{}")) == Parsed(config_records.OTHER, "", -1, {})
 
 
 def test_tombstones_have_no_value():
     """618.38: a connector's tombstone, and the rejected one of its count."""
-    assert parse(records.connector_tombstone("c")) == Parsed(records.CONNECTOR, "c", -1, None)
-    assert parse(records.count_tombstone("B", "c")) == Parsed(records.COUNT, "c", -1, None)
-    assert parse(records.count_tombstone("shipped", "c")).value is None
-    assert parse(records.target_state_tombstone("c")) == Parsed(records.TARGET_STATE, "c", -1, None)
+    assert parse(config_records.connector_tombstone("c")) == Parsed(config_records.CONNECTOR, "c", -1, None)
+    assert parse(config_records.count_tombstone("B", "c")) == Parsed(config_records.COUNT, "c", -1, None)
+    assert parse(config_records.count_tombstone("shipped", "c")).value is None
+    assert parse(config_records.target_state_tombstone("c")) == Parsed(config_records.TARGET_STATE, "c", -1, None)
 
 
 @pytest.mark.parametrize("value", ["{", "[1]", '"x"'])
@@ -82,13 +88,13 @@ def test_a_value_that_is_no_object_is_refused(value):
 @pytest.mark.parametrize("value", [{}, {"tasks": "2"}, {"task-count": -1}, {"tasks": True}])
 def test_a_count_is_a_whole_number(value):
     """618.1: under either name, from 0."""
-    assert records.count_in({"tasks": 3}) == records.count_in({"task-count": 3}) == 3
+    assert config_records.count_in({"tasks": 3}) == config_records.count_in({"task-count": 3}) == 3
     with pytest.raises(ValueError, match="a whole number from 0"):
-        records.count_in(value)
+        config_records.count_in(value)
 
 
 def test_session_key_has_its_three_fields():
     """618.10: key, algorithm and time, under a key without any connector."""
-    record = records.session_key_record("AAEC", "HmacSHA256", 5)
+    record = config_records.session_key_record("AAEC", "HmacSHA256", 5)
     value = {"key": "AAEC", "algorithm": "HmacSHA256", "creation-timestamp": 5}
-    assert parse(record) == Parsed(records.SESSION_KEY, "", -1, value)
+    assert parse(record) == Parsed(config_records.SESSION_KEY, "", -1, value)

@@ -2,12 +2,7 @@
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.task_counts.permissions import (
-    CONNECTOR_ADMIN,
-    TRANSACTIONAL_ID,
-    WRITE,
-    Permission,
-)
+from fencepost.reference_impl.connect.brokers import CONNECTOR_ADMIN, TRANSACTIONAL_ID, WRITE, Permission
 
 MODES = ("A", "M", "B", "shipped")
 ASKING = ("B", "shipped")

@@ -6,10 +6,9 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.known import Script, second_task_outlives_its_set
-from fencepost.reference_impl.task_counts.herder.herder import Herder
-from fencepost.reference_impl.task_counts.herder.revisions import uses_transactions
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.system import beside, build
+from fencepost.reference_impl.connect.group import uses_transactions
+from fencepost.reference_impl.connect.herder import Herder
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, beside, build
 
 HELD = properties_of("task-counts")
 THREE = {"mode": "B", "workers": 3}

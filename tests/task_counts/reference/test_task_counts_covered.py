@@ -5,11 +5,10 @@ import random
 from typing import Any
 
 import pytest
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.system import System, build
-from fencepost.reference_impl.task_counts.tasks.source_task import SourceTask
-from fencepost.reference_impl.task_counts.tasks.threads import Script
-from fencepost.reference_impl.task_counts.topic import records
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.source_task import SourceTask
+from fencepost.reference_impl.connect.threads import Script
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, System, build
 from test_task_counts_threads import MODES
 
 WORKERS = 3
@@ -39,11 +38,11 @@ def newest_and_count(system: System) -> tuple[int, int]:
     """The offset of the newest set in the topic, and what the latest count record says; 0 without one."""
     newest, count = -1, 0
     for offset, record in system.config_topic():
-        parsed = records.parse(record)
-        if parsed.kind == records.COMMIT and parsed.value:
+        parsed = config_records.parse(record)
+        if parsed.kind == config_records.COMMIT and parsed.value:
             newest = offset
-        elif parsed.kind == records.COUNT and parsed.value:
-            count = records.count_in(parsed.value)
+        elif parsed.kind == config_records.COUNT and parsed.value:
+            count = config_records.count_in(parsed.value)
     return newest, count
 
 

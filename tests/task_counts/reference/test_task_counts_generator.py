@@ -9,9 +9,8 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, readable
-from fencepost.reference_impl.task_counts.generator import simulate, simulate_with_stats
-from fencepost.reference_impl.task_counts.node_faults import Faults
+from fencepost.reference_impl.connect.config import COLUMNS, KIND_NAMES, readable
+from fencepost.reference_impl.systems.task_counts import Faults, simulate, simulate_with_stats
 
 MODES = ("A", "M", "B", "shipped")
 CALM = dict.fromkeys((*Faults.names, "failed", "lost", "round_failed", "slow_share"), 0.0)
@@ -25,7 +24,7 @@ ONLY_IN = {
 }
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.task_counts.generator import simulate
+from fencepost.reference_impl.systems.task_counts import simulate
 rows = [simulate(seed, {"mode": mode}) for seed in range(2) for mode in ("A", "M", "B", "shipped")]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

@@ -5,14 +5,14 @@ import random
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.task_counts import system as system_module
-from fencepost.reference_impl.task_counts.system import System, beside, reference
+from fencepost.reference_impl.systems import task_counts_cluster
+from fencepost.reference_impl.systems.task_counts_cluster import System, beside, reference
 from test_task_counts_threads import MODES, wander
 
 
 def test_the_example_in_the_documentation_runs() -> None:
     """The example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(system_module)
+    results = doctest.testmod(task_counts_cluster)
     assert (results.failed, results.attempted) == (0, 5)
 
 

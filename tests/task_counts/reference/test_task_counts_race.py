@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.task_counts.events import Event
+from fencepost.reference_impl.connect.config import Event
 
 MODES = ("A", "M", "B", "shipped")
 

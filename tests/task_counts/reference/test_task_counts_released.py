@@ -8,12 +8,11 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.known import KNOWN_BUGS, Script
-from fencepost.reference_impl.task_counts.defects import task as removed
-from fencepost.reference_impl.task_counts.defects.broken import REGISTRY
-from fencepost.reference_impl.task_counts.events import readable
-from fencepost.reference_impl.task_counts.generator import simulate
-from fencepost.reference_impl.task_counts.parts import Parts
-from fencepost.reference_impl.task_counts.system import build
+from fencepost.reference_impl.connect.config import readable
+from fencepost.reference_impl.defects import task_counts
+from fencepost.reference_impl.defects.task_counts import REGISTRY
+from fencepost.reference_impl.systems.task_counts import simulate
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, build
 
 HELD = properties_of("task-counts")
 SHIPPED = Manifest("task-counts", tuple(TASK_COUNTS.codes), (), config={"mode": "shipped"})
@@ -37,13 +36,13 @@ SHOWN = {
 }
 MENDS = {
     "no such start (618.52)": Parts(
-        herder=removed.KeepsRemovedTasks, task=removed.OfItsConfiguration, state=removed.RemembersSets
+        herder=task_counts.KeepsRemovedTasks, task=task_counts.OfItsConfiguration, state=task_counts.RemembersSets
     ),
     "no such claim (618.53)": Parts(
-        herder=removed.StartsRemovedTasks, task=removed.OfItsConfiguration, state=removed.RemembersSets
+        herder=task_counts.StartsRemovedTasks, task=task_counts.OfItsConfiguration, state=task_counts.RemembersSets
     ),
     "no such configuration": Parts(
-        herder=removed.AsReleased, task=removed.OfItsConfiguration, state=removed.DropsRemovedConfigurations
+        herder=task_counts.AsReleased, task=task_counts.OfItsConfiguration, state=task_counts.DropsRemovedConfigurations
     ),
 }
 """Of what is released, with one thing mended."""

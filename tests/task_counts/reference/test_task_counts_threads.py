@@ -3,19 +3,10 @@
 import random
 
 import pytest
-from fencepost.reference_impl.task_counts.brokers import OUTPUT_TOPIC, Brokers
-from fencepost.reference_impl.task_counts.config import Config
-from fencepost.reference_impl.task_counts.events import COLUMNS, KIND_NAMES, Event
-from fencepost.reference_impl.task_counts.system import System, reference
-from fencepost.reference_impl.task_counts.tasks.producers import KafkaError, TransactionalProducer
-from fencepost.reference_impl.task_counts.tasks.threads import (
-    INTERRUPTED,
-    Operation,
-    OperationError,
-    Script,
-    Threads,
-    Wait,
-)
+from fencepost.reference_impl.connect.brokers import OUTPUT_TOPIC, Brokers, KafkaError, TransactionalProducer
+from fencepost.reference_impl.connect.config import COLUMNS, KIND_NAMES, Config, Event
+from fencepost.reference_impl.connect.threads import INTERRUPTED, Operation, OperationError, Script, Threads, Wait
+from fencepost.reference_impl.systems.task_counts_cluster import System, reference
 
 MODES = ("A", "M", "B", "shipped")
 

@@ -1,10 +1,10 @@
 """EndTxn: every row of both tables, when the outcome is fixed, and the pair for the next transaction."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.end_results import V1_RESULT, V2_RESULT
-from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import EndTxnRequest
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import EndTxnRequest
+from fencepost.reference_impl.kafka.transaction_states import V1_RESULT, V2_RESULT
+from fencepost.reference_impl.kafka.transaction_states import TransactionState as S
 from txn_bench import V1, V2, VERIFIED, Bench
 
 MODES = (V1, VERIFIED, V2)

@@ -1,10 +1,10 @@
 """Fail-over of the coordinator: what the log brings back, what is lost, and that what was decided is carried out."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
-from fencepost.reference_impl.transactions.brokers.states import loaded, value_of
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import EndTxnRequest, InitProducerIdRequest
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import EndTxnRequest, InitProducerIdRequest
+from fencepost.reference_impl.kafka.transaction_states import TransactionState as S
+from fencepost.reference_impl.kafka.transaction_states import loaded, value_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from txn_bench import V1, V2, VERIFIED, Bench

@@ -1,9 +1,9 @@
 """InitProducerId in all its cases: who gets which producer id and epoch, and who is fenced."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import InitProducerIdRequest
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import InitProducerIdRequest
+from fencepost.reference_impl.kafka.transaction_states import TransactionState as S
 from txn_bench import V1, V2, VERIFIED, Bench
 
 MODES = (V1, VERIFIED, V2)

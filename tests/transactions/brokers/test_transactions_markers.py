@@ -1,15 +1,15 @@
 """Markers: that they reach every partition, what a partition accepts, and that completion is recorded once."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import (
     AddPartitionsToTxnRequest,
     Batch,
     EndTxnRequest,
     ProduceRequest,
     WriteTxnMarkersRequest,
 )
+from fencepost.reference_impl.kafka.transaction_states import TransactionState as S
 from txn_bench import V1, V2, VERIFIED, Bench
 
 MODES = (V1, VERIFIED, V2)

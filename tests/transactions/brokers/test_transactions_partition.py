@@ -1,9 +1,9 @@
 """What a partition lets a producer append: epochs, sequence numbers, duplicates, and the coordinator's consent."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.producer_state import SEQUENCE_MAX
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.log import SEQUENCE_MAX
+from fencepost.reference_impl.kafka.messages import (
     EndTxnRequest,
     ProduceRequest,
     TxnOffsetCommitRequest,

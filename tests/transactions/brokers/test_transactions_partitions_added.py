@@ -1,13 +1,9 @@
 """AddPartitionsToTxn, AddOffsetsToTxn, and the questions of leaders: every guard with its error code."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.states import TransactionState as S
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import (
-    AddPartitionsToTxnRequest,
-    EndTxnRequest,
-    InitProducerIdRequest,
-)
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
+from fencepost.reference_impl.kafka.transaction_states import TransactionState as S
 from txn_bench import V1, V2, VERIFIED, Bench
 
 

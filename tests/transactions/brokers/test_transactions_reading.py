@@ -1,9 +1,9 @@
 """What readers see: the last stable offset, aborted ranges, pending offsets of groups, and the log's real bytes."""
 
 import pytest
-from fencepost.reference_impl.transactions.brokers.record_batches import CONTROL, TRANSACTIONAL
-from fencepost.reference_impl.transactions.errors import ErrorCode as E
-from fencepost.reference_impl.transactions.messages import AbortedTransaction
+from fencepost.reference_impl.kafka.errors import ErrorCode as E
+from fencepost.reference_impl.kafka.messages import AbortedTransaction
+from fencepost.reference_impl.kafka.record_batches import CONTROL, TRANSACTIONAL
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.records.readers import read_batch

@@ -13,8 +13,8 @@ from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.proofs.testing import tracker as tracking
 from fencepost.properties.transactions.interface import Call, message
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
+from fencepost.reference_impl.defects.transactions import REGISTRY
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from prompt import prompt
 
 NOT_FOLLOWED = {

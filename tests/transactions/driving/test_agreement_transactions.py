@@ -12,10 +12,10 @@ import pytest
 import transactions_doubles
 from fencepost.proofs.testing import ImplementationError, agree
 from fencepost.properties.transactions.histories.late import EXPECTING, ON_THE_WAY
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
 
-REFERENCE = "fencepost.reference_impl.transactions.system:reference"
-BROKEN = "fencepost.reference_impl.transactions.defects.broken"
+REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
+BROKEN = "fencepost.reference_impl.defects.transactions"
 EXAMPLES = 150
 
 
@@ -135,7 +135,7 @@ def test_variants_of_a_protocol():
 SCRIPT = """
 import json
 from fencepost.proofs.testing import agree
-name = "fencepost.reference_impl.transactions.defects.broken:time_out_keeps_epoch"
+name = "fencepost.reference_impl.defects.transactions:time_out_keeps_epoch"
 report = agree(name, protocol="transactions", variant="v1", max_examples=20, promises_only=True)
 print(json.dumps([report.examples, report.program, str(report.failure), sorted(report.coverage.calls.items())]))
 """

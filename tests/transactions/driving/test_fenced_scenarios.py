@@ -10,8 +10,8 @@ from fencepost.properties.conformance_spec import Agreeing, driven
 from fencepost.properties.driving import Program
 from fencepost.properties.transactions.interface import Call, message
 from fencepost.properties.transactions.scenarios.fenced import Fenced
-from fencepost.reference_impl.transactions import reference
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
+from fencepost.reference_impl.systems.transactions import reference
 
 TRANSACTIONS = driven("transactions")
 SIZE = {"seed": 0, "clients": 2, "partitions": 2, "groups": 0, "max_epoch": 32767}

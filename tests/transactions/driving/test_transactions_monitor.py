@@ -7,7 +7,7 @@ from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 from fencepost.properties.transactions.histories.late import EXPECTING, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.histories.late import OPENED as BEGUN_LATE
 from fencepost.properties.transactions.interface import Call, Probed, Settled, message
-from fencepost.reference_impl.transactions.system import reference
+from fencepost.reference_impl.systems.transactions import reference
 
 COMMIT, ABORT = 1, 0
 PAIR = {"producer_id": 7, "epoch": 0}

@@ -4,7 +4,7 @@ import pytest
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import make
 from fencepost.properties.transactions.interface import Call, newcomers
-from fencepost.reference_impl.transactions.system import reference
+from fencepost.reference_impl.systems.transactions import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 1, "groups": 0, "max_epoch": 32767}
 

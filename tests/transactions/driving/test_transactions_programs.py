@@ -4,7 +4,7 @@ from fencepost.proofs.testing import agree
 from fencepost.properties.driving import Program, make
 from fencepost.properties.transactions.events.kinds import OLD_LEFT
 from fencepost.properties.transactions.interface import EXPIRY_MS, Call, expire, message, missing, probe, settle
-from fencepost.reference_impl.transactions.system import reference
+from fencepost.reference_impl.systems.transactions import reference
 
 CONFIG = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, "max_epoch": 32767}
 

@@ -6,8 +6,8 @@ from fencepost.properties.monitoring import HistoryMonitor
 from fencepost.properties.transactions.interface import BOUND_MS, Call, message
 from fencepost.properties.transactions.scenarios.monitoring import TransactionsBeside
 from fencepost.properties.transactions.scenarios.steps import slots_of
-from fencepost.reference_impl.transactions import reference
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
+from fencepost.reference_impl.systems.transactions import reference
 
 INIT = message("init", "client-0", "coordinator")
 INITIALISED = (

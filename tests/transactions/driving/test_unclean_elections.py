@@ -2,8 +2,8 @@
 
 import pytest
 from fencepost.proofs.testing import agree
-from fencepost.reference_impl.transactions import reference
-from fencepost.reference_impl.transactions.defects import broken
+from fencepost.reference_impl.defects import transactions
+from fencepost.reference_impl.systems.transactions import reference
 
 UNCLEAN = {"unclean_elections": True}
 
@@ -24,7 +24,7 @@ def test_what_an_unclean_election_breaks_is_predicted() -> None:
 def test_a_zombie_is_found_all_the_same() -> None:
     """That a fence stays is judged: leaders that do not ask whether a transaction is open let a zombie's record in."""
     report = agree(
-        broken.find("unverified"), protocol="transactions", variant="v1-verified", seed=1, max_examples=10,
+        transactions.find("unverified"), protocol="transactions", variant="v1-verified", seed=1, max_examples=10,
         config=UNCLEAN, promises_only=True, promises=["txn.P1"], verdict_only=True,
     )  # fmt: skip
     assert report.verdict == "violated"

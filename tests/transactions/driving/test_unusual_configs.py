@@ -3,7 +3,7 @@
 import pytest
 from fencepost.proofs.testing import agree
 
-REFERENCE = "fencepost.reference_impl.transactions:reference"
+REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
 
 
 @pytest.mark.parametrize("variant", ["v2", "v1-verified"])

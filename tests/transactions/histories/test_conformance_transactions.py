@@ -14,7 +14,7 @@ from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, confo
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.kinds import Kind
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
 from transaction_bends import FAULTY, calm, histories
 
 MODES = ("v2", "v1-verified", "v1")

@@ -16,7 +16,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
 from fencepost.properties.transactions.histories.properties import BED, PLANTS
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
-from fencepost.reference_impl.transactions import simulate
+from fencepost.reference_impl.systems.transactions import simulate
 
 Columns = Mapping[str, np.ndarray]
 PARTITION, LOG = (Kind.batch_appended, Kind.marker_appended), (Kind.txn_logged, Kind.id_expired)

@@ -22,10 +22,10 @@ from fencepost.properties.transactions.events.kinds import Kind
 from fencepost.properties.transactions.histories.late import JOINED, MARKED, STOLEN, UNVERIFIED
 from fencepost.properties.transactions.histories.properties import BROKEN_BY_DESIGN, HISTORY
 from fencepost.properties.transactions.translator.conforming import excusing
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
 from transaction_bends import histories
 
-SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 USUAL = {"events": 300, "txn_ids": 2}
 EXCUSES = {"v1": (UNVERIFIED, JOINED, STOLEN, MARKED), "v1-verified": (JOINED, STOLEN, MARKED)}
 SEEDS = 300

@@ -15,12 +15,12 @@ from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 from fencepost.properties.transactions.histories.properties import BED
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
+from fencepost.reference_impl.defects.transactions import REGISTRY
 from pyarrow import compute, concat_tables, parquet
 
 HISTORIES = 300
 PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
-SIMULATOR = "fencepost.reference_impl.transactions:simulate_with_stats"
+SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 
 
 @pytest.fixture(scope="module")

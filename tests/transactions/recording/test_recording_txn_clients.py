@@ -10,7 +10,8 @@ from fencepost.proofs.scale.replay import replay
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind
 from fencepost.properties.transactions.histories.properties import BED, RECORDINGS
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
-from fencepost.reference_impl.transactions import readable, simulate
+from fencepost.reference_impl.kafka.environment import readable
+from fencepost.reference_impl.systems.transactions import simulate
 
 SENT = {"time_us": 5, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, "record": 3,
         "request": 4, "producer_id": 9, "epoch": 2}  # fmt: skip

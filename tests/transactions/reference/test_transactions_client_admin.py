@@ -2,9 +2,9 @@
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import Script
-from fencepost.reference_impl.transactions.clients.admin import Fenced
-from fencepost.reference_impl.transactions.messages import InitProducerIdResponse, ResponseBody
-from fencepost.reference_impl.transactions.system import Parts
+from fencepost.reference_impl.kafka.clients.admin import Fenced
+from fencepost.reference_impl.kafka.messages import InitProducerIdResponse, ResponseBody
+from fencepost.reference_impl.systems.transactions import Parts
 
 
 @pytest.fixture

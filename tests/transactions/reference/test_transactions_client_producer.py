@@ -1,8 +1,8 @@
 """The producer's states: what the application may call, what is asked next, what errors do."""
 
 import pytest
-from fencepost.reference_impl.transactions.clients.producer import State
-from fencepost.reference_impl.transactions.errors import RETRIABLE
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.kafka.errors import RETRIABLE
 from txn_client_bench import Bench
 
 

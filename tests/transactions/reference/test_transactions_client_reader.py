@@ -4,12 +4,10 @@ from collections import namedtuple
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import Script
+from fencepost.reference_impl.kafka.clients.consumer import Reader
+from fencepost.reference_impl.kafka.environment import Config, DrivenPace, Environment, readable
+from fencepost.reference_impl.kafka.messages import AbortedTransaction, Batch, FetchResponse
 from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.transactions.clients.consumer import Reader
-from fencepost.reference_impl.transactions.config import Config
-from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
-from fencepost.reference_impl.transactions.events import readable
-from fencepost.reference_impl.transactions.messages import AbortedTransaction, Batch, FetchResponse
 
 A, B = 7, 8  # two producers
 

@@ -1,8 +1,8 @@
 """Records on their way: sequence numbers, what is in flight, and what is sent again (txn.13, txn.14)."""
 
 import pytest
-from fencepost.reference_impl.transactions.clients.producer import State
-from fencepost.reference_impl.transactions.messages import ProduceResponse
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.kafka.messages import ProduceResponse
 from txn_client_bench import Bench, answer_to
 
 

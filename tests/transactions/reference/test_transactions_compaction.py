@@ -1,8 +1,8 @@
 """The cleaner of a compacted partition: what goes, when, and what the next leader makes of the rest."""
 
 from fencepost.properties.transactions.scenarios.known import Script
-from fencepost.reference_impl.transactions.brokers.compaction import DELETE_RETENTION_MS, CompactedLog
-from fencepost.reference_impl.transactions.system import Parts, build
+from fencepost.reference_impl.kafka.log import DELETE_RETENTION_MS, CompactedLog
+from fencepost.reference_impl.systems.transactions import Parts, build
 
 RECORD, MARKER = -1, (0, 1)
 

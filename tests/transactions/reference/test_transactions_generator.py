@@ -8,8 +8,8 @@ import sys
 from collections import Counter
 
 import pytest
-from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, readable
-from fencepost.reference_impl.transactions.generator import simulate, simulate_with_stats
+from fencepost.reference_impl.kafka.environment import COLUMNS, KIND_NAMES, readable
+from fencepost.reference_impl.systems.transactions import simulate, simulate_with_stats
 
 MODES = ("v1", "v1-verified", "v2")
 FAULTS = (
@@ -19,7 +19,7 @@ CALM = dict.fromkeys(FAULTS, 0.0)
 ROUGH = {"delay": 0.1, "duplicate": 0.08, "drop": 0.03, "append_failure": 0.05, "fail_over": 0.03, "pause": 0.04}
 DIGEST = """
 import hashlib
-from fencepost.reference_impl.transactions.generator import simulate
+from fencepost.reference_impl.systems.transactions import simulate
 rows = [simulate(seed, {"mode": mode}) for seed in range(4) for mode in ("v1", "v1-verified", "v2")]
 print(hashlib.sha256(repr(rows).encode()).hexdigest())
 """

@@ -2,9 +2,9 @@
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, Script
-from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.system import Parts, build
+from fencepost.reference_impl.kafka.clients.producer import IdempotentProducer
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.systems.transactions import Parts, build
 
 
 def lose_answers(script, partition):

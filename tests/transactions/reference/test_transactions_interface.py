@@ -1,9 +1,18 @@
 """What can be seen of transactions from outside: configuration, fields, codes, columns, and both paces."""
 
 import pytest
-from fencepost.reference_impl.simulation import FaultMix, Kernel, LossyNetwork
-from fencepost.reference_impl.transactions import errors, messages
-from fencepost.reference_impl.transactions.brokers.states import (
+from fencepost.reference_impl.kafka import errors, messages
+from fencepost.reference_impl.kafka.environment import (
+    COLUMNS,
+    KIND_NAMES,
+    Config,
+    Environment,
+    Event,
+    Kind,
+    SeededPace,
+    readable,
+)
+from fencepost.reference_impl.kafka.transaction_states import (
     IDLE,
     VALID_PREVIOUS,
     TransactionMetadata,
@@ -11,10 +20,8 @@ from fencepost.reference_impl.transactions.brokers.states import (
     new_transit,
     violation,
 )
-from fencepost.reference_impl.transactions.config import Config
-from fencepost.reference_impl.transactions.environment import Environment, SeededPace
-from fencepost.reference_impl.transactions.events import COLUMNS, KIND_NAMES, Event, Kind, readable
-from fencepost.reference_impl.transactions.system import Parts, System, reference
+from fencepost.reference_impl.simulation import FaultMix, Kernel, LossyNetwork
+from fencepost.reference_impl.systems.transactions import Parts, System, reference
 from txn_bench import V1, V2, Bench
 
 # Configuration

@@ -3,9 +3,9 @@ that are not covered."""
 
 import pytest
 from fencepost.properties.transactions.scenarios.known import CLIENT_TIMEOUT_MS, TXN_TIMEOUT_MS, Script
-from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
-from fencepost.reference_impl.transactions.brokers.states import TransactionState
-from fencepost.reference_impl.transactions.outages import (
+from fencepost.reference_impl.kafka.log import PRODUCER_EXPIRATION_MS
+from fencepost.reference_impl.kafka.transaction_states import TransactionState
+from fencepost.reference_impl.systems.transactions import (
     DEPOSED,
     abort_hanging,
     come_back,

@@ -2,9 +2,9 @@
 and what trunk does besides, as read."""
 
 import pytest
-from fencepost.reference_impl.transactions import reference
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.messages import ProduceRequest, WriteTxnMarkersRequest
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.messages import ProduceRequest, WriteTxnMarkersRequest
+from fencepost.reference_impl.systems.transactions import reference
 from txn_bench import V1, V2, VERIFIED, Bench
 
 SEEN = {"4.0": 3, "4.3": 2}

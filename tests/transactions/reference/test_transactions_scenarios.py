@@ -14,23 +14,23 @@ from fencepost.properties.transactions.scenarios.known import (
     verified_but_held_up,
 )
 from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
-from fencepost.reference_impl.transactions.brokers.compaction import CompactedLog, marker_key
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator
-from fencepost.reference_impl.transactions.brokers.log import PRODUCER_EXPIRATION_MS
-from fencepost.reference_impl.transactions.clients.idempotent import IdempotentProducer
-from fencepost.reference_impl.transactions.clients.producer import Producer
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
-from fencepost.reference_impl.transactions.defects.client import RenumbersAll, RenumbersRefused
-from fencepost.reference_impl.transactions.defects.partition import NotWaitingForMarker
-from fencepost.reference_impl.transactions.defects.successors import (
+from fencepost.reference_impl.defects.transactions import REGISTRY
+from fencepost.reference_impl.defects.transactions_clients import RenumbersAll, RenumbersRefused
+from fencepost.reference_impl.defects.transactions_partitions import NotWaitingForMarker
+from fencepost.reference_impl.defects.transactions_together import (
     ChecksByFeature,
     IndexEndsWithTheMap,
     LeaderlessTakenForDeleted,
     LoadsPastTheHighWatermark,
     MarkersAreRecords,
 )
-from fencepost.reference_impl.transactions.messages import COMMIT
-from fencepost.reference_impl.transactions.outages import (
+from fencepost.reference_impl.kafka.clients.producer import IdempotentProducer, Producer
+from fencepost.reference_impl.kafka.log import PRODUCER_EXPIRATION_MS, CompactedLog, marker_key
+from fencepost.reference_impl.kafka.messages import COMMIT
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
+from fencepost.reference_impl.systems.transactions import (
+    Parts,
+    build,
     come_back,
     depose,
     elect_unclean,
@@ -40,7 +40,6 @@ from fencepost.reference_impl.transactions.outages import (
     misdirect,
     raise_version,
 )
-from fencepost.reference_impl.transactions.system import Parts, build
 
 OLDER_CLIENT = REGISTRY["abort_keeps_epoch"].parts
 """One from before KIP-360, which stays in its epoch after an abort."""

@@ -7,20 +7,10 @@ Each is a factory like `reference`, by its name in this module.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.transactions.brokers.coordinator import Coordinator, Done
-from fencepost.reference_impl.transactions.brokers.log import PartitionLog
-from fencepost.reference_impl.transactions.brokers.offsets import OffsetsLog
-from fencepost.reference_impl.transactions.brokers.producer_state import ProducerEntry
-from fencepost.reference_impl.transactions.brokers.states import (
-    IDLE,
-    TransactionMetadata,
-    TransactionState,
-    Transit,
-)
-from fencepost.reference_impl.transactions.defects import coordinator, partition
-from fencepost.reference_impl.transactions.errors import ErrorCode
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.defects import transactions_coordinator, transactions_partitions
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.log import OffsetsLog, PartitionLog, ProducerEntry
+from fencepost.reference_impl.kafka.messages import (
     AddPartitionsToTxnRequest,
     Batch,
     EndTxnRequest,
@@ -28,7 +18,10 @@ from fencepost.reference_impl.transactions.messages import (
     InitProducerIdRequest,
     ProduceRequest,
 )
-from fencepost.reference_impl.transactions.system import Parts, System, build
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator, Done
+from fencepost.reference_impl.kafka.transaction_states import IDLE, TransactionMetadata, TransactionState, Transit
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.systems.transactions import Parts, System, build
 
 
 class ZombieIsGivenThePair(Coordinator):
@@ -211,26 +204,28 @@ class FenceCommitsOffset(OffsetsLog):
         super().apply_marker(entry, batch._replace(marker=1) if fenced else batch)
 
 
-ANYONE = Parts(coordinator=SaysYesToAnyone, log=partition.OlderEpochAccepted)
+ANYONE = Parts(coordinator=SaysYesToAnyone, log=transactions_partitions.OlderEpochAccepted)
 TABLE = (
-    Planted("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2", _of(coordinator.InitKeepsEpoch)),
+    Planted("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2",
+        _of(transactions_coordinator.InitKeepsEpoch)),
     Planted("zombie_is_given_the_pair", "init", "fenced", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
             _of(ZombieIsGivenThePair)),
-    Planted("init_takes_new_id", "init", "empty", "txn.1", "zombie_asks", "v1", _of(coordinator.InitTakesNewId)),
+    Planted("init_takes_new_id", "init", "empty", "txn.1", "zombie_asks", "v1",
+        _of(transactions_coordinator.InitTakesNewId)),
     Planted("init_retry_is_fenced", "init", "retried", "txn.P8", "next_epoch_lost", "v1",
-            _of(coordinator.InitRetryIsFenced)),
+            _of(transactions_coordinator.InitRetryIsFenced)),
     Planted("refused_init_fences", "init", "refused", "txn.P8", "zombie_asks_for_the_next_epoch", "v1",
             _of(RefusedInitFences)),
     Planted("late_init_is_given_the_pair", "init", "late", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
             _of(ZombieIsGivenThePair)),
     Planted("first_add_is_refused", "add", "current", "txn.P8", "transaction", "v1", _of(FirstAddIsRefused)),
     Planted("add_takes_older_epoch", "add", "fenced", "fenced_never_added", "zombie_asks", "v1",
-            _of(coordinator.AddTakesOlderEpoch)),
+            _of(transactions_coordinator.AddTakesOlderEpoch)),
     Planted("first_add_of_another", "add", "empty", "txn.P8", "ends_nothing", "v1", _of(FirstAddIsRefused)),
     Planted("add_retry_is_refused", "add", "retried", "txn.P8", "asks_again", "v1", _of(AddRetryIsRefused)),
     Planted("refused_add_stays_pending", "add", "refused", "txn.P10", "zombie_asks", "v1", _of(RefusedAddStaysPending)),
     Planted("late_add_of_older_epoch", "add", "late", "fenced_never_added", "late_copy", "v1",
-            _of(coordinator.AddTakesOlderEpoch)),
+            _of(transactions_coordinator.AddTakesOlderEpoch)),
     Planted("says_yes_to_anyone", "produce", "fenced", "fenced_never_acknowledged", "zombie_asks", "v2", ANYONE),
     Planted("says_yes_to_anyone_verified", "produce", "late", "fenced_never_acknowledged", "zombie_asks",
             "v1-verified", ANYONE),
@@ -243,7 +238,7 @@ TABLE = (
     Planted("end_of_the_current_is_fenced", "end", "current", "txn.P8", "transaction", "v2",
             _of(EndOfTheCurrentIsFenced)),
     Planted("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1",
-            _of(coordinator.EndTakesOlderEpoch)),
+            _of(transactions_coordinator.EndTakesOlderEpoch)),
     Planted("empty_end_refused", "end", "empty", "txn.P8", "ends_nothing", "v2", _of(EmptyEndRefused)),
     Planted("empty_end_keeps_epoch", "end", "empty", "next_epoch_told", "ends_nothing", "v2", _of(EmptyEndKeepsEpoch)),
     Planted("end_retry_is_fenced", "end", "retried", "txn.P8", "asks_again", "v2", _of(EndRetryIsFenced)),
@@ -252,19 +247,20 @@ TABLE = (
 )  # fmt: skip
 
 READS = (
-    Planted("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2", Parts(log=partition.ReadsToTheEnd)),
+    Planted("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2",
+        Parts(log=transactions_partitions.ReadsToTheEnd)),
     Planted("last_of_a_commit_left_out", "fetch", "committed", "txn.P4", "transaction", "v2",
             Parts(log=LastOfACommitLeftOut)),
     Planted("aborted_list_cut_short", "fetch", "aborted", "txn.P3", "transaction", "v2",
-            Parts(log=partition.AbortedListCutShort)),
+            Parts(log=transactions_partitions.AbortedListCutShort)),
     Planted("aborted_index_misses_fences", "fetch", "fenced", "txn.P3", "zombie", "v1",
-            Parts(log=partition.AbortedIndexMissesFences)),
+            Parts(log=transactions_partitions.AbortedIndexMissesFences)),
     Planted("pending_offsets_visible", "offset_fetch", "open", "txn.21", "read_on_the_way", "v2",
-            Parts(offsets_log=partition.PendingOffsetsVisible)),
+            Parts(offsets_log=transactions_partitions.PendingOffsetsVisible)),
     Planted("commit_loses_offset", "offset_fetch", "committed", "txn.P4", "transaction", "v2",
             Parts(offsets_log=CommitLosesOffset)),
     Planted("abort_commits_offset", "offset_fetch", "aborted", "txn.21", "transaction", "v2",
-            Parts(offsets_log=partition.AbortCommitsOffset)),
+            Parts(offsets_log=transactions_partitions.AbortCommitsOffset)),
     Planted("fence_commits_offset", "offset_fetch", "fenced", "txn.21", "zombie", "v1",
             Parts(offsets_log=FenceCommitsOffset)),
 )  # fmt: skip

@@ -16,11 +16,10 @@ left to it with real brokers: when each request and each answer arrives, if at a
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost.reference_impl.kafka.environment import KIND_NAMES, Environment, Event, Kind
 from fencepost.reference_impl.live.transactions.remote import BUSY
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.transactions.environment import Environment
-from fencepost.reference_impl.transactions.events import KIND_NAMES, Event, Kind
-from fencepost.reference_impl.transactions.system import System, reference
+from fencepost.reference_impl.systems.transactions import System, reference
 
 REQUESTS = frozenset({"init", "add", "produce", "end"})
 ANSWERS = frozenset(f"{kind}_answer" for kind in REQUESTS)

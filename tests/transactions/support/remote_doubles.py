@@ -4,8 +4,8 @@ are wrong only now and then, or go away."""
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost.reference_impl.defects.transactions import REGISTRY
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.transactions.defects.broken import REGISTRY
 from prompt import Prompt, prompt
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from conformance_histories import Columns, changed, rearranged, swapped, without
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS, Kind, State
-from fencepost.reference_impl.transactions import simulate
+from fencepost.reference_impl.systems.transactions import simulate
 
 FAULTY = {"duplicate": 0.1, "delay": 0.1, "drop": 0.05, "append_failure": 0.05, "fail_over": 0.02, "fence": 0.02}
 CALM = {

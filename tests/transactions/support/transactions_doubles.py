@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fencepost.properties.transactions.interface import BLACK_BOX, COLUMNS
-from fencepost.reference_impl.transactions.system import reference
+from fencepost.reference_impl.systems.transactions import reference
 
 
 class BlackBox:

@@ -1,6 +1,6 @@
 """A cluster for tests that speak to coordinator and partitions in raw requests, with no producer in between."""
 
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.messages import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
     EndTxnRequest,
@@ -10,7 +10,7 @@ from fencepost.reference_impl.transactions.messages import (
     TxnOffsetCommitRequest,
     WriteTxnMarkersRequest,
 )
-from fencepost.reference_impl.transactions.system import Parts, build
+from fencepost.reference_impl.systems.transactions import Parts, build
 
 V1, VERIFIED, V2 = "v1", "v1-verified", "v2"
 

@@ -1,17 +1,15 @@
 """A producer on its own: a test plays coordinator and partitions, and answers each request by hand."""
 
-from fencepost.reference_impl.simulation import Kernel, Network
-from fencepost.reference_impl.transactions.clients.producer import Producer
-from fencepost.reference_impl.transactions.config import Config
-from fencepost.reference_impl.transactions.environment import DrivenPace, Environment
-from fencepost.reference_impl.transactions.events import readable
-from fencepost.reference_impl.transactions.messages import (
+from fencepost.reference_impl.kafka.clients.producer import Producer
+from fencepost.reference_impl.kafka.environment import Config, DrivenPace, Environment, readable
+from fencepost.reference_impl.kafka.messages import (
     AddPartitionsToTxnResponse,
     EndTxnResponse,
     InitProducerIdResponse,
     ProduceResponse,
     ResponseBody,
 )
+from fencepost.reference_impl.simulation import Kernel, Network
 
 ANSWERS = {
     "init": InitProducerIdResponse,

@@ -1,30 +1,75 @@
-"""The plug with real clients: libraries that know nothing of it, brokers that know nothing of it, a proxy between.
-
-Every request and every answer stops in the proxy until the driver delivers it, so a driver has the clients' timing in
-its hands as it has with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
-Partitions, names and readers are those of a system of `over_tcp` whose own clients stay silent.
-"""
+"""Real clients behind the adapter interface: their producers, readers, and the tool that fences producers."""
 
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from fencepost.reference_impl.kafka.environment import Event as Row
 from fencepost.reference_impl.live.proxy.links import Exchange
 from fencepost.reference_impl.live.proxy.proxy import Proxy
-from fencepost.reference_impl.live.tcp.connection import WireError
+from fencepost.reference_impl.live.tcp.brokers import TRANSACTION
+from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer
-from fencepost.reference_impl.live.transactions.clients.real_client_fencing import fence
 from fencepost.reference_impl.live.transactions.clients.real_client_messages import KINDS, Messages, Shown
 from fencepost.reference_impl.live.transactions.clients.real_client_slots import ABORT, COMMIT, Can, Slot
-from fencepost.reference_impl.live.transactions.clients.sniffed_events import Where
-from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, errors_of, partition_of
+from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, Where, errors_of, partition_of
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
-from fencepost.reference_impl.transactions.events import Event as Row
+
+# Admin.fenceProducers of one transactional id, by raw requests: neither library has it.
+#
+# One InitProducerId without a pair, again and again while the answer only says "later" (FenceProducersHandler.java).
+
+RETRIED = frozenset({14, 15, 16, 51})
+PAUSE_S = 0.02
+VERSION = 1  # nothing of later ones is needed here, and every broker has it
+FENCE_TIMEOUT_MS = 60_000
+
+
+def fence(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> None:
+    """Start to fence; returns at once. What comes of it shows on the wire."""
+    work = threading.Thread(
+        target=_fence, args=(bootstrap, txn_id, client_id, timeout_s), name=f"fencepost-{client_id}", daemon=True
+    )
+    work.start()
+
+
+def _fence(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> None:
+    request = build(
+        "init_producer_id", VERSION, transactional_id=txn_id, transaction_timeout=milliseconds(FENCE_TIMEOUT_MS)
+    )
+    deadline = time.monotonic() + timeout_s
+    error = -1
+    while error and time.monotonic() < deadline:
+        try:
+            host, port = _coordinator(bootstrap, txn_id)
+            with Connection(host, port, timeout_s, client_id) as connection:
+                while (error := int(connection.call(request).error_code)) in RETRIED:
+                    time.sleep(PAUSE_S)
+        except WireError:  # its connection was cut: it asks again
+            time.sleep(PAUSE_S)
+        else:
+            return
+
+
+def _coordinator(bootstrap: str, txn_id: str) -> tuple[str, int]:
+    first = find_brokers(bootstrap)[0]
+    with Connection(first.host, first.port) as connection:
+        answer = connection.call(build("find_coordinator", 1, key=txn_id, key_type=TRANSACTION))
+    return str(answer.host), int(answer.port)
+
+
+# The plug with real clients: libraries that know nothing of it, brokers that know nothing of it, a proxy between.
+#
+# Every request and every answer stops in the proxy until the driver delivers it, so a driver has the clients' timing in
+# its hands as it has with `over_tcp`. What the library does by itself it does in real time: `advance` waits for it.
+# Partitions, names and readers are those of a system of `over_tcp` whose own clients stay silent.
 
 FIRST_S, NEXT_S, QUIET_S = 5.0, 0.6, 0.003
 """How long a call may take to its first request, an instance to its next one, and one that is done to do nothing."""

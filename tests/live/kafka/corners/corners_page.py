@@ -1,6 +1,6 @@
 """Prints the corners into the page that ships with the reference implementation.
 
-python tests/script.py tests/live/kafka/corners/corners_page.py reference_impl/transactions/KAFKA.md
+python tests/script.py tests/live/kafka/corners/corners_page.py reference_impl/kafka/KAFKA.md
 """
 
 from __future__ import annotations

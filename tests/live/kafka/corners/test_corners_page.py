@@ -9,7 +9,7 @@ from corner import CONFIRMED, CORNERS, CORRECTED
 from corners_page import replaced
 from fencepost.model.rules import RULES
 
-PAGE = files("fencepost.reference_impl.transactions").joinpath("KAFKA.md").read_text()
+PAGE = files("fencepost.reference_impl.kafka").joinpath("KAFKA.md").read_text()
 
 
 def test_the_page_lists_every_corner_as_it_is() -> None:

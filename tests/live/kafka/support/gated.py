@@ -13,7 +13,7 @@ from typing import Any
 
 from cluster import ClusterError, KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from gate import BROKER_HEARTBEAT, FETCH, Gate
 
 SIZE, CONTROLLER = 3, 1

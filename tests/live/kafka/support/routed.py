@@ -9,7 +9,7 @@ from typing import Any
 from asking import GROUP, PARTITIONS, TRANSACTION, Answer, Asker
 from cluster import KafkaCluster
 from fencepost.reference_impl.live.tcp.connection import Connection, NoAnswer
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from kio.schema.errors import ErrorCode
 
 TRANSACTIONS = {"init_producer_id", "add_partitions_to_txn", "add_offsets_to_txn", "end_txn", "describe_transactions"}

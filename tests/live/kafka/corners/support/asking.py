@@ -14,7 +14,7 @@ from typing import Any
 
 from asking_records import committed_values, data_batch, read_batches, values
 from fencepost.reference_impl.live.tcp.connection import Connection
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from kio.schema.errors import ErrorCode
 
 COMMIT, ABORT = True, False

@@ -1,7 +1,7 @@
 """One corner of the protocol: what the documents say or deduce, a small program of raw requests, what Kafka answers.
 
 Corners are written down in `corners_*.py`. `test_corners.py` holds a live Kafka to them; `corners_page.py` prints them
-into `reference_impl/transactions/KAFKA.md`.
+into `reference_impl/kafka/KAFKA.md`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from io import BytesIO
 
 from asking import Asker
 from fencepost.reference_impl.live.tcp.connection import Connection
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_new_batch
 from kio.static.primitive import Records, TZAwareMicros, i8, i16, i32, i64

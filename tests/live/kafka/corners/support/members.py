@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from asking import PARTITIONS, Asker
-from fencepost.reference_impl.live.tcp.schemas import build, milliseconds
+from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from txn_offset_commit_6 import RequestTopic, TxnOffsetCommitRequest
 
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2  # member epochs that say what a heartbeat is for

@@ -1,0 +1,264 @@
+"""One instance of the task on Connect's exactly-once runtime (ExactlyOnceWorkerSourceTask.java): records and offsets in
+one transaction for each batch, all on the task's own thread.
+
+There is nothing to be tracked: a transaction is committed when all of its records are acknowledged. What commit(map)
+may then say is what the transaction has committed. A batch that the connector has aborted is gone for good: its offsets
+are committed all the same, in a transaction of their own, so that the same records are not polled again.
+"""
+
+from fencepost.reference_impl.connect.commits.config import Kind
+from fencepost.reference_impl.connect.commits.connector import SourceRecord
+from fencepost.reference_impl.connect.commits.environment import Environment, Request
+from fencepost.reference_impl.connect.commits.records import Offsets
+from fencepost.reference_impl.connect.commits.task import FAILED, LOST, OK, TASK, OffsetCommit, Task
+
+Sent = tuple[SourceRecord, int]
+"""A record and its output partition."""
+
+
+class TransactionThread(OffsetCommit):
+    """The task's thread: polls, sends, commits, and again."""
+
+    __slots__ = ("flush_number",)
+
+    task: "ExactlyOnceTask"  # type: ignore[assignment]  # of the base's operations it has none but tell
+
+    def start(self, outcome: str) -> bool:
+        """initTransactions(), which ends what the instance before has left open, then read the offsets."""
+        task = self.task
+        task.abort_unfinished()
+        if outcome != OK:
+            task.end(Kind.INSTANCE_FAILED)
+            return True
+        task.resume()
+        self.next_round()
+        return True
+
+    def next_round(self) -> None:
+        """Poll, or go on with what is left of a batch; where the task is asked to stop, commit what there is."""
+        task = self.task
+        if task.stop_asked:
+            self.leave_loop(1)
+            self.dispatched()
+        else:
+            self.wait_for("send" if task.to_send else "poll")
+
+    def poll(self, outcome: str) -> bool:
+        """Ask the connector for records."""
+        task = self.task
+        if outcome == OK:
+            task.to_send.extend(task.connector.poll())
+        if task.to_send:
+            self.wait_for("send")
+        else:
+            self.dispatched()
+        return True
+
+    def send(self, outcome: str) -> bool:
+        """The next record, in the transaction."""
+        task = self.task
+        record = task.to_send[0]
+        if task.is_filtered(record):
+            task.filter(task.to_send.popleft())
+        else:
+            task.submit(record, outcome)
+            if outcome == FAILED:
+                self.next_round()
+                return True
+            task.to_send.popleft()
+            if outcome == LOST:
+                self.fail()
+                return True
+        if task.to_send:
+            self.wait_for("send")
+        else:
+            self.dispatched()
+        return True
+
+    def dispatched(self) -> None:
+        """The batch is sent: it is committed, or at the connector's wish aborted, and its offsets committed alone.
+        Where there is nothing to be committed, commit is called all the same."""
+        task = self.task
+        if task.abort_asked:
+            task.abort_asked = False
+            task.abort_batch()
+        self.map = {}
+        self.wait_for("flush" if task.is_open or task.writer.will_flush() else "tell")
+
+    def flush(self, outcome: str) -> bool:
+        """The offsets go into the transaction."""
+        task = self.task
+        task.begin_transaction()
+        self.flush_number = task.env.next_flush()
+        begun = task.writer.begin_flush(self.flush_number)
+        self.map = begun.entries if begun is not None else {}
+        task.show_flush(TASK, self.flush_number, self.map)
+        if outcome == OK:
+            self.wait_for("commit")
+        else:
+            self.flush_ended(False)
+        return True
+
+    def commit(self, outcome: str) -> bool:
+        """The transaction is committed, when all of its records are acknowledged; an error fails the task, whatever
+        became of the transaction."""
+        task = self.task
+        waits = task.producer.in_flight and not task.send_error
+        if outcome == OK and waits:
+            return False
+        committed = outcome != FAILED and not task.send_error and not waits
+        if committed:
+            task.commit_transaction(self.flush_number, self.map)
+        self.flush_ended(committed and outcome == OK)
+        return True
+
+    def flush_ended(self, ok: bool) -> None:
+        """The connector is told of what was committed, and of nothing else (src.4)."""
+        task = self.task
+        task.env.emit(Kind.FLUSH_ENDED, instance=task.number, thread=TASK, flush=self.flush_number, outcome=int(ok))
+        if ok:
+            task.writer.end_flush()
+            task.commit_records()
+            self.wait_for("tell")
+        else:
+            task.writer.cancel_flush()
+            self.fail()
+
+    def fail(self) -> None:
+        """The task fails; nothing more is committed."""
+        self.leave_loop(0)
+        self.wait_for("close")
+
+    def leave_loop(self, asked: int) -> None:
+        """The loop is over."""
+        task = self.task
+        task.leaving, task.failing = True, not asked
+        task.env.emit(Kind.STOPPING, instance=task.number, outcome=asked)
+
+    def done(self, committed: bool) -> None:
+        if self.task.leaving:
+            self.wait_for("close")
+        else:
+            self.next_round()
+
+    def close(self, _: str) -> bool:
+        """The producer is closed; a transaction that is open stays so until the next instance begins."""
+        self.task.end(Kind.INSTANCE_FAILED if self.task.failing else Kind.INSTANCE_STOPPED)
+        return True
+
+
+class ExactlyOnceTask(Task):
+    """An instance with a transactional producer. Of its transaction: `sent` are the records in it, `appended` those
+    that have come to their brokers. `acked` are those that commitRecord is yet to be called for."""
+
+    __slots__ = ("abort_asked", "acked", "appended", "is_open", "sent")
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(env)
+        self.is_open = self.abort_asked = False
+        self.sent: list[SourceRecord] = []
+        self.appended: list[Sent] = []
+        self.acked: list[Sent] = []
+        self.thread = env.parts.transaction_thread(self, TASK)
+        self.thread.wait_for("start")
+
+    def submit(self, record: SourceRecord, outcome: str) -> None:
+        """Send it; its offset is to be committed once the producer has taken it."""
+        env = self.env
+        self.begin_transaction()
+        output = self.output_of(record)
+        partition, number, offset = record
+        env.emit(Kind.SUBMITTED, instance=self.number, partition=partition, record=number, offset=offset, output=output)
+        if outcome == OK:
+            self.sent.append(record)
+            self.producer.send(
+                Request(env.waiting_number(), self.number, output, partition, number, offset, -1, self.record_done)
+            )
+            self.writer.offset(partition, offset)
+        elif outcome == FAILED:
+            self.show(Kind.DROPPED, record)
+        else:
+            env.emit(Kind.SEND_FAILED, instance=self.number, partition=partition, record=number)
+
+    def receive(self, request: Request, outcome: str) -> None:
+        if outcome != FAILED:
+            record = SourceRecord(request.partition, request.record, request.offset)
+            self.appended.append((record, request.lane))
+        request.done(request, outcome == OK, -1)
+
+    def record_done(self, request: Request, ok: bool, _: int) -> None:
+        """The producer's callback: a record that failed fails its transaction, whatever is tolerated."""
+        if ok:
+            self.acked.append((SourceRecord(request.partition, request.record, request.offset), request.lane))
+        else:
+            self.env.emit(Kind.SEND_FAILED, instance=self.number, partition=request.partition, record=request.record)
+            self.send_error = True
+
+    # Transactions
+
+    def begin_transaction(self) -> None:
+        """One is open."""
+        if not self.is_open:
+            self.is_open = True
+            self.env.unfinished = self
+            self.env.emit(Kind.TRANSACTION_BEGUN, instance=self.number)
+
+    def commit_transaction(self, flush: int, offsets: Offsets) -> None:
+        """Its records and its offsets count from here on."""
+        env, emit = self.env, self.env.emit
+        emit(Kind.TRANSACTION_COMMITTED, instance=self.number)
+        for (partition, record, _), output in self.appended:
+            position = env.topics.append(output, partition, record)
+            emit(
+                Kind.PRODUCED, instance=self.number, partition=partition, record=record, output=output,
+                position=position,
+            )  # fmt: skip
+        for partition, offset in offsets.items():
+            position = env.topics.store(partition, offset)
+            emit(
+                Kind.OFFSET_WRITTEN, instance=self.number, partition=partition, offset=offset, flush=flush,
+                position=position,
+            )  # fmt: skip
+        self.forget_transaction()
+
+    def forget_transaction(self) -> None:
+        """It is over."""
+        self.is_open = False
+        self.sent, self.appended = [], []
+        self.env.unfinished = None
+
+    def commit_records(self) -> None:
+        """commitRecord for each record that was committed, in the order of acknowledgement."""
+        acked, self.acked = self.acked, []
+        for record, output in acked:
+            partition, number, offset = record
+            self.env.emit(
+                Kind.ACKNOWLEDGED, instance=self.number, partition=partition, record=number, offset=offset,
+                output=output,
+            )  # fmt: skip
+            self.connector.commit_record(record)
+
+    def abort_batch(self) -> None:
+        """The connector's wish: what is in the transaction will never be sent, and that is how it should be."""
+        if not self.is_open:
+            return
+        self.producer.lose()
+        self.send_error = False
+        self.env.emit(Kind.TRANSACTION_ABORTED, instance=self.number, outcome=1)
+        if not self.env.config.aborted_acknowledged:
+            self.acked = []
+            for record in self.sent:
+                self.give_up(record)
+        self.forget_transaction()
+
+    def abort_unfinished(self) -> None:
+        """Who initialises the transactional id anew ends the transaction that another has left open."""
+        left = self.env.unfinished
+        if left is not None:
+            self.env.emit(Kind.TRANSACTION_ABORTED, instance=left.number, outcome=0)
+            left.forget_transaction()
+
+    def ask_for_abort(self) -> bool:
+        """The connector asks for its transaction to be aborted when the batch is sent."""
+        self.abort_asked = self.running and not self.leaving
+        return self.abort_asked

@@ -1,0 +1,277 @@
+"""The group of the workers: its members, how connectors and tasks are assigned, and what each revision of the document
+does differently.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import NamedTuple, TypeVar
+
+from fencepost.reference_impl.connect.config import ConnectEventLog, Kind
+from fencepost.reference_impl.connect.threads import OperationError
+
+# Assignors: the two ways in which the leader distributes connectors and tasks over the members (618.41).
+#
+# Both are functions of what they are given, balanced (no member has two more than another, connectors and tasks counted
+# apart) and deterministic. Members are worker numbers, connectors are names, a task is (connector, number).
+#
+# Eager: all members have let go of everything before joining; a new distribution from nothing. Cooperative: members
+# keep what they have where that is balanced; what has to move is revoked first, and given out only in the rebalance
+# after the one that revoked it, so that no task is given to two members. (EagerAssignor,
+# IncrementalCooperativeAssignor; without the latter's delay for members that may come back:
+# scheduled.rebalance.max.delay.ms = 0.)
+
+TaskId = tuple[str, int]
+Item = TypeVar("Item", str, TaskId)
+
+
+class Owned(NamedTuple):
+    """The connectors and tasks that a member says it has, when it joins."""
+
+    connectors: frozenset[str] = frozenset()
+    tasks: frozenset[TaskId] = frozenset()
+
+
+class Assignment(NamedTuple):
+    """The connectors and tasks of a member from now on, in order, and those that it must stop (then it joins again)."""
+
+    connectors: tuple[str, ...] = ()
+    tasks: tuple[TaskId, ...] = ()
+    revoked_connectors: tuple[str, ...] = ()
+    revoked_tasks: tuple[TaskId, ...] = ()
+
+    @property
+    def revokes(self) -> bool:
+        """Whether another rebalance has to follow."""
+        return bool(self.revoked_connectors or self.revoked_tasks)
+
+
+Members = Mapping[int, Owned]
+Assignor = Callable[[Members, Iterable[str], Iterable[TaskId]], dict[int, Assignment]]
+
+
+def eager(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
+    """Round robin in order of member: first the connectors, then, where these ended, the tasks."""
+    given: dict[int, tuple[list[str], list[TaskId]]] = {member: ([], []) for member in sorted(members)}
+    if not given:
+        return {}
+    turns = cycle(given.values())
+    for connector in sorted(connectors):
+        next(turns)[0].append(connector)
+    for task in sorted(tasks):
+        next(turns)[1].append(task)
+    return {member: Assignment(tuple(mine), tuple(my_tasks)) for member, (mine, my_tasks) in given.items()}
+
+
+def cooperative(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
+    """Members keep what is balanced; surplus, and what two claim, is revoked (B36); the rest is given."""
+    kept_connectors = rebalanced({member: owned.connectors for member, owned in members.items()}, connectors)
+    kept_tasks = rebalanced({member: owned.tasks for member, owned in members.items()}, tasks)
+    return {
+        member: Assignment(
+            kept_connectors[member][0], kept_tasks[member][0], kept_connectors[member][1], kept_tasks[member][1]
+        )
+        for member in sorted(members)
+    }
+
+
+def rebalanced(
+    owned: Mapping[int, frozenset[Item]], items: Iterable[Item]
+) -> dict[int, tuple[tuple[Item, ...], tuple[Item, ...]]]:
+    """By member (what it has from now on, what is revoked from it) for one kind of thing."""
+    there = sorted(set(items))
+    claims = [item for mine in owned.values() for item in mine]
+    undisputed = {item for item in there if claims.count(item) == 1}
+    quotas = _quotas({member: len(mine & undisputed) for member, mine in owned.items()}, len(there))
+    kept = {member: sorted(mine & undisputed)[: quotas[member]] for member, mine in owned.items()}
+    revoked = {member: tuple(sorted(mine - set(kept[member]))) for member, mine in owned.items()}
+    for item in there:
+        if item not in claims and (room := [member for member in sorted(kept) if len(kept[member]) < quotas[member]]):
+            kept[min(room, key=lambda member: len(kept[member]))].append(item)
+    return {member: (tuple(sorted(mine)), revoked[member]) for member, mine in kept.items()}
+
+
+def _quotas(held: Mapping[int, int], total: int) -> dict[int, int]:
+    """How many of `total` each member may have: as even as can be, the odd ones with those that hold most already."""
+    if not held:
+        return {}
+    least, odd = divmod(total, len(held))
+    by_held = sorted(held, key=lambda member: (-held[member], member))
+    return {member: least + (place < odd) for place, member in enumerate(by_held)}
+
+
+ASSIGNORS: dict[str, Assignor] = {"eager": eager, "cooperative": cooperative}
+
+
+# Differences between the revisions of the document and the code that Kafka ships; all else is common code.
+#
+# | mode | who asks for a round | when |
+# |---|---|---|
+# | A | no worker: the leader fences while it makes the assignment | every rebalance |
+# | M | the owner of the Connector | its start, and after the rebalance that follows a new set |
+# | B, shipped | every task | its start |
+
+ASSIGNMENT, CONNECTOR, TASK = "assignment", "connector", "task"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision. `steps` is the start-up of a task, in order; each is a method of `SourceTask`."""
+
+    mode: str
+    rounds_by: str
+    steps: tuple[str, ...]
+    mismatch_fails: bool = False  # a newer set at the second check fails the task, else it is abandoned (618.20)
+    record_per_transaction: bool = True  # 618.25; else one transaction for each call
+    cancels: bool = False  # a task that does not stop in time has its producer closed (618.23)
+    checks_ownership: bool = False  # the second check also asks whether the task is still assigned here
+    leader_always_transactional: bool = False  # whatever the flag says (618.24)
+    signs: bool = True  # there is an internal endpoint, and a session key for it (618.10)
+    stops_connectors: bool = False  # users may stop a connector, which commits a set of 0 tasks
+    states_targets: bool = False  # a connector's target state is written with its configuration
+
+
+REVISIONS = {
+    "A": Revision("A", ASSIGNMENT, ("look", "open_producer", "check_after"), signs=False),
+    "M": Revision(
+        "M", CONNECTOR, ("await_count", "open_producer", "check_after"), leader_always_transactional=True,
+    ),
+    "B": Revision(
+        "B", TASK, ("ask", "check_before", "create_offsets_topic", "open_producer", "check_after"),
+        leader_always_transactional=True,
+    ),
+    "shipped": Revision(
+        "shipped", TASK, ("ask", "open_producer", "check_after", "create_offsets_topic"), mismatch_fails=True,
+        record_per_transaction=False, cancels=True, checks_ownership=True, stops_connectors=True, states_targets=True,
+    ),
+}  # fmt: skip
+
+
+def uses_transactions(revision: Revision, support: str) -> bool:
+    """Whether a leader with this support writes through a transactional producer (618.24)."""
+    if support == "none":
+        return False
+    return support in ("preparing", "enabled") or revision.leader_always_transactional
+
+
+# The group coordinator: who is a member, in which generation, and what the leader has assigned (Connect's protocol).
+#
+# A rebalance is joins by all members (or the expiry of those that do not come), then the leader's assignment, then
+# the sync of all. The first to join leads; a leader stays leader as long as it stays a member.
+
+NONE = -1
+ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 22, 25, 27
+
+
+@dataclass(eq=False, slots=True)
+class Join:
+    """One JoinGroup request, answered when `generation` is set; void: the member is not one any more."""
+
+    worker: int
+    owned: Owned
+    offset: int  # of the config topic: how far the member has read
+    generation: int = NONE
+    void: bool = False
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is something to go on with."""
+        return self.void or self.generation != NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The answer of a rebalance to one member."""
+
+    generation: int
+    leader: int
+    offset: int  # of the config topic: the assignment was made from what stands before it
+    assignment: Assignment
+
+
+@dataclass(slots=True)
+class Group:
+    """One group. `members` are those of the generation, `joining` those that have asked for the next one."""
+
+    log: ConnectEventLog
+    members: dict[int, Join] = field(default_factory=dict)
+    joining: dict[int, Join] = field(default_factory=dict)
+    preparing: bool = False  # members are awaited
+    generation: int = 0
+    leader: int = NONE
+    offset: int = 0
+    assignments: dict[int, Assignment] | None = None  # of this generation, once the leader has handed them in
+
+    def must_rejoin(self, worker: int) -> bool:
+        """Whether a heartbeat would be answered with a rebalance, or with "who are you"."""
+        return worker not in self.joining and (self.preparing or worker not in self.members)
+
+    def join(self, worker: int, owned: Owned, offset: int) -> Join:
+        """Ask to join; the answer comes when all members have asked."""
+        request = Join(worker, owned, offset)
+        earlier = self.joining.get(worker)
+        if earlier is not None:
+            earlier.void = True
+        self.preparing = True
+        self.joining[worker] = request
+        self.log.emit(Kind.JOINED, node=worker, member=self.generation + 1, offset=offset)
+        self.complete()
+        return request
+
+    def complete(self) -> None:
+        """All members have joined: the next generation begins, with its leader."""
+        if not self.preparing or not self.joining or self.members.keys() - self.joining.keys():
+            return
+        self.generation += 1
+        self.members, self.joining = self.joining, {}
+        self.preparing = False
+        self.assignments = None
+        if self.leader not in self.members:
+            self.leader = next(iter(self.members))
+        for request in self.members.values():
+            request.generation = self.generation
+
+    def expire(self, worker: int) -> bool:
+        """The session of a member ends; False if it is none."""
+        member, waiting = self.members.pop(worker, None), self.joining.pop(worker, None)
+        if waiting is not None:
+            waiting.void = True
+        if member is None and waiting is None:
+            return False
+        self.log.emit(Kind.MEMBER_EXPIRED, node=worker, member=self.generation)
+        if self.leader == worker:  # it would come back as another member
+            self.leader = NONE
+        self.preparing = self.preparing or bool(self.members)
+        self.complete()
+        return True
+
+    def assign(self, worker: int, generation: int, assignments: dict[int, Assignment], offset: int) -> None:
+        """The leader hands in who has what, made from the config topic before `offset`."""
+        self.check(worker, generation, "assign")
+        self.assignments = assignments
+        self.offset = offset
+        self.log.emit(Kind.ASSIGNMENT_MADE, node=worker, member=generation, offset=offset)
+
+    def is_assigned(self, worker: int, generation: int) -> bool:
+        """Whether a sync would be answered now, be it with an error."""
+        return self.error(worker, generation) != 0 or self.assignments is not None
+
+    def sync(self, worker: int, generation: int) -> Handed:
+        """The assignment that the leader has made for a member."""
+        self.check(worker, generation, "sync")
+        assert self.assignments is not None, "a sync waits for the assignment"
+        return Handed(generation, self.leader, self.offset, self.assignments[worker])
+
+    def error(self, worker: int, generation: int) -> int:
+        """The error with which a member's request of this generation is refused; 0: it is not."""
+        if worker not in self.members:
+            return UNKNOWN_MEMBER_ID
+        if self.preparing:
+            return REBALANCE_IN_PROGRESS
+        return 0 if generation == self.generation else ILLEGAL_GENERATION
+
+    def check(self, worker: int, generation: int, call: str) -> None:
+        """Raises OperationError for a member or a generation that is no longer one."""
+        error = self.error(worker, generation)
+        if error:
+            raise OperationError(call, error, "the group has gone on")

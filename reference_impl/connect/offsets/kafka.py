@@ -1,0 +1,258 @@
+"""The Kafka cluster under the tasks: that of the workers, with a separate offsets topic, and what permissions it asks
+for.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fencepost.reference_impl.connect import brokers
+from fencepost.reference_impl.connect.brokers import (
+    CONNECTOR_ADMIN,
+    CONNECTOR_CONSUMER,
+    CONNECTOR_PRODUCER,
+    CREATE,
+    DESCRIBE,
+    OFFSETS_TOPIC,
+    OUTPUT_TOPIC,
+    READ,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    WRITE,
+    Acls,
+    KafkaError,
+    Permission,
+    of_fencing,
+    of_leader,
+    task_transactional_id,
+)
+from fencepost.reference_impl.connect.offsets.config import Config, Kind
+from fencepost.reference_impl.kafka.clients.consumer import Reader
+from fencepost.reference_impl.kafka.environment import COORDINATOR
+from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
+from fencepost.reference_impl.kafka.environment import Kind as Below
+from fencepost.reference_impl.kafka.leader import PartitionLeader
+from fencepost.reference_impl.kafka.log import PartitionLog
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
+
+# What the principals of a source connector must be allowed for its offsets, and the tables of both texts (618.37).
+#
+# Records and offsets are written by the connector's *producer*, the offsets topic is read by its *consumer*, and its
+# *admin* asks the end of it, and creates it where it is not there (618.32, 618.17). What the leader and the fencing
+# need is in `reference_impl.connect.brokers`.
+
+EARLIER, LATER = "earlier", "later"
+"""The texts: the later one has the admin fence, by Write and Describe on the ids of the tasks."""
+
+
+def of_writing(topic: str) -> tuple[Permission, ...]:
+    """For records, or offsets, in a topic."""
+    return (Permission(CONNECTOR_PRODUCER, WRITE, TOPIC, topic),)
+
+
+def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
+    """For the end of an offsets topic, with read_uncommitted: "no matter what", says the text."""
+    return (Permission(CONNECTOR_ADMIN, DESCRIBE, TOPIC, topic),)
+
+
+def of_reading(topic: str) -> tuple[Permission, ...]:
+    """For consuming an offsets topic, with read_committed."""
+    return (Permission(CONNECTOR_CONSUMER, READ, TOPIC, topic),)
+
+
+def of_creating(topic: str) -> tuple[Permission, ...]:
+    """For an offsets topic that does not exist yet."""
+    return (Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),)
+
+
+def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
+    """For the transactions of a task."""
+    transactional_id = task_transactional_id(group_id, connector, task)
+    return tuple(
+        Permission(CONNECTOR_PRODUCER, operation, TRANSACTIONAL_ID, transactional_id) for operation in (DESCRIBE, WRITE)
+    )
+
+
+def table(
+    text: str, group_id: str, connector: str, tasks: int, *, output: str, offsets: str, config: str, exists: bool = True
+) -> frozenset[Permission]:
+    """All that a source connector needs, and the leader for it, as a text lists it. ``offsets``: its offsets topic;
+    ``exists``: it is there, and need not be created."""
+    needed = {
+        *of_leader(group_id, config),
+        *(permission for task in range(tasks) for permission in of_producing(group_id, connector, task)),
+        *of_writing(output),
+        *of_writing(offsets),
+        *of_reading(offsets),
+        *of_asking_the_end(offsets),
+    }
+    if not exists:
+        needed.update(of_creating(offsets))
+    if text == LATER:
+        needed.update(permission for task in range(tasks) for permission in of_fencing(group_id, connector, task))
+    return frozenset(needed)
+
+
+def require(acls: Acls, needed: tuple[Permission, ...], call: str) -> None:
+    """Raises KafkaError where one of them is missing."""
+    if error := acls.error(needed):
+        raise KafkaError(error, call)
+
+
+# The Kafka cluster under the tasks: that of `reference_impl.systems.task_counts`, with a separate offsets topic, and
+# an event for whatever is written into the output or an offsets topic.
+#
+# What records carry is `Record` in the output, `Entry` in the offsets topics.
+
+NONE = -1
+GLOBAL, SEPARATE = 0, 1  # offsets topics, as events number them
+SEPARATE_TOPIC = brokers.PARTITIONS
+PARTITION_OF = {GLOBAL: OFFSETS_TOPIC, SEPARATE: SEPARATE_TOPIC}
+NAMES = {OUTPUT_TOPIC: "output", OFFSETS_TOPIC: "connect-offsets", SEPARATE_TOPIC: "own-offsets"}  # in permissions
+TOPIC_OF = {partition: topic for topic, partition in PARTITION_OF.items()}
+
+
+class Record(NamedTuple):
+    """A record of the source, in the order of its partition: `offset` is the number of those up to and including it."""
+
+    partition: int
+    round: int
+    offset: int
+
+
+class Entry(NamedTuple):
+    """An entry of an offsets topic: 0 is a null offset, a tombstone. Partition -1 is the migration's sentinel."""
+
+    partition: int
+    offset: int
+
+
+SENTINEL = Entry(NONE, 0)
+
+
+class Brokers(brokers.Brokers):
+    """One cluster; `tell` takes the events."""
+
+    partitions = SEPARATE_TOPIC + 1
+
+    def __init__(self, config: Config, tell: Callable[..., None]) -> None:
+        super().__init__(config)
+        self.tell = tell
+        self.env.emit = self.hear  # type: ignore[assignment]  # all columns are named
+        self.rounds = Rounds(config)
+        self.readers = 0
+
+    def below(self, config: Config) -> TransactionsConfig:
+        return TransactionsConfig(
+            seed=config.seed, mode=config.transactions, clients=1, partitions=self.partitions,
+            transaction_timeout_ms=config.transaction_timeout_ms, timeout_check_ms=config.timeout_check_ms,
+        )  # fmt: skip
+
+    def hear(self, kind: int, **columns: Any) -> None:
+        """The brokers' own events: what is appended to the output and the offsets topics."""
+        if kind == Below.BATCH_APPENDED:
+            self.appended(
+                columns["partition"], columns["offset"], columns["record"], columns["producer_id"], columns["epoch"]
+            )
+        elif kind == Below.MARKER_APPENDED:
+            self.marked(columns["partition"], columns["offset"], columns["producer_id"], columns["epoch"],
+                        columns["outcome"])  # fmt: skip
+
+    def appended(self, partition: int, position: int, record: int, producer_id: int, epoch: int) -> None:
+        """A record, or an entry, stands there."""
+        content = self.env.contents[record]
+        if isinstance(content, Record):
+            self.rounds.written(producer_id, content)
+            self.tell(
+                Kind.RECORD_APPENDED, position=position, partition=content.partition, round=content.round,
+                offset=content.offset, producer_id=producer_id, epoch=epoch,
+            )  # fmt: skip
+        elif isinstance(content, Entry):
+            self.tell(
+                Kind.ENTRY_APPENDED, topic=TOPIC_OF[partition], position=position, partition=content.partition,
+                offset=content.offset if content.partition >= 0 else NONE, producer_id=producer_id, epoch=epoch,
+            )  # fmt: skip
+
+    def marked(self, partition: int, position: int, producer_id: int, epoch: int, outcome: int) -> None:
+        """A transaction has ended there."""
+        if partition == OUTPUT_TOPIC:
+            self.rounds.ended(producer_id, outcome)
+            self.tell(
+                Kind.OUTPUT_MARKED, position=position, producer_id=producer_id, epoch=epoch, outcome=outcome
+            )  # fmt: skip
+        elif partition in TOPIC_OF:
+            self.tell(
+                Kind.TOPIC_MARKED, topic=TOPIC_OF[partition], position=position, producer_id=producer_id, epoch=epoch,
+                outcome=outcome,
+            )  # fmt: skip
+
+    def permit(self, needed: Callable[[str], tuple[Permission, ...]], partition: int, call: str) -> None:
+        """Raises KafkaError where what a call needs on a topic is not allowed."""
+        if self.acls.denied:
+            require(self.acls, needed(NAMES[partition]), call)
+
+    def append_beside(self, partition: int, content: Any) -> None:
+        """One record beside any transaction, by a producer that is neither idempotent nor known."""
+        position = self.append_plainly(partition, content)
+        batch = self.log(partition).batches[position]
+        del self.log(partition).producers[batch.producer_id]
+        self.appended(partition, position, batch.record, NONE, NONE)
+
+    def is_undecided(self, topic: int) -> bool:
+        """Whether a transaction is open in an offsets topic."""
+        return bool(self.log(PARTITION_OF[topic]).open)
+
+    def new_reader(self) -> Reader:
+        """A consumer at the beginning of everything."""
+        self.readers += 1
+        return Reader(self.env, self.readers)
+
+    def delete(self, topic: int) -> None:
+        """An offsets topic is deleted; it is there again, and empty, when somebody asks for it."""
+        leader = self.leaders[PARTITION_OF[topic]]
+        leader.log = PartitionLog(self.env, leader.log.partition, leader.log.leader_epoch + 1)
+        leader.stable_offset = 0
+
+    def fail_over(self) -> None:
+        """Another broker has the transactional coordinator, and loads its log."""
+        old = self.coordinator
+        old.resign(True)
+        self.coordinator = Coordinator(self.env, old.transaction_log, old.coordinator_epoch + 1)
+        self.env.network.nodes[COORDINATOR] = self.coordinator
+        self.coordinator.take_over()
+        self.settle()
+
+    def change_leader(self, partition: int) -> None:
+        """Another broker leads a partition."""
+        leader: PartitionLeader = self.leaders[partition]
+        leader.change()
+
+
+class Rounds:
+    """Which round each source partition is in, as far as its records are committed: the source knows."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.now = [0] * config.partitions
+        self.last = [0] * config.partitions  # the last committed record of that round
+        self.pending: dict[int, list[Record]] = {}
+
+    def written(self, producer_id: int, record: Record) -> None:
+        """A record is in the output; those of a transaction wait for its end."""
+        if producer_id < 0:
+            self.count(record)
+        else:
+            self.pending.setdefault(producer_id, []).append(record)
+
+    def ended(self, producer_id: int, outcome: int) -> None:
+        """A transaction has ended."""
+        for record in self.pending.pop(producer_id, ()):
+            if outcome:
+                self.count(record)
+
+    def count(self, record: Record) -> None:
+        """A record is committed."""
+        if record.round == self.now[record.partition]:
+            self.last[record.partition] = max(record.offset, self.last[record.partition])
+            if self.config.stored_offset(record.round, record.offset) == 0:
+                self.now[record.partition] += 1
+                self.last[record.partition] = 0

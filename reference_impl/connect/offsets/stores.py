@@ -1,0 +1,344 @@
+"""Where source offsets are read and written: one topic or two, as one store."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE, OLDER_SOFTWARE, Kind
+from fencepost.reference_impl.connect.offsets.environment import Environment
+from fencepost.reference_impl.connect.offsets.kafka import (
+    GLOBAL,
+    PARTITION_OF,
+    SEPARATE,
+    Brokers,
+    Entry,
+    of_asking_the_end,
+    of_reading,
+)
+from fencepost.reference_impl.connect.threads import Operation, OperationError, Script, Wait
+
+# The thread that a runtime and its stores are part of: an instance of a task here, or one of a Connect worker's.
+
+
+class Host(Protocol):
+    """What they need of it. `process` is the process that it runs in, by the number that its threads have."""
+
+    process: int
+
+    def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
+        """Something that happens outside of the thread, when the driver says so."""
+
+    def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
+        """An operation whose failure is the task's."""
+
+    def failure(self, error: Exception) -> Exception:
+        """The task's failure, for what has gone wrong in an operation."""
+
+    def tell(self, kind: int, **columns: int) -> None:
+        """An event of the task."""
+
+    def must_stop(self) -> bool:
+        """Whether the task was asked to stop."""
+
+    def now_ms(self) -> int:
+        """The time."""
+
+
+# A table of source offsets that follows an offsets topic, and how it is read to the end (618.32).
+#
+# The end is asked with read_uncommitted, and is behind everything that any transaction has written there; consumed is
+# with read_committed, at most to the last stable offset. A reader that wants to get to the end waits until what was
+# open is decided, for as long as that takes. (KafkaBasedLog.readToLogEnd, TopicAdmin.endOffsets)
+
+
+class TopicReader:
+    """One consumer of one offsets topic; `offsets` has by source partition what the last committed entry says."""
+
+    def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
+        self.brokers = brokers
+        self.topic = topic
+        self.partition = PARTITION_OF[topic]
+        self.committed = committed  # isolation.level
+        self.consumer = brokers.new_reader()
+        self.offsets: dict[int, int] = {}
+        self.entries = 0  # of committed transactions, the sentinel among them
+        self.end = 0
+
+    def ask_end(self) -> int:
+        """The end from where on nothing was written yet."""
+        self.end = self.brokers.log(self.partition).read_limit(committed=False)
+        return self.end
+
+    @property
+    def position(self) -> int:
+        """Where the consumer reads on."""
+        return self.consumer.positions.get((self.partition, self.committed), 0)
+
+    def is_at_end(self) -> bool:
+        """Whether the consumer is where the end was."""
+        return self.position >= self.end
+
+    def may_go_on(self) -> bool:
+        """Whether a poll would return anything, or is not needed."""
+        return self.is_at_end() or self.brokers.log(self.partition).read_limit(self.committed) > self.position
+
+    def consume(self) -> int:
+        """Polls, once: everything up to the last stable offset. Returns the position."""
+        for _, record in self.consumer.read(self.brokers.log(self.partition), self.committed):
+            content = self.brokers.env.contents[record]
+            if isinstance(content, Entry):  # others' offsets are of no interest
+                self.apply(*content)
+        return self.position
+
+    def apply(self, partition: int, offset: int) -> None:
+        """An entry: the newest one of its source partition counts, and a null offset is none."""
+        self.entries += 1
+        if partition < 0:
+            return
+        if offset:
+            self.offsets[partition] = offset
+        else:
+            self.offsets.pop(partition, None)
+
+
+# Which offsets topics a source task has (618.29): what offsets.storage.topic names, on the cluster that its producer
+# targets; without that, and with exactly-once support, a topic of the worker's name there, which is the worker's own
+# only if the cluster is.  Without support, what is not named is not used: the worker's topic is. Software from before
+# has no other. (Worker.offsetStoreForExactlyOnceSourceTask, offsetStoreForRegularSourceTask)
+
+WORKERS = "connect-offsets"
+"""The worker's offset.storage.topic."""
+
+
+class Choice(NamedTuple):
+    """The topic that is written to and read first, and whether the worker's is read, and has copies, beside it."""
+
+    primary: int
+    worker_beside: bool
+
+
+def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
+    """``named``: offsets.storage.topic of the connector, empty for none; ``same_cluster``: its producer targets the
+    cluster of the worker."""
+    if runtime == OLDER_SOFTWARE or (runtime != EXACTLY_ONCE and not named):
+        return Choice(GLOBAL, False)
+    if (named or WORKERS) == WORKERS and same_cluster:
+        return Choice(GLOBAL, False)
+    return Choice(SEPARATE, True)
+
+
+# The source offsets of records that were sent, until they are stored (OffsetStorageWriter).
+#
+# One flush at a time: what is to be flushed is put aside, and what is noted meanwhile is for the next one. A flush that
+# fails puts back what it had, but for source partitions of which something newer was noted.
+
+
+class OffsetWriter:
+    """By source partition, the offset of the newest record; 0 is a null one."""
+
+    def __init__(self) -> None:
+        self.data: dict[int, int] = {}
+        self.flushing: dict[int, int] = {}
+
+    def offset(self, partition: int, offset: int) -> None:
+        """A record with this source offset was accepted by the producer."""
+        self.data[partition] = offset
+
+    def begin_flush(self) -> bool:
+        """Put aside what there is; False if there is nothing."""
+        self.flushing, self.data = self.data, {}
+        return bool(self.flushing)
+
+    def flushed(self) -> dict[int, int]:
+        """It is stored; what it was."""
+        done, self.flushing = self.flushing, {}
+        return done
+
+    def cancel_flush(self) -> None:
+        """It is not."""
+        self.data = {**self.flushing, **self.data}
+        self.flushing = {}
+
+
+# Where a task's source offsets are: in the topic that its transactions write to, and, if that is the connector's own,
+# also in the worker's, as a copy that nobody waits for (618.31).
+#
+# What is read is a combined view of both, in which the connector's own topic has precedence, for each source partition
+# by itself. What is written goes to the own topic, in the task's transaction; when that is committed, its copy goes to
+# the worker's topic, by the worker's producer, beside any transaction. A null offset goes to the worker's topic first,
+# and only if it is there to the own one: else the old offset in the worker's topic would show again (KAFKA-15018).
+#
+# That is the text. The released code makes the copies when the broker has acknowledged the entry, that is before the
+# transaction is committed, and its view has nothing of the worker's topic where the own one is asked: see `released`.
+# (ConnectorOffsetBackingStore, KafkaOffsetBackingStore)
+
+NONE = -1
+
+
+class Found(NamedTuple):
+    """What a store has for a source partition, and in which topic; -1 and 0: nothing."""
+
+    topic: int
+    offset: int
+
+
+NOTHING = Found(NONE, 0)
+
+
+class OffsetStore:
+    """The offsets of one instance; `primary` is the topic of its transactions."""
+
+    def __init__(
+        self, env: Environment, host: Host, primary: int, runtime: int = EXACTLY_ONCE, topics: tuple[int, ...] = ()
+    ) -> None:
+        self.env = env
+        self.host = host
+        self.primary = primary
+        self.runtime = runtime
+        self.readers = {topic: self.reader(topic) for topic in topics or self.topics()}
+
+    def topics(self) -> tuple[int, ...]:
+        """Those that are read: in the earlier text the own topic alone, once it is filled."""
+        return (GLOBAL, self.primary) if self.primary and self.env.merges else (self.primary,)
+
+    def reader(self, topic: int) -> TopicReader:
+        """Without the feature the worker reads its topic with read_uncommitted, which is its consumer's default."""
+        committed = self.runtime == EXACTLY_ONCE or topic == SEPARATE
+        reader: TopicReader = self.env.new("reader", self.env.brokers, topic, committed)
+        return reader
+
+    # Reading
+
+    def get(self, partitions: Iterable[int]) -> Script:
+        """What there is of these source partitions, read to the end now."""
+        yield from self.read_to_end()
+        return {partition: self.view(partition) for partition in partitions}
+
+    def read_to_end(self) -> Script:
+        """All topics."""
+        for topic in self.readers:
+            yield from self.read_topic(topic)
+
+    def read_topic(self, topic: int) -> Script:
+        """One topic: its end, and then until there. False if the host gave up before."""
+        reader = self.readers[topic]
+        yield from self.host.call("ask_end", partial(self.ask_end, reader))
+        self.host.tell(Kind.END_ASKED, topic=topic, position=reader.end)
+        while not reader.is_at_end():
+            yield Wait(lambda: reader.may_go_on() or self.host.must_stop())
+            if self.host.must_stop():
+                return False
+            yield from self.host.call("read", partial(self.consume, reader))
+        self.host.tell(Kind.END_REACHED, topic=topic, position=reader.position)
+        return True
+
+    def ask_end(self, reader: TopicReader) -> None:
+        """As the connector's admin."""
+        self.env.brokers.permit(of_asking_the_end, reader.partition, "listOffsets")
+        reader.ask_end()
+
+    def consume(self, reader: TopicReader) -> None:
+        """As the connector's consumer."""
+        self.env.brokers.permit(of_reading, reader.partition, "poll")
+        reader.consume()
+
+    def view(self, partition: int) -> Found:
+        """The combined view: the connector's own topic has precedence."""
+        for topic in sorted(self.readers, reverse=True):
+            if partition in self.readers[topic].offsets:
+                return Found(topic, self.readers[topic].offsets[partition])
+        return NOTHING
+
+    # Writing
+
+    def has_copy(self) -> bool:
+        """Whether the worker's topic has copies of what is in the own one."""
+        return self.primary == SEPARATE and self.env.merges
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        """Write offsets to the task's topic; `send` writes an entry there, in its transaction if it has one."""
+        if self.has_copy():
+            for partition, offset in offsets.items():
+                if not offset:
+                    yield from self.write_tombstone_beside(partition)
+        yield from self.host.call("flush", partial(self.send_all, offsets, send))
+
+    def send_all(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> None:
+        """All of them."""
+        for partition, offset in offsets.items():
+            send(self.primary, Entry(partition, offset))
+
+    def write_tombstone_beside(self, partition: int) -> Script:
+        """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
+        self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+        yield from self.host.call("copy", partial(self.append_copy, partition, 0))
+        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
+
+    def committed(self, offsets: Mapping[int, int]) -> None:
+        """They count from now on: the copies may be made."""
+        self.copy(offsets)
+
+    def copy(self, offsets: Mapping[int, int]) -> None:
+        """The worker's producer gets what is not null, and sends it when it comes to that."""
+        if self.has_copy():
+            for partition, offset in offsets.items():
+                if offset:
+                    self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=offset)
+                    self.env.threads.start(self.host.process, self.copying(partition, offset))
+
+    def copying(self, partition: int, offset: int) -> Script:
+        """One entry of the worker's producer; an error is logged."""
+        error = 0
+        try:
+            yield self.host.operation("copy", partial(self.append_copy, partition, offset))
+        except OperationError as failed:
+            error = failed.code
+        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
+
+    def append_copy(self, partition: int, offset: int) -> None:
+        """Beside any transaction."""
+        self.env.brokers.append_beside(PARTITION_OF[GLOBAL], Entry(partition, offset))
+
+
+# The store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.
+#
+# What is asked of the connector's own topic is answered for each source partition, with a null where there is nothing,
+# and is laid over what the worker's topic has: so that is hidden, though the Javadoc of `get` promises a fallback. The
+# copy in the worker's topic is made in the callback of the own topic's write, that is when a broker has acknowledged
+# the entry and its transaction is still open. (`ConnectorOffsetBackingStore.get`, `.setPrimaryThenSecondary`,
+# `KafkaOffsetBackingStore.get`) Each half by itself is what Kafka would be with the other one mended.
+
+
+class NullsHide(OffsetStore):
+    """The topic that transactions write to has the last word of every source partition."""
+
+    def view(self, partition: int) -> Found:
+        found = self.readers[self.primary].offsets.get(partition, 0)
+        return Found(self.primary, found) if found else NOTHING
+
+
+class CopiedWhenSent(OffsetStore):
+    """Copies are made when the broker has the entries, whatever becomes of their transaction."""
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        yield from super().set(offsets, send)
+        self.copy(offsets)
+
+    def committed(self, offsets: Mapping[int, int]) -> None:
+        """They were made before."""
+
+
+class Released(NullsHide, CopiedWhenSent):
+    """Both."""
+
+
+STORES: Mapping[str, type[OffsetStore]] = MappingProxyType({
+    "shipped": Released,
+    "shipped-own-topic-from-the-start": Released,
+    "shipped-own-topic-later": Released,
+    "shipped-own-topic-taken": Released,
+    "falls-back-alone": CopiedWhenSent,
+    "copies-when-committed-alone": NullsHide,
+})  # fmt: skip
+"""By mode."""

@@ -1,0 +1,152 @@
+"""What a herder is asked for by others, and the endpoint at which a leader is asked for a round of fencing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from fencepost.reference_impl.connect.config_records import OK, SessionKey, Signature, signature_status
+from fencepost.reference_impl.connect.threads import Script
+
+# Requests that a worker's herder thread does in turn, and the answers of one worker to another.
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """One thing to do on the herder's thread. `error`: why it was not done, "" if it was."""
+
+    script: Callable[["Request"], Script]
+    done: bool = False
+    error: str = ""
+
+    def finish(self, error: str = "") -> None:
+        """It is over."""
+        self.done = True
+        self.error = error
+
+
+@dataclass(eq=False, slots=True)
+class Reply:
+    """The reply that the asker of a round waits for: an HTTP status, 0 as long as there is none, and the trace of a
+    failure."""
+
+    status: int = 0
+    trace: str = ""
+
+    def settle(self, status: int, trace: str = "") -> None:
+        """The first answer counts."""
+        if not self.status:
+            self.status = status
+            self.trace = trace
+
+
+# The internal endpoint by which a round of fencing is asked for: `PUT /connectors/<connector>/fence` (618.10).
+#
+# A worker that gets the request decides, in this order: does it know the endpoint at all (404), is the request signed
+# (400, 503, 403), does it lead (else it forwards, at most over two hops, then 409), is there such a connector (404), is
+# it a source connector (400). Only then it starts a round, or joins the one under way, whose result is the answer: 200,
+# 409 when a newer set was committed meanwhile, 500 for any failure, with its trace.
+#
+# It is served whatever `exactly.once.source.support` says; only a version without the feature lacks it.
+# (InternalClusterResource.java, HerderRequestHandler.java, DistributedHerder.java)
+
+BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT = 400, 403, 404, 409
+SERVER_ERROR, UNAVAILABLE = 500, 503
+BODY = b""  # a request for a round has no body
+
+REASONS = {
+    BAD_REQUEST: "Internal request missing required signature, or not for a source connector",
+    FORBIDDEN: "Internal request contained invalid signature.",
+    NOT_FOUND: "Unknown connector, or no such endpoint",
+    CONFLICT: "Cannot complete request because of a conflicting operation (e.g. worker rebalance)",
+    SERVER_ERROR: "The round of zombie fencing failed",
+    UNAVAILABLE: "This worker has not been able to read a session key from the config topic yet",
+}
+
+
+class FenceRequest(NamedTuple):
+    """One request. `forward` as in its query: None from the asker, True over the first hop, False over the second."""
+
+    connector: str
+    signature: Signature | None
+    forward: bool | None = None
+
+    @property
+    def path(self) -> str:
+        """Where it is sent."""
+        query = "" if self.forward is None else f"?forward={str(self.forward).lower()}"
+        return f"/connectors/{self.connector}/fence{query}"
+
+
+class Receiver(NamedTuple):
+    """Knowledge of the worker that gets a request, at that moment."""
+
+    serves: bool  # its version has the endpoint
+    key: SessionKey | None
+    worker: int
+    leader: int  # the worker that it takes for the leader, -1 if it knows none (a rebalance is under way)
+    connectors: frozenset[str]
+    sources: frozenset[str]  # those of them that are source connectors
+
+
+class Verdict(Enum):
+    """The kinds of decision on a request."""
+
+    ANSWER = "answer"  # at once, with a status
+    FORWARD = "forward"  # to the leader
+    ROUND = "round"  # by the leader's round
+
+
+class Decision(NamedTuple):
+    """The verdict; `status` with ANSWER, `target` and the request to send there with FORWARD."""
+
+    verdict: Verdict
+    status: int = OK
+    target: int = -1
+    request: FenceRequest | None = None
+
+
+def answered(status: int) -> Decision:
+    """The request is answered at once."""
+    return Decision(Verdict.ANSWER, status)
+
+
+class FenceEndpoint:
+    """The decision, one method for each thing looked at."""
+
+    __slots__ = ()
+
+    def decide(self, request: FenceRequest, receiver: Receiver) -> Decision:
+        """The worker's decision on the request."""
+        if not receiver.serves:
+            return answered(NOT_FOUND)
+        status = self.signature_status(request, receiver)
+        if status != OK:
+            return answered(status)
+        if receiver.leader != receiver.worker:
+            return self.pass_on(request, receiver)
+        status = self.connector_status(request.connector, receiver)
+        return Decision(Verdict.ROUND) if status == OK else answered(status)
+
+    def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
+        """200, or 400, 403, 503: only workers of this cluster may ask."""
+        return signature_status(request.signature, BODY, receiver.key)
+
+    def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
+        """To the leader; not further than two hops, and nowhere as long as no leader is known: 409."""
+        if request.forward is False or receiver.leader < 0:
+            return answered(CONFLICT)
+        forwarded = request._replace(forward=request.forward is None)
+        return Decision(Verdict.FORWARD, target=receiver.leader, request=forwarded)
+
+    def connector_status(self, connector: str, receiver: Receiver) -> int:
+        """200, 404 for a connector that there is none of, 400 for a sink."""
+        if connector not in receiver.connectors:
+            return NOT_FOUND
+        return OK if connector in receiver.sources else BAD_REQUEST
+
+
+def trace(status: int, connector: str, cause: str = "") -> str:
+    """The trace in the FAILED status of a task or connector after such an answer (618.11)."""
+    reason = REASONS.get(status, "")
+    return f"ConnectRestException: {status}: {reason}: connector {connector}{': ' + cause if cause else ''}"

@@ -1,0 +1,370 @@
+"""Implementations of group fencing with one thing wrong each, by name."""
+
+from typing import Any
+
+from fencepost.reference_impl.defects import group_fencing_clients
+from fencepost.reference_impl.kafka.classic_group import ClassicGroup, State, Stored
+from fencepost.reference_impl.kafka.classic_group import Member as ClassicMember
+from fencepost.reference_impl.kafka.errors import GroupErrorCode
+from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupOffsetsLog
+from fencepost.reference_impl.kafka.log import ProducerEntry
+from fencepost.reference_impl.kafka.messages import (
+    Batch,
+    ErrorResponse,
+    GroupMetadata,
+    GroupTxnOffsetCommitRequest,
+    ProduceResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    WriteTxnMarkersResponse,
+)
+from fencepost.reference_impl.kafka.modern_group import Member, ModernGroup
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, plant, registry
+from fencepost.reference_impl.systems.group_fencing import Parts, build
+
+# Defects of a group: who is in it, what it remembers, which commits it takes for its members', what happens where one
+# generation or epoch follows another, and what a coordinator that takes over finds in the log of the one before.
+#
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; with sessions of 1.5 s no
+# rebalance waits as long as a session; one record a fetch gives each poll records of several partitions.
+
+
+# 447.16: commits are held against the group
+@defect("447.16", PROMISE)
+class AnyGenerationCommits(ClassicGroup):
+    """A commit is not held against the group."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        return 0
+
+
+@defect(
+    "447.16",
+    NOTHING,
+    "a member id is never given twice, and a member takes the newest generation as it polls",
+    harmless=("shipped", "447.16", "member_alone"),
+)
+class GenerationUnchecked(ClassicGroup):
+    """A commit of a member is taken whatever its generation."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        error = super().commit_refused(metadata, partitions, transactional)
+        return 0 if error == GroupErrorCode.ILLEGAL_GENERATION else error
+
+
+@defect("447.16", PROMISE, static=True, identities=2, stable_ids=False)
+class InstanceUnchecked(ClassicGroup):
+    """A commit of the generation is taken whosesoever it is."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        return 0 if metadata.generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION
+
+
+@defect("447.16", PROMISE)
+class GroupStoredOnce(ClassicGroup):
+    """The group is stored when it is first stable, and not after later rebalances."""
+
+    def store(self) -> None:
+        before: Stored | None = self.coordinator.stored
+        if before is None or not before.members:
+            super().store()
+
+
+@defect("447.P3", PROGRESS)
+class SessionsLast(ClassicGroup):
+    """A member that says nothing any more stays in the group."""
+
+    def session_expires(self, member: Any) -> None:
+        pass
+
+    def time_is_up(self, phase: int) -> None:
+        if self.delayed:
+            super().time_is_up(phase)
+
+
+# 447.21: the new protocol
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
+class AnyEpochCommits(ModernGroup):
+    """A member may commit under any of its epochs."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        return 0 if metadata.member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
+class OthersPartitionsCovered(ModernGroup):
+    """An older epoch may commit what the member does not have any more."""
+
+    def covers(self, member: Member, partition: int, epoch: int) -> bool:
+        held = partition in member.assigned or partition in member.revoking
+        return not held or super().covers(member, partition, epoch)
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
+class AssignmentEpochIgnored(ModernGroup):
+    """An older epoch may commit what the member has, since whenever it has it."""
+
+    def covers(self, member: Member, partition: int, epoch: int) -> bool:
+        return partition in member.assigned or partition in member.revoking
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
+class AssignmentEpochsNotStored(ModernGroup):
+    """After a fail-over every partition counts as assigned from the first epoch on."""
+
+    def loaded(self, member: Member) -> Member:
+        return member._replace(assigned=dict.fromkeys(member.assigned, 0), revoking=dict.fromkeys(member.revoking, 0))
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed")
+class AssignsBeforeRevoked(ModernGroup):
+    """A partition is assigned while another member still has it."""
+
+    def is_free(self, partition: int, asking: Member) -> bool:
+        return True
+
+
+plant("no_listener", "447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
+
+
+@defect(
+    "447.21",
+    PROMISE,
+    "what a member has lost and has again is its own, whenever it polled what it commits",
+    mode="new-protocol",
+    listener=False,
+    metadata_at="send",
+)
+class OwnershipChecked(ModernGroup):
+    """The current epoch commits only what the member has: not a defect of Kafka's, but a repair of 447.21 that is not
+    enough."""
+
+    def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
+        owned = all(partition in member.held for partition in partitions)
+        return GroupErrorCode.NONE if owned else GroupErrorCode.STALE_MEMBER_EPOCH
+
+
+# A coordinator that takes over
+@defect("447.16", PROMISE, static=True)
+class TakeoverUnstored(ClassicGroup):
+    """That a static member has taken another one's place is in the coordinator's memory only, where no rebalance
+    follows: the next coordinator knows the one before under its instance id."""
+
+    def join_static(self, message: Message, request: Any) -> None:
+        stored = self.coordinator.stored
+        super().join_static(message, request)
+        if self.state is State.STABLE:
+            self.coordinator.stored = stored
+
+
+@defect("447.9", PROMISE, fetch_records=1, transaction_timeout_ms=1_500)
+class OneOffsetLoaded(GroupOffsetsLog):
+    """Of the offsets that a transaction has pending a load takes up the one written last."""
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "OneOffsetLoaded":
+        fresh = super().rebuilt(leader_epoch, restart)
+        for producer, offsets in fresh.pending.items():
+            newest = max(offsets, key=lambda key: offsets[key].base_offset)
+            fresh.pending[producer] = {newest: offsets[newest]}
+        return fresh
+
+
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class OpennessNotLoaded(GroupOffsetsLog):
+    """Markers find what a load has taken up as pending, and fetches do not."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.unheld: set[int] = set()
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "OpennessNotLoaded":
+        fresh = super().rebuilt(leader_epoch, restart)
+        fresh.unheld = set(fresh.pending)
+        return fresh
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_data(entry, batch)
+        self.unheld.discard(batch.producer_id)
+
+    def is_stable(self, key: int = 0) -> bool:
+        return not any(key in offsets for producer, offsets in self.pending.items() if producer not in self.unheld)
+
+
+@defect("447.P3", PROGRESS)
+class MarkerTakenWhileLoading(GroupCoordinator):
+    """A marker that comes before the partition is loaded is answered as if it were written, and forgotten."""
+
+    def answer_loading(self, message: Message) -> None:
+        if message.kind == "marker":
+            self.reply(message, WriteTxnMarkersResponse(GroupErrorCode.NONE))
+        else:
+            super().answer_loading(message)
+
+
+@defect("447.P4", PROMISE)
+class SecondCommitFails(GroupCoordinator):
+    """A commit of a producer that has some pending already runs into an error, where the later one should count.
+    (nisshi PR 716)"""
+
+    def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        if self.log.pending.get(commit.producer_id):
+            return GroupErrorCode.UNKNOWN_SERVER_ERROR
+        return super().commit_refused(commit)
+
+
+@defect("447.P4", PROMISE)
+class LoadingIsUnexpected(GroupCoordinator):
+    """A commit that comes before the partition is loaded is refused with an error that clients take for fatal."""
+
+    def answer_loading(self, message: Message) -> None:
+        if message.kind == "produce":
+            self.reply(message, ProduceResponse(GroupErrorCode.UNKNOWN_SERVER_ERROR))
+        else:
+            super().answer_loading(message)
+
+
+@defect("447.P3", PROGRESS)
+class MembersLoadedForEver(ClassicGroup):
+    """Members from the log have no session until they are heard of."""
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        self.is_loaded = False
+        super().__init__(coordinator)
+        self.is_loaded = True
+
+    def keep(self, member: ClassicMember) -> None:
+        if self.is_loaded:
+            super().keep(member)
+
+
+@defect("447.P3", PROGRESS, mode="new-protocol")
+class EpochsLoadedForEver(ModernGroup):
+    """The same under the new protocol."""
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        self.is_loaded = False
+        super().__init__(coordinator)
+        self.is_loaded = True
+
+    def keep(self, member: int) -> None:
+        if self.is_loaded:
+            super().keep(member)
+
+
+@defect("447.P3", PROGRESS, mode="new-protocol")
+class TargetNotLoaded(ModernGroup):
+    """Who was to have what is in the coordinator's memory only."""
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        super().__init__(coordinator)
+        self.target = {}
+
+
+# Where one generation follows another
+@defect("447.P3", PROGRESS)
+class SessionEndsQuietly(ClassicGroup):
+    """A member whose session is over is forgotten, and the others are not asked to join again."""
+
+    def session_expires(self, member: ClassicMember) -> None:
+        waits = member.join is not None or member.sync is not None
+        if self.members.get(member.member) is member and not waits and member.deadline <= self.env.now_ms:
+            self.forget(member)
+            self.store()
+
+
+@defect("447.P3", PROGRESS, mode="new-protocol")
+class EpochEndsQuietly(ModernGroup):
+    """A member whose session is over is forgotten, and the group keeps its epoch and its target."""
+
+    def session_expires(self, member: int) -> None:
+        if member in self.members and self.deadlines[member] <= self.env.now_ms:
+            self.tell_removed(self.members.pop(member))
+            self.store()
+
+
+@defect("447.16", PROMISE, static=True, session_timeout_ms=1_500, max_poll_ms=1_000)
+class GenerationBeforeCommits(ClassicGroup):
+    """A commit of the generation before is taken from who is still a member."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        error = super().commit_refused(metadata, partitions, transactional)
+        is_before = metadata.generation == self.generation - 1
+        return GroupErrorCode.NONE if error == GroupErrorCode.ILLEGAL_GENERATION and is_before else error
+
+
+@defect("447.P2", PROMISE)
+class FollowersFirst(ClassicGroup):
+    """A follower that asks for its assignment before the leader has given it gets the one of the generation before."""
+
+    def receive_sync(self, message: Message) -> None:
+        request: SyncGroupRequest = message.body.data
+        follows = self.state is State.COMPLETING_REBALANCE and request.member != self.leader
+        if follows and not self.member_error(request.generation, request.member, request.instance):
+            member = self.members[request.member]
+            self.keep(member)
+            self.answer(message, SyncGroupResponse(0, member.assignment))
+        else:
+            super().receive_sync(message)
+
+
+@defect("447.P3", PROGRESS)
+class AnyLeadersAssignment(ClassicGroup):
+    """SyncGroup is not held against the generation: the assignment of a former one is taken for the current."""
+
+    def receive_sync(self, message: Message) -> None:
+        request: SyncGroupRequest = message.body.data
+        message.body = message.body._replace(data=request._replace(generation=self.generation))
+        super().receive_sync(message)
+
+
+@defect("447.P3", PROGRESS, static=True, session_timeout_ms=1_500, max_poll_ms=1_000)
+class AnyGenerationLives(ClassicGroup):
+    """A heartbeat is not held against the generation: a member that has missed one is not told so."""
+
+    def receive_heartbeat(self, message: Message) -> None:
+        request = message.body.data
+        if request.generation != self.generation and not self.identity_error(request.member, request.instance):
+            self.keep(self.members[request.member])
+            self.answer(message, ErrorResponse(GroupErrorCode.NONE))
+        else:
+            super().receive_heartbeat(message)
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False)
+class AnyMembersEpoch(ModernGroup):
+    """A commit is taken under an epoch in which any of the members is."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        error = super().commit_refused(metadata, partitions, transactional)
+        epochs = {member.epoch for member in self.members.values()}
+        is_known = metadata.member in self.members and metadata.generation in epochs
+        return GroupErrorCode.NONE if error == GroupErrorCode.STALE_MEMBER_EPOCH and is_known else error
+
+
+@defect("447.21", PROMISE, mode="new-protocol-relaxed", metadata_at="poll", listener=False, fetch_records=1)
+class FirstPartitionCovered(ModernGroup):
+    """Of a commit under an older epoch one partition is looked at."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        return super().commit_refused(metadata, partitions[:1], transactional)
+
+
+@defect("447.8", PROMISE, mode="draft-repaired-by-generation")
+class GenerationBeforeInDraft(GroupCoordinator):
+    """The repaired draft refuses what is older than the generation before."""
+
+    def commit_refused_in_draft(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        error = super().commit_refused_in_draft(commit)
+        is_before = commit.metadata.generation == self.group.generation - 1
+        return GroupErrorCode.NONE if error == GroupErrorCode.ILLEGAL_GENERATION and is_before else error
+
+
+# Implementations with one thing wrong each: what an auditor must find, and (controls) what it must not.
+#
+# Each is reachable as `fencepost.reference_impl.defects.group_fencing:<name>`, a factory like `reference`, and
+# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, some input is copied twice
+# or never; PROGRESS, something stays unresolved for ever, though faults have stopped.
+
+REGISTRY = registry(Parts, build, __name__, group_fencing_clients)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

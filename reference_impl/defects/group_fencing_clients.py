@@ -1,0 +1,364 @@
+"""Defects of group fencing: clients."""
+
+from collections.abc import Callable
+
+from fencepost.reference_impl.kafka.clients.application import Application, GroupProducer, GroupSends, Work
+from fencepost.reference_impl.kafka.clients.group_consumer import ClassicConsumer
+from fencepost.reference_impl.kafka.clients.modern_consumer import MemberState, ModernConsumer
+from fencepost.reference_impl.kafka.clients.sends import SentBatch
+from fencepost.reference_impl.kafka.errors import COMMIT_FAILED, GroupErrorCode, Verdict
+from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupOffsetsLog
+from fencepost.reference_impl.kafka.group_transactions import FIRST_KEY, GroupAwareCoordinator
+from fencepost.reference_impl.kafka.log import ProducerEntry
+from fencepost.reference_impl.kafka.messages import (
+    Batch,
+    GroupInitProducerIdRequest,
+    GroupMetadata,
+    GroupTxnOffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProduceResponse,
+)
+from fencepost.reference_impl.kafka.transaction_states import TransactionLogValue, TransactionMetadata, TransactionState
+from fencepost.reference_impl.simulation import Message
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect, plant
+
+# Defects of clients: consumers that know too much of their offsets, loops that forget a line; and of the draft's
+# InitProducerId, at the transaction coordinator and at the client.
+
+
+class DeafSends(GroupSends):
+    """A refused commit of offsets passes for one that was taken."""
+
+    def verdict(self, batch: SentBatch, error: int) -> Verdict:
+        return Verdict.FINE if error in COMMIT_FAILED else super().verdict(batch, error)
+
+
+@defect("447.16", PROMISE)
+class RefusalIgnored(GroupProducer):
+    """Its transactions commit without the offsets that were refused."""
+
+    sends_class = DeafSends
+
+
+plant("metadata_left_out", "447.16", PROMISE, metadata=False)
+
+
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class ConsumerDoesNotWait(ClassicConsumer):
+    """OffsetFetch without require_stable."""
+
+    def waits_for_stable(self) -> bool:
+        return False
+
+
+@defect("447.18", PROMISE)
+class NoSeekBack(Application):
+    """After an abort the loop goes on behind the records of the aborted transaction."""
+
+    def seek_back(self, work: Work) -> None:
+        pass
+
+
+@defect("447.17", PROMISE)
+class PositionsKept(ClassicConsumer):
+    """A partition that comes back is read from where this consumer was, and not from what is committed."""
+
+    def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
+        kept = dict(self.positions)
+        super().give_up(partitions, lost)
+        self.positions |= kept
+
+
+@defect("447.P2", PROMISE)
+class AssignedTwice(ClassicConsumer):
+    """The leader gives every member the first partition."""
+
+    def assignments(self) -> dict[int, tuple[int, ...]]:
+        return {member: tuple({0, *partitions}) for member, partitions in super().assignments().items()}
+
+
+# 447.5, 447.6, 447.17, 447.19: the draft, repaired by assignment
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class OthersLeftAlone(GroupAwareCoordinator):
+    """Nobody is fenced: the pair is given at once."""
+
+    def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
+        return True
+
+
+@defect("447.3", PROMISE, mode="draft-repaired-by-assignment")
+class FoundById(GroupAwareCoordinator):
+    """As if there were two coordinators, found by transactional id as ever: each knows only the members that are its
+    own."""
+
+    def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
+        return [other for other in super().assigned_before(request) if (other - request.transactional_id) % 2 == 0]
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class SameSetOnly(GroupAwareCoordinator):
+    """Only who was assigned the very same partitions is fenced."""
+
+    def assigned_before(self, request: GroupInitProducerIdRequest) -> list[int]:
+        wanted = frozenset(request.partitions)
+        return [other for other in super().assigned_before(request) if self.assignments[other].partitions == wanted]
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
+class IdleKeepEpoch(GroupAwareCoordinator):
+    """Who is remembered and has no transaction is struck off, and may go on all the same."""
+
+    def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
+        self.idle_fenced(metadata.transactional_id, fenced, True)
+
+
+@defect("447.5", PROMISE, mode="draft-repaired-by-assignment", transactions="v1")
+class AbortsWithoutFencing(GroupAwareCoordinator):
+    """A transaction that is in the way is aborted, and its producer may go on with the next one."""
+
+    def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
+        if metadata.now.state == TransactionState.ONGOING:
+            self.end(metadata, False, lambda *_: None)
+        else:
+            self.idle_fenced(metadata.transactional_id, lambda: None, True)
+
+
+@defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
+class AssignmentsForgotten(GroupAwareCoordinator):
+    """Assignments are in the coordinator's memory only."""
+
+    def recorded(self) -> dict[int, TransactionLogValue]:
+        records = super().recorded()
+        self.assignments = {}
+        return records
+
+
+@defect("447.6", PROMISE, mode="draft-repaired-by-assignment")
+class KeyedByGroup(GroupAwareCoordinator):
+    """The log's key of an assignment is the group: that of one member replaces that of another."""
+
+    def key_of(self, transactional_id: int) -> int:
+        return FIRST_KEY
+
+
+@defect(
+    "447.19",
+    PROGRESS,
+    "no two of them commit the same, but members of three generations fence one another for ever",
+    mode="draft-repaired-by-assignment",
+)
+class OlderGenerationTaken(GroupAwareCoordinator):
+    """A late InitProducerId of an older generation fences the newer one's producer."""
+
+    def is_older_generation(self, request: GroupInitProducerIdRequest) -> bool:
+        return False
+
+
+@defect("447.17", PROMISE, transaction_timeout_ms=1_500, group_aware=False)
+class FetchesBeforeInit(Application):
+    """The offsets to begin with are fetched while initTransactions() is still under way."""
+
+    def on_assigned(self, partitions: tuple[int, ...]) -> None:
+        super().on_assigned(partitions)
+        self.consumer.blocked = False
+
+
+plant("ongoing_only", "447.5", PROMISE, mode="draft")
+
+
+@defect("447.21", PROMISE, mode="new-protocol", listener=False, metadata_at="send")
+class RevokesInBackground(ModernConsumer):
+    """Partitions are revoked, and the epoch acknowledged, while the application still works on them (KAFKA-20332)."""
+
+    def reconcile(self, in_poll: bool) -> None:
+        super().reconcile(in_poll=in_poll or self.listener is None)
+
+
+@defect("447.21", PROMISE, mode="new-protocol", metadata_at="send")
+class AcknowledgesTooEarly(ModernConsumer):
+    """It says that it has given up its partitions as soon as it is told to."""
+
+    def reconcile(self, in_poll: bool) -> None:
+        if self.state is MemberState.RECONCILING and not in_poll:
+            kept = self.assignment
+            self.assignment = tuple(partition for partition in kept if partition in self.target)
+            self.heartbeat()
+            self.assignment = kept
+        super().reconcile(in_poll)
+
+
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class FirstErrorCounts(ClassicConsumer):
+    """Of an answer with the offsets of several partitions the error of one is looked at; where another one has none to
+    tell yet, it begins at the beginning."""
+
+    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+        heard = tuple((error if place == 0 else 0, offset) for place, (error, offset) in enumerate(answer.offsets))
+        super().told_offsets(request, answer._replace(offsets=heard))
+
+
+@defect("447.18", PROMISE, fetch_records=1)
+class GoesBackInOne(Application):
+    """After an abort of inputs of several partitions it goes back in one of them."""
+
+    def seek_back(self, work: Work) -> None:
+        self.consumer.seek_to_committed(list(work.offsets)[:1])
+
+
+# An error that a client repeats
+@defect("447.P3", PROGRESS)
+class KeepsItsId(ClassicConsumer):
+    """A member that the coordinator does not know asks to join under the id that is not known, again and again."""
+
+    def reset(self, forget_member: bool) -> None:
+        super().reset(forget_member=False)
+
+
+@defect("447.P3", PROGRESS, mode="new-protocol")
+class AsksAsBefore(ModernConsumer):
+    """Offsets that are refused to an older epoch are asked for again, and under that epoch."""
+
+    asks_as = GroupMetadata()
+
+    def find_positions(self) -> None:
+        if not self.fetching.outstanding:
+            self.asks_as = self.metadata
+        super().find_positions()
+
+    def fetch_metadata(self) -> GroupMetadata:
+        return self.asks_as
+
+    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+        if answer.error_code == GroupErrorCode.STALE_MEMBER_EPOCH:
+            answer = answer._replace(error_code=GroupErrorCode.NOT_COORDINATOR)
+        super().told_offsets(request, answer)
+
+
+# Defects of offsets: when a commit is judged, who is told of them, and what a marker makes of them.
+#
+# A transaction time-out of 1.5 s is longer than a rebalance takes in a free-running history; in mode group-id-only two
+# producers have offsets of one partition pending.
+
+
+@defect("447.16", PROMISE)
+class JudgedTooEarly(GroupCoordinator):
+    """A commit is held against the group when it comes in, and not when the transaction coordinator has spoken."""
+
+    def receive_commit(self, message: Message) -> None:
+        commit: GroupTxnOffsetCommitRequest = message.body.data
+        if error := super().commit_refused(commit):
+            self.reply(message, ProduceResponse(error))
+        else:
+            super().receive_commit(message)
+
+    def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        return 0
+
+
+# 447.9: fetches wait for what is pending
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class PendingIgnored(GroupCoordinator):
+    """An offset is told although a transaction may still change it."""
+
+    def unstable(self, request: OffsetFetchRequest) -> int:
+        return 0
+
+
+@defect("447.9", PROMISE, transaction_timeout_ms=1_500)
+class PendingForgotten(GroupOffsetsLog):
+    """What is pending is in the coordinator's memory only."""
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> "PendingForgotten":
+        fresh = super().rebuilt(leader_epoch, restart)
+        fresh.pending.clear()
+        return fresh
+
+
+@defect("447.9", PROMISE)
+class ExpiryIgnoresPending(GroupOffsetsLog):
+    """Offsets are deleted although a transaction is about to change them, and what is pending with them."""
+
+    def expirable(self) -> list[int]:
+        return sorted({*self.committed, *(partition for offsets in self.pending.values() for partition in offsets)})
+
+
+@defect("447.9", PROMISE)
+class AbortKeepsPending(GroupOffsetsLog):
+    """An abort leaves the pending offsets where they are: fetches wait for them, and the producer's next commit makes
+    them count."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        kept = self.pending.get(batch.producer_id)
+        super().apply_marker(entry, batch)
+        if batch.marker == 0 and kept is not None:
+            self.pending[batch.producer_id] = kept
+
+
+@defect("447.9", PROMISE)
+class AbortCommitsOffsets(GroupOffsetsLog):
+    """An abort makes the pending offsets count, as a commit does."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        kept = self.pending.get(batch.producer_id, {})
+        super().apply_marker(entry, batch)
+        self.committed |= kept
+
+
+@defect("447.9", PROMISE, mode="draft", old=1, transaction_timeout_ms=1_500)
+class OldClientsNotHeld(GroupCoordinator):
+    """The draft's wait is for those only that know its error."""
+
+    def unstable(self, request: OffsetFetchRequest) -> int:
+        return super().unstable(request) if request.require_stable else 0
+
+
+# 447.18 and the loop
+plant("offsets_outside", "447.18", PROMISE, offsets_inside=False)
+
+
+@defect("447.8", PROMISE, mode="draft", old=1)
+class ReverseMapForgotten(GroupCoordinator):
+    """Who committed last for a partition is in the coordinator's memory only."""
+
+    def load(self, _: object) -> None:
+        self.contributors.clear()
+        super().load(_)
+
+
+@defect("447.8", PROMISE, mode="draft", old=1)
+class UndefinedGenerationPasses(GroupCoordinator):
+    """A commit without a generation is not held against who committed last."""
+
+    def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
+        return commit.metadata.generation >= 0 and super().is_overtaken(commit, partition)
+
+
+# Several partitions in one transaction, and several producers at one partition
+@defect("447.18", PROMISE, fetch_records=1)
+class OneOfSeveralCommits(GroupOffsetsLog):
+    """Of the offsets that a committed transaction has pending one counts from then on."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        for key in sorted(self.pending.get(batch.producer_id, ()))[1:] if batch.marker == 1 else ():
+            del self.pending[batch.producer_id][key]
+        super().apply_marker(entry, batch)
+
+
+@defect("447.9", PROMISE)
+class AbortDeletes(GroupOffsetsLog):
+    """An abort leaves a tombstone for each partition of which an offset was pending."""
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        gone = self.pending.get(batch.producer_id, {}) if batch.marker == 0 else {}
+        super().apply_marker(entry, batch)
+        for key in gone:
+            self.committed.pop(key, None)
+
+
+@defect("txn.21", CONFORMANCE, mode="group-id-only")
+class LastMarkerCounts(GroupOffsetsLog):
+    """Of the commits of two producers the one counts whose transaction ends last, and not the one written last."""
+
+    def is_newer(self, key: int, pending: Batch) -> bool:
+        return True

@@ -1,0 +1,581 @@
+"""Implementations of source commits with one thing wrong each."""
+
+from collections import deque
+from typing import ClassVar
+from weakref import WeakKeyDictionary, WeakSet
+
+from fencepost.reference_impl.connect.commits.config import Kind
+from fencepost.reference_impl.connect.commits.connector import SourceRecord
+from fencepost.reference_impl.connect.commits.environment import Environment, Request
+from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask, TransactionThread
+from fencepost.reference_impl.connect.commits.records import (
+    CommittableOffsets,
+    Flush,
+    OffsetStorageWriter,
+    SubmittedRecord,
+    SubmittedRecords,
+)
+from fencepost.reference_impl.connect.commits.task import (
+    FAILED,
+    OK,
+    TASK,
+    Committer,
+    OffsetCommit,
+    TaskThread,
+    WorkerSourceTask,
+)
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
+from fencepost.reference_impl.systems.source_commits import Parts, build
+
+# Defects of committing offsets: what is flushed, when commit is called, what the final commit does, and what comes of
+# a flush that failed, took too long or was cut off.
+
+ONCE_MORE = "what was not committed is polled again by the next instance, and arrives twice"
+
+
+# src.4: when commit is called
+@defect("src.4", PROMISE)
+class ToldAtOnce(Committer):
+    """commit is called when the flush has begun."""
+
+    def flush_begun(self) -> None:
+        if self.begun is not None:
+            self.task.commit_source_task(self.thread, self.map, True)
+        super().flush_begun()
+
+    def tell(self, outcome: str) -> bool:
+        if self.begun is None:
+            return super().tell(outcome)
+        self.done(True)
+        return True
+
+
+@defect("src.4", PROMISE)
+class ToldAnyway(Committer):
+    """commit is called whatever became of the flush."""
+
+    def finished(self, ok: bool) -> None:
+        super().finished(True)
+
+
+plant("last_polled_told", "src.4", PROMISE, upstream="last-polled")
+
+
+plant("acknowledged_told", "src.4", PROMISE, upstream="acknowledged-prefix")
+
+
+plant("previously_acknowledged_told", "src.4", PROMISE, upstream="previous-prefix")
+
+
+@defect("src.4", PROMISE, mode="proposed-exactly-once")
+class ToldOfFailedTransaction(TransactionThread):
+    """commit is called with the offsets of a transaction although that has failed."""
+
+    def flush_ended(self, ok: bool) -> None:
+        super().flush_ended(ok)
+        if not ok:
+            self.task.commit_source_task(TASK, self.map, True)
+
+
+# src.5: what the map says
+plant("map_of_snapshot", "src.5", CONFORMANCE, map_of="snapshot")
+
+
+plant("empty_is_all", "src.5", PROMISE, upstream="empty-is-all")
+
+
+@defect("src.5", PROMISE, mode="proposed-exactly-once")
+class ToldOfAbortedBatch(TransactionThread):
+    """commit is called with the offsets of a batch as soon as it is aborted."""
+
+    def dispatched(self) -> None:
+        task, was_asked = self.task, self.task.abort_asked and self.task.is_open
+        offsets = dict(task.writer.data)
+        super().dispatched()
+        if was_asked:
+            task.commit_source_task(TASK, offsets, True)
+
+
+plant("first_of_several", "src.5", PROMISE, several=2, stamped="first")
+
+
+@defect("src.P2", PROMISE, mode="proposed-exactly-once")
+class OffsetsWithoutRecords(TransactionThread):
+    """Offsets are committed though records of the transaction have failed: the errors of callbacks are forgotten."""
+
+    def commit(self, outcome: str) -> bool:
+        if not self.task.producer.in_flight:
+            self.task.send_error = False
+        return super().commit(outcome)
+
+
+# src.7
+@defect("src.7", CONFORMANCE)
+class ExceptionFails(WorkerSourceTask):
+    """An exception of commit fails the task."""
+
+    def commit_source_task(self, thread: int, offsets: object, ok: bool) -> None:
+        super().commit_source_task(thread, offsets, ok)  # type: ignore[arg-type]
+        if not ok:
+            self.send_error = True
+
+
+# src.10: what comes of a flush that failed
+@defect("src.10", PROGRESS)
+class FailedFlushForgotten(OffsetStorageWriter):
+    """What a flush that failed was to write is gone."""
+
+    def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
+        return newer
+
+
+@defect("src.10", CONFORMANCE)
+class LateCallbackCounts(OffsetStorageWriter):
+    """The callback of a flush that was cancelled ends the one that is under way."""
+
+    def handle_finish_write(self, flush: Flush, ok: bool) -> None:
+        if ok:
+            self.end_flush()
+        else:
+            self.cancel_flush()
+
+
+# src.12, and the two threads
+@defect("src.12", CONFORMANCE, ONCE_MORE)
+class FinalCommitDoesNotWait(TaskThread):
+    """The final commit of a task that is asked to stop does not wait for the records in flight."""
+
+    def leave_loop(self, asked: int) -> None:
+        super().leave_loop(asked)
+        if asked:
+            self.task.update_committable()
+            self.wait_for("snapshot")
+
+
+@defect("src.12", CONFORMANCE, ONCE_MORE)
+class TimeOutIsSuccess(TaskThread):
+    """The wait for the records in flight has always succeeded."""
+
+    def drained(self, all_acked: bool) -> None:
+        super().drained(True)
+
+
+plant("two_threads", "src.P1", PROMISE, serial=False)
+
+
+# A flush that failed, took too long or was cut off
+@defect("src.10", PROGRESS, partitions=2)
+class LastPutBackOnly(OffsetStorageWriter):
+    """Of what a failed flush was to write only the last source partition is put back."""
+
+    def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
+        return {**dict([*older.items()][-1:]), **newer}
+
+
+@defect("src.10", PROMISE)
+class PolledPutBack(Committer):
+    """After a flush that failed the positions of the connector are put back, and not what had been taken."""
+
+    __slots__ = ()
+
+    def finished(self, ok: bool) -> None:
+        if not ok:
+            for partition, offset in enumerate(self.task.connector.polled):
+                self.task.writer.offset(partition, offset)
+        super().finished(ok)
+
+
+@defect("src.10", PROGRESS)
+class LateSuccessClears(OffsetStorageWriter):
+    """A flush that was cancelled and is written after all removes its source partitions from what is to be written,
+    whatever offset these have by then."""
+
+    def handle_finish_write(self, flush: Flush, ok: bool) -> None:
+        if ok and flush is not self.current:
+            for partition in flush.entries:
+                self.data.pop(partition, None)
+        else:
+            super().handle_finish_write(flush, ok)
+
+
+@defect("src.10", PROGRESS)
+class TimedOutNotPutBack(Committer):
+    """A flush that takes too long is not put back, as its writes are on their way; they may fail yet."""
+
+    __slots__ = ()
+
+    def finish(self, outcome: str) -> bool:
+        if outcome != OK and self.begun is not None and self.begun.failed is None:
+            self.task.writer.end_flush()
+        return super().finish(outcome)
+
+
+@defect("src.P3", PROGRESS)
+class CommitterInterrupted(Committer):
+    """The committer is interrupted when its task is asked to stop: what it has taken by then is never written."""
+
+    __slots__ = ()
+
+    def begin(self, outcome: str) -> bool:
+        if not self.task.stop_asked:
+            return super().begin(outcome)
+        self.map = {}
+        self.done(False)
+        return True
+
+
+@defect("src.7", PROGRESS)
+class CommitterDies(Committer):
+    """An exception of commit ends the schedule, as that of a ScheduledExecutorService does: the committer never begins
+    again."""
+
+    __slots__ = ("dead",)
+
+    def begin_commit(self) -> None:
+        if not getattr(self, "dead", False):
+            super().begin_commit()
+
+    def tell(self, outcome: str) -> bool:
+        self.dead = outcome != OK
+        return super().tell(outcome)
+
+
+@defect("src.12", PROMISE)
+class TimeOutAcknowledges(TaskThread):
+    """Records that are in flight when the last wait runs out of time count as acknowledged."""
+
+    __slots__ = ()
+
+    def drained(self, all_acked: bool) -> None:
+        for _, tracked in self.task.in_flight.values():
+            tracked.ack()
+        super().drained(all_acked)
+
+
+@defect("src.P1", PROMISE)
+class LastCommitTakesOver(WorkerSourceTask):
+    """The last commit does not wait for the committer to be done."""
+
+    __slots__ = ()
+
+    def acquire(self, thread: OffsetCommit) -> bool:
+        if thread.thread == TASK:
+            self.holder = None
+        return super().acquire(thread)
+
+
+# Controls
+@defect("src.12", NOTHING, ONCE_MORE, harmless=("proposed", "src.12", ""))
+class NoFinalCommit(TaskThread):
+    """A task that fails ends without a commit, as it does where it has transactions."""
+
+    def leave_loop(self, asked: int) -> None:
+        super().leave_loop(asked)
+        if not asked:
+            self.wait_for("close")
+
+
+@defect(
+    "src.3",
+    CONFORMANCE,
+    "what is acknowledged may be committed, whoever takes it off the queue while no other thread does",
+)
+class CommitterUpdates(Committer):
+    """The committer takes acknowledged heads off the queues itself before it commits."""
+
+    def begin_commit(self) -> None:
+        self.task.update_committable()
+        super().begin_commit()
+
+
+# Defects of records that are tracked: what is committable, and what an acknowledgement is; and of a task that goes on
+# after a refused record, an error or an abort, and with the instance that follows one that has failed.
+
+
+# src.1: what commitRecord says
+@defect("src.1", CONFORMANCE)
+class AcknowledgedTwice(WorkerSourceTask):
+    """commitRecord is called twice for every fourth record."""
+
+    def record_done(self, request: Request, ok: bool, position: int) -> None:
+        super().record_done(request, ok, position)
+        if ok and request.record % 4 == 0:
+            self.env.emit(
+                Kind.ACKNOWLEDGED, instance=self.number, partition=request.partition, record=request.record,
+                offset=request.offset, output=request.lane, position=position,
+            )  # fmt: skip
+
+
+@defect("src.1", CONFORMANCE, tolerance="all")
+class FailureHasMetadata(WorkerSourceTask):
+    """commitRecord has metadata although the record was given up."""
+
+    def give_up(self, record: SourceRecord) -> None:
+        self.show(Kind.ACKNOWLEDGED, record)
+        self.connector.commit_record(record)
+
+
+plant(
+    "aborted_acknowledged",
+    "src.1",
+    CONFORMANCE,
+    why="Kafka does so: records of a transaction that the connector had aborted are acknowledged with the next",
+    mode="proposed-exactly-once",
+    aborted_acknowledged=True,
+)
+
+
+plant("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
+
+
+# src.2, src.3: what is committable
+@defect("src.2", PROGRESS)
+class OneQueue(SubmittedRecords):
+    """All source partitions share a queue, of which the last acknowledged head's offset is all that is said."""
+
+    __slots__ = ("all",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: deque[SubmittedRecord] = deque()
+
+    def submit(self, partition: int, offset: int) -> SubmittedRecord:
+        record = super().submit(partition, offset)
+        self.all.append(record)
+        return record
+
+    def remove_last_occurrence(self, record: SubmittedRecord) -> bool:
+        self.all.remove(record)
+        return super().remove_last_occurrence(record)
+
+    def committable_offsets(self) -> CommittableOffsets:
+        offsets, taken = {}, 0
+        while self.all and self.all[0].acked:
+            head = self.all.popleft()
+            self.queues[head.partition].popleft()
+            offsets, taken = {head.partition: head.offset}, taken + 1
+        return CommittableOffsets(offsets, taken, len(self.all))
+
+
+class AcknowledgesTwice(WorkerSourceTask):
+    """The callback acknowledges each record twice."""
+
+    def record_done(self, request: Request, ok: bool, position: int) -> None:
+        tracked = self.in_flight[request.number][1]
+        super().record_done(request, ok, position)
+        if tracked.acked:
+            tracked.ack()
+
+
+class Uncounted(SubmittedRecord):
+    """It does not know that it was acknowledged before."""
+
+    __slots__ = ()
+
+    def ack(self) -> None:
+        self.acked = True
+        self.records.message_acked()
+
+
+@defect("src.2", CONFORMANCE, also=(AcknowledgesTwice,))
+class AcknowledgementsCountedTwice(SubmittedRecords):
+    """A record that is acknowledged twice counts as two."""
+
+    def submit(self, partition: int, offset: int) -> SubmittedRecord:
+        record = super().submit(partition, offset)
+        record.__class__ = Uncounted
+        return record
+
+    def all_acked(self) -> bool:
+        return self.unacked <= 0
+
+
+@defect("src.3", PROMISE)
+class NewestCommittable(SubmittedRecords):
+    """The newest acknowledged record is committable, whatever is in flight before it."""
+
+    def committable_offsets(self) -> CommittableOffsets:
+        newest = {p: [r.offset for r in queue if r.acked] for p, queue in self.queues.items()}
+        found = super().committable_offsets()
+        return found._replace(offsets={**found.offsets, **{p: acked[-1] for p, acked in newest.items() if acked}})
+
+
+@defect("src.3", CONFORMANCE, "what is tracked only grows")
+class HeadsLeft(SubmittedRecords):
+    """Acknowledged heads are looked at and left where they are."""
+
+    def committable_offsets(self) -> CommittableOffsets:
+        offsets: dict[int, int] = {}
+        for partition, queue in self.queues.items():
+            for record in queue:
+                if not record.acked:
+                    break
+                offsets[partition] = record.offset
+        return CommittableOffsets(offsets, len(offsets))
+
+
+# src.11: what an acknowledgement is
+@defect("src.11", PROMISE)
+class DropAcknowledges(SubmittedRecords):
+    """A record that the producer has refused for now counts as acknowledged."""
+
+    def remove_last_occurrence(self, record: SubmittedRecord) -> bool:
+        record.ack()
+        return True
+
+
+plant("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_acknowledged=False)
+
+
+# A task that goes on
+@defect("src.2", PROMISE)
+class RefusedGoesLast(TaskThread):
+    """A record that was refused for now is sent again behind the rest of its batch."""
+
+    __slots__ = ()
+
+    def send(self, outcome: str) -> bool:
+        task = self.task
+        dropped = outcome == FAILED and not task.is_filtered(task.to_send[0]) and not task.send_error
+        done = super().send(outcome)
+        if dropped:
+            task.to_send.rotate(-1)
+        return done
+
+
+@defect("src.P2", PROMISE)
+class RestOfBatchDropped(TaskThread):
+    """When a record is refused for now, that one is kept, and the rest of its batch is not."""
+
+    __slots__ = ()
+
+    def send(self, outcome: str) -> bool:
+        task = self.task
+        dropped = outcome == FAILED and not task.is_filtered(task.to_send[0]) and not task.send_error
+        done = super().send(outcome)
+        if dropped:
+            task.to_send = deque([task.to_send[0]])
+        return done
+
+
+@defect("src.P4", PROGRESS)
+class NeverTriedAgain(TaskThread):
+    """A record that was refused for now is waited for, and nothing wakes the task but a request to stop."""
+
+    __slots__ = ("waits",)
+
+    def send(self, outcome: str) -> bool:
+        before = self.task.to_send[0]
+        done = super().send(outcome)
+        self.waits = outcome == FAILED and bool(self.task.to_send) and self.task.to_send[0] is before
+        return done
+
+    def update(self, outcome: str) -> bool:
+        if getattr(self, "waits", False) and not self.task.stop_asked:
+            return False
+        return super().update(outcome)
+
+
+@defect("src.P4", PROGRESS)
+class PollErrorIsTheLast(TaskThread):
+    """After an error of poll that can be retried the task goes round its loop, and never polls again."""
+
+    __slots__ = ("gave_up",)
+
+    def poll(self, outcome: str) -> bool:
+        self.gave_up = outcome != OK
+        return super().poll(outcome)
+
+    def update(self, outcome: str) -> bool:
+        done = super().update(outcome)
+        if self.doing == "poll" and getattr(self, "gave_up", False):
+            self.wait_for("update")
+        return done
+
+
+@defect("src.P4", PROGRESS)
+class StillRegistered(TaskThread):
+    """A task that has failed stays in its worker's table, where the next one of its name is refused, for ever: "Task
+    already exists in this worker"."""
+
+    __slots__ = ()
+
+    table: ClassVar[WeakSet[Environment]] = WeakSet()
+
+    def start(self, outcome: str) -> bool:
+        if self.task.env in self.table:
+            self.task.end(Kind.INSTANCE_FAILED)
+            return True
+        return super().start(outcome)
+
+    def close(self, outcome: str) -> bool:
+        if self.task.failing:
+            self.table.add(self.task.env)
+        return super().close(outcome)
+
+
+@defect("src.P2", PROMISE, mode="proposed-exactly-once")
+class RefusedIsNoted(ExactlyOnceTask):
+    """The source offset of a record is noted though the producer has refused it for now."""
+
+    __slots__ = ()
+
+    def submit(self, record: SourceRecord, outcome: str) -> None:
+        super().submit(record, outcome)
+        if outcome == FAILED:
+            self.writer.offset(record.partition, record.offset)
+
+
+@defect("src.P3", PROGRESS, mode="proposed-exactly-once")
+class AbortForgetsOffsets(ExactlyOnceTask):
+    """With a batch that the connector has aborted its source offsets are forgotten."""
+
+    __slots__ = ()
+
+    def abort_batch(self) -> None:
+        if self.is_open:
+            self.writer.data.clear()
+        super().abort_batch()
+
+
+@defect("src.P2", PROMISE, mode="proposed-exactly-once", partitions=2)
+class OneWriterForAll(ExactlyOnceTask):
+    """The writer of offsets is the connector's: what an instance that has failed put back is there for the next."""
+
+    __slots__ = ()
+
+    writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(env)
+        self.writer = self.writers.setdefault(env, self.writer)
+
+    def kill(self) -> None:
+        self.writers.pop(self.env, None)
+        super().kill()
+
+
+@defect("src.P2", PROMISE, mode="proposed-exactly-once")
+class CommitsBeforeItsRecords(TransactionThread):
+    """The transaction is committed without a wait for its records."""
+
+    __slots__ = ()
+
+    def commit(self, outcome: str) -> bool:
+        task = self.task
+        if outcome != OK or task.send_error or not task.producer.in_flight:
+            return super().commit(outcome)
+        task.commit_transaction(self.flush_number, self.map)
+        self.flush_ended(True)
+        return True
+
+
+# Implementations with one thing wrong each: what histories must show, and (controls) what they must not.
+#
+# Each is reachable as `fencepost.reference_impl.defects.source_commits:<name>`, a factory like `reference`, and
+# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, an offset that is told,
+# stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
+# PROGRESS, something that stays tracked for ever.
+
+REGISTRY = registry(Parts, build, __name__)
+find, __getattr__ = REGISTRY.find, REGISTRY.attribute

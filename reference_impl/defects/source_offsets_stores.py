@@ -1,0 +1,308 @@
+"""Defects of source offsets: offset stores."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from fencepost.reference_impl.connect.offsets.config import Kind
+from fencepost.reference_impl.connect.offsets.environment import Process
+from fencepost.reference_impl.connect.offsets.instances import Connector, Instance, Owner
+from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, PARTITION_OF, SENTINEL, SEPARATE, Brokers, Entry
+from fencepost.reference_impl.connect.offsets.stores import NOTHING as NOTHING_THERE
+from fencepost.reference_impl.connect.offsets.stores import Found, NullsHide, OffsetStore, TopicReader
+from fencepost.reference_impl.connect.threads import OperationError, Script
+from fencepost.reference_impl.kafka.clients.producer import State
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect
+
+
+# 618.32, 618.18: reading to the end
+@defect("618.32", PROMISE)
+class ReadsToTheLastStable(TopicReader):
+    """The end is asked with read_committed as well: what is committed behind an open transaction is not read (C22)."""
+
+    def ask_end(self) -> int:
+        self.end = self.brokers.log(self.partition).read_limit(committed=True)
+        return self.end
+
+
+@defect("618.32", PROMISE)
+class OneLook(TopicReader):
+    """One poll is taken for the end, wherever it got to."""
+
+    def is_at_end(self) -> bool:
+        return self.looked or super().is_at_end()
+
+    looked = False
+
+    def may_go_on(self) -> bool:
+        return True
+
+    def consume(self) -> int:
+        self.looked = True
+        return super().consume()
+
+
+@defect("618.32", PROMISE)
+class ReadsUncommitted(TopicReader):
+    """The consumer has the default isolation level, and reads the offsets of transactions that were aborted."""
+
+    def __init__(self, brokers: Brokers, topic: int, committed: bool = True) -> None:
+        super().__init__(brokers, topic, committed=False)
+
+
+class ReadOnce(OffsetStore):
+    """What was read once is not read again."""
+
+    known = False
+
+    def read_to_end(self) -> Script:
+        if not self.known:
+            yield from super().read_to_end()
+        self.known = True
+
+
+@defect("618.18", PROMISE, also=(ReadOnce,))
+class ReadsFirst(Instance):
+    """Offsets are read before initTransactions(), while the predecessor may still commit."""
+
+    def start_up(self, store: OffsetStore) -> Script:
+        yield from store.read_to_end()
+        yield from super().start_up(store)
+
+
+# 618.31: two topics as one
+@defect("618.31", PROMISE, separate=True)
+class GlobalPreferred(OffsetStore):
+    """The worker's topic has precedence (C26)."""
+
+    def view(self, partition: int) -> Found:
+        found = self.readers[GLOBAL].offsets.get(partition, 0) if GLOBAL in self.readers else 0
+        return Found(GLOBAL, found) if found else super().view(partition)
+
+
+@defect("618.31", PROMISE, separate=False)
+class AllOrNothing(OffsetStore):
+    """The worker's topic is asked only while the own one has nothing at all: precedence by topic, not by partition."""
+
+    def view(self, partition: int) -> Found:
+        if self.primary == SEPARATE and self.readers[SEPARATE].offsets:
+            found = self.readers[SEPARATE].offsets.get(partition, 0)
+            return Found(SEPARATE, found) if found else NOTHING_THERE
+        return super().view(partition)
+
+
+@defect(
+    "618.31",
+    NOTHING,
+    "copies in the worker's topic are made as well as can be; whoever has a topic of its own reads that",
+    harmless=("text-merged-view", "618.31", "never_copied"),
+    rounds=1,
+    separate=True,
+)
+class NeverCopied(OffsetStore):
+    """Nothing goes to the worker's topic: copies are made as well as can be, and nobody relies on one."""
+
+    def has_copy(self) -> bool:
+        return False
+
+
+@defect("618.31", PROMISE, rounds=2, separate=True)
+class TombstonePrimaryFirst(OffsetStore):
+    """Before KAFKA-15018: tombstones are copied as everything else is, afterwards, and nobody waits for it (B35)."""
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        yield from self.host.call("flush", partial(self.send_all, offsets, send))
+
+    def copy(self, offsets: Mapping[int, int]) -> None:
+        super().copy(offsets)
+        if self.has_copy():
+            for partition, offset in offsets.items():
+                if not offset:
+                    self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+                    self.env.threads.start(self.host.process, self.copying(partition, 0))
+
+
+@defect("618.31", PROMISE, rounds=2, separate=True)
+class TombstonesNotCopied(OffsetStore):
+    """Only offsets that are there go to the worker's topic."""
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        yield from self.host.call("flush", partial(self.send_all, offsets, send))
+
+
+@defect("618.31", PROMISE, rounds=2, separate=True)
+class TombstonesLeftOut(OffsetStore):
+    """A null offset is not written at all."""
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        yield from super().set({partition: offset for partition, offset in offsets.items() if offset}, send)
+
+
+@defect("618.27", PROMISE, rounds=2, separate=True)
+class FlushNotAwaited(OffsetStore):
+    """Since KAFKA-15018: with a tombstone among them, all offsets are sent when the worker's producer has the answer to
+    the tombstone, in its thread; the task does not wait for that before it commits. What comes too late is refused by
+    the producer, or is in the next transaction. (ConnectorOffsetBackingStore.ChainedOffsetWriteFuture)"""
+
+    def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        if not self.has_copy() or all(offsets.values()):
+            yield from super().set(offsets, send)
+        else:
+            self.env.threads.start(self.host.process, self.in_its_thread(dict(offsets), send))
+
+    def in_its_thread(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
+        """The worker's producer."""
+        for partition, offset in offsets.items():
+            if not offset:
+                self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+                try:
+                    yield self.host.operation("copy", partial(self.append_copy, partition, 0))
+                except OperationError:
+                    return
+                self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
+        assert isinstance(self.host, Process), "an instance of a task"
+        producer = self.host.producer
+        if producer is not None and not producer.closed and producer.client.state is State.IN_TRANSACTION:
+            self.send_all(offsets, send)
+
+
+# 618.39: what was rejected
+@defect("618.39", PROMISE, separate=False)
+class CopiedByTasks(NullsHide):
+    """The rejected alternative (618.39): whoever finds the own topic empty copies all that the worker's one has, and
+    relies on the own one alone. Two tasks may be at it at once, and have different transactional ids."""
+
+    def get(self, partitions: Iterable[int]) -> Script:
+        yield from self.read_to_end()
+        own = self.readers[self.primary]
+        if self.primary == SEPARATE and not own.entries and isinstance(self.host, Process):
+            producer = self.host.producer
+            assert producer is not None, "opened before"
+
+            def copy() -> None:
+                producer.begin()
+                for entry in self.readers[GLOBAL].offsets.items():
+                    producer.send(PARTITION_OF[SEPARATE], Entry(*entry))
+
+            if self.readers[GLOBAL].offsets:
+                yield from self.host.call("migrate", copy)
+                yield from self.host.call("commit", producer.commit)
+                yield from self.read_topic(SEPARATE)
+        return {partition: self.view(partition) for partition in partitions}
+
+    def has_copy(self) -> bool:
+        """What is copied once is not copied back."""
+        return False
+
+
+# 618.6, 618.7, 618.19: who may write
+@defect("618.6", PROMISE)
+class OwnId(Instance):
+    """Every instance has a transactional id that no other one has: it fences nobody."""
+
+    def transactional_id(self) -> str:
+        return f"{super().transactional_id()}-{self.process}"
+
+
+@defect("618.7", PROMISE)
+class NotFenced(Connector):
+    """A set starts while producers of the one before it may commit."""
+
+    def fence(self) -> None:
+        pass
+
+
+@defect("618.19", PROMISE)
+class NotChecked(Instance):
+    """Nobody looks whether there is a newer set."""
+
+    def is_newest(self) -> bool:
+        return True
+
+
+@defect("618.19", PROMISE)
+class CheckedFirst(Instance):
+    """The look at the newest set comes before initTransactions()."""
+
+    def start_up(self, store: OffsetStore) -> Script:
+        if self.runtime == 0:
+            yield from self.check()
+            yield from self.open_producer()
+
+
+# 618.30, 618.45: the earlier text
+@defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
+class OwnersNotFenced(Owner):
+    """As the text has it: no transactional id is named, so that owners do not fence one another (H8)."""
+
+    def transactional_id(self) -> str:
+        return f"{super().transactional_id()}-{self.number}"
+
+
+@defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
+class LooksFirst(Owner):
+    """Whether the topic is empty is looked at before initTransactions(), and not again: another owner may fill it, and
+    tasks go on from there, before this one has fenced the other (C25)."""
+
+    def migrate(self) -> Script:
+        store: OffsetStore = self.env.new("store", self.env, self, SEPARATE, 0, (GLOBAL, SEPARATE))
+        if (yield from self.is_filled(store)):
+            return
+        yield from self.open()
+        yield from self.copy(store)
+
+
+@defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
+class FilledAnyway(Owner):
+    """Nobody looks whether the topic is empty."""
+
+    def is_filled(self, store: OffsetStore) -> Script:
+        yield from ()
+        return False
+
+
+@defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
+class CopiedInPieces(Owner):
+    """Every offset is copied in a transaction of its own."""
+
+    def copy(self, store: OffsetStore) -> Script:
+        yield from store.read_topic(GLOBAL)
+        for entry in [Entry(*each) for each in store.readers[GLOBAL].offsets.items()] or [SENTINEL]:
+            yield from self.call("migrate", partial(self.copy_one, entry))
+        yield from store.read_topic(SEPARATE)
+
+    def copy_one(self, entry: Entry) -> None:
+        """One of them."""
+        assert self.producer is not None, "opened before"
+        self.producer.begin()
+        self.tell_copy(entry)
+        self.producer.send(PARTITION_OF[SEPARATE], entry)
+        self.producer.commit()
+
+
+@defect("618.30", PROGRESS, mode="migration-sentinel", separate=False)
+class NoSentinel(Owner):
+    """With nothing to copy nothing is written."""
+
+    def fill(self, offsets: Mapping[int, int]) -> None:
+        if offsets:
+            super().fill(offsets)
+        else:
+            assert self.producer is not None, "opened before"
+            self.producer.begin()
+
+
+@defect("618.45", PROMISE, mode="migration-sentinel", separate=False)
+class TasksDoNotWait(Instance):
+    """Tasks start although their topic has neither offsets nor the sentinel."""
+
+    def await_content(self, store: OffsetStore) -> Script:
+        yield from ()
+
+
+@defect("618.45", PROMISE, mode="migration-sentinel", separate=False)
+class CopiedBeforeFenced(Connector):
+    """As the order of the text has it: the Connector fills its topic before the tasks of the old configuration are
+    fenced, which go on in the global one; what fences them is that their successors open their producers."""
+
+    def fence(self) -> None:
+        pass

@@ -1,0 +1,336 @@
+"""Defects of task counts: the config topic."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fencepost.reference_impl.connect import config_records
+from fencepost.reference_impl.connect.brokers import (
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError,
+    TransactionalProducer,
+    leader_transactional_id,
+    of_leader,
+)
+from fencepost.reference_impl.connect.config import Kind
+from fencepost.reference_impl.connect.config_records import OK, ClusterConfigState, ConfigRecord, Properties
+from fencepost.reference_impl.connect.config_topic import NAME, ConfigTopic, WritePrivilege, Writes
+from fencepost.reference_impl.connect.herder import Herder
+from fencepost.reference_impl.connect.requests import Decision, FenceEndpoint, FenceRequest, Receiver, Verdict, answered
+from fencepost.reference_impl.connect.rounds import Round, Rounds
+from fencepost.reference_impl.connect.source_task import SourceTask
+from fencepost.reference_impl.connect.threads import OperationError, Script
+from fencepost.reference_impl.defects.task_counts_rounds import INTERFACE, STANDS
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.connect.environment import Environment
+
+
+# who writes to the config topic, and how
+@defect("618.24", PROMISE, mode="B")
+class PlainLeaderProducer(WritePrivilege):
+    """The leader writes with an ordinary producer, which cannot be fenced (C16, H12)."""
+
+    def __init__(self, env: "Environment", node: int, transactional: bool) -> None:
+        super().__init__(env, node, False)
+
+
+@defect("618.26", PROMISE, mode="B")
+class ClaimsAgainAtOnce(WritePrivilege):
+    """A write that was refused is repeated with a new producer, without a look at who leads now (618.26)."""
+
+    def write(self, records: Iterable[ConfigRecord]) -> None:
+        written = list(records)
+        try:
+            super().write(written)
+        except OperationError:
+            self.claim()
+            super().write(written)
+
+
+@defect("618.24", PROMISE, mode="shipped")
+class ClaimsLate(WritePrivilege):
+    """A leader opens its producer when it first writes, not when it becomes leader (618.24): the one before it, which
+    is not fenced, may write a set between the new leader's look at the topic and its count."""
+
+    @property
+    def must_claim(self) -> bool:
+        return False
+
+    def write(self, records: Iterable[ConfigRecord]) -> None:
+        if self.transactional and self.producer is None:
+            self.claim()
+        super().write(records)
+
+
+# what its records mean
+@defect("618.38", PROMISE)
+class DeletionClearsCount(ClusterConfigState):
+    """A deleted connector's count is forgotten (C19, B34)."""
+
+    def forget(self, connector: str) -> None:
+        super().forget(connector)
+        self.counts.pop(connector, None)
+        self.counted.pop(connector, None)
+
+
+@defect("618.3", PROMISE)
+class SetWithoutCommit(ClusterConfigState):
+    """A task configuration takes effect as soon as it is read (618.3)."""
+
+    def apply(self, record: ConfigRecord, offset: int) -> None:
+        super().apply(record, offset)
+        kind, connector, task, value = config_records.parse(record)
+        if kind == config_records.TASK and value is not None and self.is_known(connector):
+            self.take_effect(connector, self.buffered[connector], offset)
+            self.task_counts[connector] = task + 1
+
+
+@defect(
+    "618.3", CONFORMANCE, "what is missing of a set was compacted away or overtaken: its tasks can only fail to start"
+)
+class CommitIncomplete(ClusterConfigState):
+    """A set takes effect though some of its tasks are missing (618.3)."""
+
+    def is_complete(self, buffer: Mapping[int, Properties], tasks: int) -> bool:
+        return True
+
+
+@defect("618.2", PROMISE)
+class AnyRecordCounts(ClusterConfigState):
+    """A count record anywhere in the topic will do, wherever the latest set stands (C03)."""
+
+    def needs_fencing(self, connector: str) -> bool:
+        return super().needs_fencing(connector) and connector not in self.counts
+
+
+@defect("618.2", PROMISE, mode="shipped")
+class OrderInverted(ClusterConfigState):
+    """A set before the count record needs fencing, one after it does not (C03)."""
+
+    def needs_fencing(self, connector: str) -> bool:
+        return connector not in self.counts or not super().needs_fencing(connector)
+
+
+@defect("618.6", PROMISE)
+class OldestCount(ClusterConfigState):
+    """The first count record ever counts, not the latest one (618.6)."""
+
+    def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
+        first = self.counts.get(connector)
+        super().apply_count(connector, value, offset)
+        if first is not None and value is not None:
+            self.counts[connector] = first
+
+
+@defect("618.2", PROMISE)
+class CompactionKeepsFirst(ConfigTopic):
+    """Compaction keeps the first record of every key, so that a set and its count change places (C28)."""
+
+    def compact(self) -> None:
+        first: dict[str, int] = {}
+        for offset, record in self.records():
+            first.setdefault(record.key, offset)
+        end = self.end(True)
+        self.removed |= set(range(end)) - set(first.values())
+        self.log.emit(Kind.COMPACTED, offset=end)
+
+
+@defect("618.10", NOTHING, INTERFACE)
+class UnsignedFenceRequests(FenceEndpoint):
+    """Every request gets a round, signed or not (618.10)."""
+
+    def signature_status(self, request: FenceRequest, receiver: Receiver) -> int:
+        return OK
+
+
+# records that settle too much
+@defect("618.4", PROMISE, mode="shipped", connectors=2)
+class CountSettlesEveryConnector(ClusterConfigState):
+    """A count record ends the need of fencing of every connector (618.4, 618.9)."""
+
+    def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
+        super().apply_count(connector, value, offset)
+        if value is not None:
+            self.pending_fencing.clear()
+
+
+@defect("618.3", PROMISE)
+class ShrunkSetKeepsItsTasks(ClusterConfigState):
+    """A set has as many tasks as there are configurations of the connector, those of larger sets included (618.3)."""
+
+    def tasks(self, connector: str) -> int:
+        known = self.task_configs.get(connector, {})
+        return max(super().tasks(connector), len(known)) if super().tasks(connector) else 0
+
+
+@defect("618.38", PROMISE)
+class DeletionTombstonesTheCount(Writes):
+    """With a connector its count record goes, and nothing is fenced for that (618.38)."""
+
+    def delete(self, connector: str) -> Script:
+        known = self.herder.view.state.is_known(connector)
+        yield from super().delete(connector)
+        if known:
+            mode = self.herder.env.config.mode
+            yield from self.transactions([config_records.count_tombstone(mode, connector)], connector)
+
+
+@defect("618.24", PROMISE, mode="B")
+class OwnIdOfEveryLeader(WritePrivilege):
+    """The transactional id of the leader's producer is the worker's own, so that no leader fences another (618.24)."""
+
+    def claim(self) -> None:
+        group = self.env.config.group_id
+        self.drop()
+        name = f"{leader_transactional_id(group)}-{self.node}"
+        producer = TransactionalProducer(self.env.brokers, name, of_leader(group, NAME))
+        try:
+            producer.open()
+        except KafkaError as error:
+            raise OperationError("claim", error.code, str(error)) from error
+        self.producer, self.fenced = producer, False
+        self.env.emit(Kind.TOPIC_CLAIMED, node=self.node, producer_id=producer.producer_id, epoch=producer.epoch)
+
+
+# who answers, and what counts
+@defect("618.15", PROMISE, mode="shipped")
+class NotLeadingIsFine(FenceEndpoint):
+    """A worker that knows of no leader to hand a request on to, or may not, answers that all is well (618.10)."""
+
+    def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
+        decision = super().pass_on(request, receiver)
+        return answered(OK) if decision.verdict is Verdict.ANSWER else decision
+
+
+class FirstLeader:
+    """A worker as its tasks see it: with the leader that it had when one of them first asked."""
+
+    def __init__(self, herder: Herder) -> None:
+        self.herder, self.leader = herder, herder.leader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.herder, name)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether that was itself."""
+        return self.leader == self.herder.node
+
+
+@defect("618.15", PROGRESS, STANDS, mode="shipped")
+class AsksTheFirstLeader(SourceTask):
+    """A worker asks the worker that led its group when it first asked, as long as it lives (618.10)."""
+
+    def ask(self) -> Script:
+        herder = self.herder
+        first = herder.__dict__.setdefault("first_leader", FirstLeader(herder))
+        self.herder = first
+        try:
+            ending = yield from super().ask()
+        finally:
+            self.herder = herder
+        return ending
+
+
+@defect("618.15", PROGRESS, STANDS, mode="shipped")
+class KeyOfTheStart(ClusterConfigState):
+    """The session key that a worker has read first is the one by which it signs and verifies, as long as it lives
+    (618.10)."""
+
+    def apply(self, record: ConfigRecord, offset: int) -> None:
+        key = self.session_key
+        super().apply(record, offset)
+        self.session_key = key or self.session_key
+
+
+@defect("618.6", PROMISE)
+class FencesOnceForACount(Rounds):
+    """An id that a leader has fenced for a round without a count needs no other before it writes one (618.6)."""
+
+    def __init__(self, herder: Herder) -> None:
+        super().__init__(herder)
+        self.done: set[tuple[str, int]] = set()
+
+    def ids(self, round: Round) -> Iterable[int]:
+        return [task for task in super().ids(round) if (round.connector, task) not in self.done]
+
+    def fence_one(self, round: Round, task: int) -> int:
+        error = super().fence_one(round, task)
+        if not error:
+            self.done.add((round.connector, task))
+        return error
+
+    def finish(self, round: Round, status: int, cause: str = "") -> None:
+        super().finish(round, status, cause)
+        if status == OK:
+            self.done = {of for of in self.done if of[0] != round.connector}
+
+
+@defect(
+    "618.43",
+    CONFORMANCE,
+    "no task of the set that was fenced for has run when a newer one is counted by the same leader",
+    mode="shipped",
+)
+class CountsForTheNewest(Rounds):
+    """A round that has fenced all its ids counts the newest set, though that came meanwhile (618.43)."""
+
+    def is_overtaken(self, round: Round) -> bool:
+        round.to_record = self.count_to_record(self.herder.view.state, round.connector)
+        return False
+
+    def overtake(self, connector: str) -> None:
+        """A new set that is read while the round is under way does not end it."""
+
+
+@defect("618.7", PROMISE, mode="shipped")
+class StopCountsNothing(Writes):
+    """With the set of no tasks of a stopped connector its count is written, for which nothing was fenced (618.7)."""
+
+    def stop(self, connector: str) -> Script:
+        known = self.herder.view.state.is_known(connector)
+        yield from super().stop(connector)
+        if known:
+            record = config_records.count_record(self.herder.env.config.mode, connector, 0)
+            yield from self.transactions([record], connector)
+
+
+class RemembersStops(ClusterConfigState):
+    """Sets that follow a set of no tasks: what `RefusalAfterAStop` needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.after_a_stop: set[int] = set()
+
+    def apply_commit(self, connector: str, tasks: int, offset: int) -> None:
+        stopped = self.task_counts.get(connector) == 0
+        super().apply_commit(connector, tasks, offset)
+        if stopped:
+            self.after_a_stop.add(offset)
+
+
+@defect("618.7", PROMISE, also=(RemembersStops,), mode="shipped")
+class RefusalAfterAStop(Rounds):
+    """After a set of no tasks an id that the connector may not fence is passed over: none of them runs (618.7)."""
+
+    def fence(self, round: Round) -> Script:
+        state = self.herder.view.state
+        self.stopped = isinstance(state, RemembersStops) and round.set in state.after_a_stop
+        yield from super().fence(round)
+
+    def all_fenced(self, errors: list[int]) -> bool:
+        if getattr(self, "stopped", False):
+            errors = [error for error in errors if error != TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+        return super().all_fenced(errors)
+
+
+class PlainFollowers(WritePrivilege):
+    """Who holds no producer writes with an ordinary one: what FollowersWrite needs."""
+
+    def write(self, records: Iterable[ConfigRecord]) -> None:
+        if self.transactional and self.producer is None:
+            for record in records:
+                self.env.topic.append_plainly(record, self.node)
+        else:
+            super().write(records)

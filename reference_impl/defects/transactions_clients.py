@@ -1,0 +1,393 @@
+"""Defects of transactions: clients."""
+
+from collections.abc import Iterable
+
+from fencepost.reference_impl.defects.transactions_partitions import ABORTS_MORE
+from fencepost.reference_impl.kafka.clients.admin import Admin
+from fencepost.reference_impl.kafka.clients.consumer import AbortedQueue, Reader
+from fencepost.reference_impl.kafka.clients.producer import (
+    COMPLETING,
+    IdempotentProducer,
+    IdempotentSends,
+    Producer,
+    State,
+)
+from fencepost.reference_impl.kafka.clients.roles import Fetchable
+from fencepost.reference_impl.kafka.clients.sends import NONE, CoordinatorCall, Lane, Sends, SentBatch
+from fencepost.reference_impl.kafka.environment import Environment
+from fencepost.reference_impl.kafka.errors import ErrorCode, Verdict
+from fencepost.reference_impl.kafka.messages import (
+    AddPartitionsToTxnResponse,
+    Batch,
+    EndTxnResponse,
+    InitProducerIdResponse,
+    ResponseBody,
+)
+from fencepost.reference_impl.simulation import Node
+from fencepost.reference_impl.simulation.defects import CONFORMANCE, PROGRESS, PROMISE, defect
+
+FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
+# clients
+class ComesBack(Producer):
+    """Not used by itself: initialises again where it should fail for good."""
+
+    forgiven: tuple[int, ...] = ()
+
+    def fail(self, verdict: Verdict, error: int) -> None:
+        if verdict is not Verdict.FATAL or error not in self.forgiven:
+            super().fail(verdict, error)
+            return
+        self.call.finish()
+        self.sends.drop_unsent()
+        self.sends.forget_in_flight()
+        self.to_add.clear()
+        self.added.clear()
+        self.started = False
+        self.forget_pair()
+        self.initialize()
+
+    def forget_pair(self) -> None:
+        """Nothing: go on from the pair at hand."""
+
+
+@defect("txn.20", PROMISE)
+class InvalidMappingRecoverable(ComesBack):
+    """An unknown transactional id is a reason to initialise again, with the pair at hand (F21, B16: KIP-360)."""
+
+    forgiven = (ErrorCode.INVALID_PRODUCER_ID_MAPPING,)
+
+
+@defect("txn.1", PROMISE)
+class FencedContinues(ComesBack):
+    """A fenced producer asks for a new epoch by itself, and thereby fences its successor (txn.1)."""
+
+    forgiven = FENCED
+
+    def forget_pair(self) -> None:
+        self.producer_id = self.epoch = NONE
+
+
+class SequenceReusedSends(Sends):
+    """Every record of an epoch has the same sequence number."""
+
+    def next_sequence(self, lane: Lane) -> int:
+        return min(super().next_sequence(lane), 0)
+
+
+@defect("txn.13", PROMISE)
+class SequenceReused(Producer):
+    """A producer with `SequenceReusedSends`."""
+
+    sends_class = SequenceReusedSends
+
+
+class RetryIsNumberedAnew(Sends):
+    """A batch that is sent again takes the next sequence number."""
+
+    def time_out(self, number: int) -> None:
+        batch = self.waiting.get(number)
+        if batch is not None:
+            batch.sequence = self.next_sequence(self.lanes[batch.partition])
+        super().time_out(number)
+
+
+@defect("txn.14", PROMISE)
+class RetryNumberedAnew(Producer):
+    """A producer with `RetryIsNumberedAnew`."""
+
+    sends_class = RetryIsNumberedAnew
+
+
+class SixInFlightSends(Sends):
+    """One batch more in flight than the leader remembers (txn.14)."""
+
+    max_in_flight = 6
+
+
+@defect("txn.14", CONFORMANCE, ABORTS_MORE)
+class SixInFlight(Producer):
+    """A producer with `SixInFlightSends`."""
+
+    sends_class = SixInFlightSends
+
+
+@defect("txn.8", PROMISE)
+class CommitsEarly(Producer):
+    """EndTxn leaves while records are still without an answer."""
+
+    def go_on(self) -> None:
+        if self.started and self.state in COMPLETING and not self.call.outstanding and not self.to_add:
+            self.sends.drop_unsent()
+            self.sends.forget_in_flight()
+        super().go_on()
+
+
+@defect("txn.6", PROMISE, mode="v1")
+class ProducesBeforeAdd(Producer):
+    """Records leave before the coordinator has their partition (txn.6)."""
+
+    def may_send_to(self, partition: int) -> bool:
+        return True
+
+
+@defect("txn.2", PROMISE, mode="v1-verified")
+class AbortKeepsEpoch(Producer):
+    """After an abort with records in doubt the producer goes on under the same epoch (txn.2: before KIP-360)."""
+
+    def require_epoch_bump(self) -> None:
+        """Never."""
+
+
+class TakesOlderAnswers(CoordinatorCall):
+    """The answer to an older request of the same kind counts for the one that is outstanding."""
+
+    ANSWERS = (("init", InitProducerIdResponse), ("add", AddPartitionsToTxnResponse), ("end", EndTxnResponse))
+
+    def answer(self, body: ResponseBody) -> None:
+        question = self.question
+        if question is not None and (question.kind, type(body.data)) in self.ANSWERS:
+            question.told(body.number, body.data)
+
+
+@defect("txn.8", PROMISE)
+class OlderAnswersTaken(Producer):
+    """A producer with `TakesOlderAnswers`."""
+
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
+        super().__init__(env, slot, txn_id)
+        node: Node = self
+        self.call = TakesOlderAnswers(env, node)
+
+
+@defect("txn.17", PROMISE)
+class ReaderPopsWrongEntry(Reader):
+    """An abort marker of a producer that is not being skipped ends someone else's aborted range (librdkafka 3369)."""
+
+    def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
+        if marker.producer_id not in aborted_producers and queue:
+            queue.popleft()
+        super().abort_ends(marker, queue, aborted_producers)
+
+
+@defect("txn.17", PROMISE)
+class ReaderSkipsForEver(Reader):
+    """Once aborted, a producer's records are skipped to the end of the fetch (txn.17)."""
+
+    def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:
+        """The range has no end."""
+
+
+@defect("618.12", PROMISE)
+class FenceTakesAnyAnswer(Admin):
+    """Any answer to fenceProducers is taken for success, "try again" included (618.12)."""
+
+    retried: frozenset[int] = frozenset()
+
+    def final_error(self, error: int) -> int:
+        return 0
+
+
+@defect("618.12", CONFORMANCE)
+class FenceGivesUp(Admin):
+    """The wish to be asked again is taken for a failure (618.12)."""
+
+    retried: frozenset[int] = frozenset()
+
+
+# where readers are
+@defect("txn.17", PROMISE)
+class ReaderPositionByCount(Reader):
+    """A reader goes on after as many offsets as it got records: markers and what is skipped have none (txn.17)."""
+
+    def read(self, log: Fetchable, committed: bool, offset: int = 0) -> list[tuple[int, int]]:
+        position = self.positions.get((log.partition, committed), offset)
+        found = super().read(log, committed, offset)
+        self.positions[log.partition, committed] = position + len(found)
+        return found
+
+
+# clients that never get on again
+class RenumbersTheLatestLane(Sends):
+    """A new epoch restarts the numbers of the partition that was written to last, and of no other."""
+
+    latest = NONE
+
+    def transmit(self, batch: SentBatch) -> None:
+        self.latest = batch.partition
+        super().transmit(batch)
+
+    def reset_sequences(self) -> None:
+        if self.latest in self.lanes:
+            self.lanes[self.latest].next_sequence = 0
+
+
+@defect("txn.13", PROGRESS)
+class RenumbersTheLatestPartition(Producer):
+    """A producer with `RenumbersTheLatestLane`."""
+
+    sends_class = RenumbersTheLatestLane
+
+
+class NumbersGoOnSends(Sends):
+    """A new epoch restarts no numbers (txn.13)."""
+
+    def reset_sequences(self) -> None:
+        """They go on."""
+
+
+@defect("txn.13", PROGRESS)
+class NumbersGoOn(Producer):
+    """A producer with `NumbersGoOnSends`."""
+
+    sends_class = NumbersGoOnSends
+
+
+class LostBatchesStayLostSends(Sends):
+    """A batch without an answer is waited for, and not sent again."""
+
+    def time_out(self, number: int) -> None:
+        """Its answer may still come."""
+
+
+@defect("txn.14", PROGRESS)
+class LostBatchesStayLost(Producer):
+    """A producer with `LostBatchesStayLostSends`."""
+
+    sends_class = LostBatchesStayLostSends
+
+
+class SleepsWhileOthersAreAddedSends(Sends):
+    """What waits for its partition to be added is woken only by the last partition of the queue (before v2)."""
+
+    def move(self, partition: int) -> None:
+        sender = self.sender
+        if not (isinstance(sender, SleepsWhileOthersAreAdded) and sender.to_add and sender.is_adding):
+            super().move(partition)
+
+
+@defect("txn.6", PROGRESS, mode="v1")
+class SleepsWhileOthersAreAdded(Producer):
+    """A producer with `SleepsWhileOthersAreAddedSends`."""
+
+    sends_class = SleepsWhileOthersAreAddedSends
+    is_adding = False
+
+    def told_add(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
+        self.is_adding = True
+        super().told_add(request, answer)
+        self.is_adding = False
+
+
+class ForgetsItsTimeOut(CoordinatorCall):
+    """A request without an answer is not made again; one with an answer that says "try again" is."""
+
+    def _send_if(self, attempt: int) -> None:
+        if self.number == NONE:
+            super()._send_if(attempt)
+
+
+@defect("txn.2", PROGRESS)
+class CoordinatorAskedOnce(Producer):
+    """A producer with `ForgetsItsTimeOut`."""
+
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
+        super().__init__(env, slot, txn_id)
+        node: Node = self
+        self.call = ForgetsItsTimeOut(env, node)
+
+
+class BackOffIsNotSet(CoordinatorCall):
+    """An answer that says "try again" takes the time-out away, and no back-off is set in its place."""
+
+    def retry(self, backoff_us: int) -> None:
+        self._attempt += 1
+        self.number = NONE
+
+
+@defect("txn.5", PROGRESS)
+class BackOffNotSet(Producer):
+    """A producer with `BackOffIsNotSet`."""
+
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
+        super().__init__(env, slot, txn_id)
+        node: Node = self
+        self.call = BackOffIsNotSet(env, node)
+
+
+@defect("txn.2", PROGRESS)
+class WaitsAfterAnAbort(Producer):
+    """After an abort the producer waits for its next epoch, which it has been given already, or never asks for."""
+
+    def end_transaction(self) -> None:
+        aborting = self.state is State.ABORTING_TRANSACTION
+        super().end_transaction()
+        if aborting and self.state is State.READY:
+            self.state = State.INITIALIZING
+
+
+@defect("txn.2", PROGRESS)
+class LatchOpensOnce(Producer):
+    """The latch on which a second transaction waits is the one that the end of the first has opened, and taken away."""
+
+    commits = 0
+
+    def end_transaction(self) -> None:
+        self.commits += self.state is State.COMMITTING_TRANSACTION
+        super().end_transaction()
+
+    def begin(self) -> bool:
+        return not self.commits and super().begin()
+
+
+class Renumbering(IdempotentSends):
+    """Not used by itself: raises the epoch at once, and gives what is in flight new numbers in it."""
+
+    def renumber(self, lanes: Iterable[Lane]) -> None:
+        """These lanes' records are sent again, from 0."""
+        self.sender.epoch += 1
+        self.reset_sequences()
+        for lane in lanes:
+            for batch in lane.in_flight:
+                batch.sequence = self.next_sequence(lane)
+                self.number_records(lane, batch)
+                self.waiting.pop(batch.request, None)
+                self.transmit(batch)
+
+
+class RefusedIsRenumbered(Renumbering):
+    """A record out of order, before which none is missing, is taken for never written (KAFKA-14034)."""
+
+    def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
+        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self.renumber([self.lanes[batch.partition]])
+        else:
+            super().failed(batch, verdict, error)
+
+
+class AllIsRenumbered(Renumbering):
+    """A record out of order, before which one is missing, has all partitions' records sent again."""
+
+    def verdict(self, batch: SentBatch, error: int) -> Verdict:
+        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return Verdict.ABORTABLE
+        return super().verdict(batch, error)
+
+    def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
+        if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self.renumber(self.lanes.values())
+        else:
+            super().failed(batch, verdict, error)
+
+
+class RenumbersRefused(IdempotentProducer):
+    """A producer with `RefusedIsRenumbered`."""
+
+    sends_class = RefusedIsRenumbered
+
+
+class RenumbersAll(IdempotentProducer):
+    """A producer with `AllIsRenumbered`."""
+
+    sends_class = AllIsRenumbered

@@ -1,1 +1,0 @@
-"""The defects of every layer, each in the whole system."""

@@ -1,0 +1,172 @@
+"""A consumer under the new protocol (KIP-848): its membership lives in the background, beside the application.
+
+The epoch, and with it the group metadata, changes as soon as a heartbeat is answered, whatever the application is
+doing. A member that is fenced gives up its partitions and joins again under the same id: at once, unless there is a
+rebalance listener and something lost to tell it of, which happens in `poll` only. So are partitions revoked (since
+KAFKA-20332).
+(AsyncKafkaConsumer.java, AbstractMembershipManager.java, ConsumerHeartbeatRequestManager.java)
+"""
+
+from enum import Enum
+
+from fencepost.reference_impl.kafka.clients.group_consumer import Consumer, Listener
+from fencepost.reference_impl.kafka.clients.sends import Question
+from fencepost.reference_impl.kafka.errors import RETRIED, GroupErrorCode
+from fencepost.reference_impl.kafka.group_environment import Environment, Kind
+from fencepost.reference_impl.kafka.messages import (
+    NO_INSTANCE,
+    GroupHeartbeatRequest,
+    GroupHeartbeatResponse,
+    GroupMetadata,
+    RequestBody,
+)
+
+JOINING, LEFT, STATIC_LEFT = 0, -1, -2
+FENCED = frozenset({GroupErrorCode.UNKNOWN_MEMBER_ID, GroupErrorCode.FENCED_MEMBER_EPOCH})
+FATAL = frozenset(
+    {GroupErrorCode.FENCED_INSTANCE_ID, GroupErrorCode.UNRELEASED_INSTANCE_ID, GroupErrorCode.UNSUPPORTED_VERSION}
+)
+
+
+class MemberState(Enum):
+    """Kafka's names, but for those between which nothing can happen here."""
+
+    UNSUBSCRIBED = 0
+    JOINING = 1
+    RECONCILING = 2
+    STABLE = 3
+    FENCED = 4
+    STALE = 5
+
+
+class ModernConsumer(Consumer):
+    """One member, or one that wants to be."""
+
+    def __init__(self, env: Environment, slot: int, client: int, old: bool, listener: Listener | None) -> None:
+        super().__init__(env, slot, client, old, listener)
+        self.state = MemberState.UNSUBSCRIBED
+        self.member = env.next_member()
+        self.epoch = JOINING
+        self.target: tuple[int, ...] = ()
+        self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
+        self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
+        self.metadata = GroupMetadata(instance=self.instance)
+        self.adopted: object = None  # the last answer that it took which names partitions
+        self.beating = self.new_call()
+        self.every(env.options.heartbeat_ms, self.beat)
+
+    def group_metadata(self) -> GroupMetadata:
+        return self.metadata
+
+    def take_part(self) -> None:
+        """What waits for the application's thread: listeners, revocations, and the return of a stale member."""
+        if self.state in (MemberState.FENCED, MemberState.STALE):
+            self.give_up(self.assignment, lost=True)
+            self.join()
+        elif self.state is MemberState.UNSUBSCRIBED:
+            self.join()
+        self.reconcile(in_poll=True)
+
+    def fetch_metadata(self) -> GroupMetadata:
+        return self.metadata
+
+    def is_unaware(self) -> bool:
+        return self.env.assignments.get(self.member, self.adopted) is not self.adopted
+
+    # The membership manager
+
+    def join(self) -> None:
+        """From epoch 0, under the id it always had."""
+        self.state = MemberState.JOINING
+        self.epoch = JOINING
+        self.told_owned = None
+        self.beating.finish()
+        self.heartbeat()
+
+    def beat(self) -> None:
+        """The regular heartbeat; or the last one, where the application seems not to live."""
+        out = (MemberState.UNSUBSCRIBED, MemberState.FENCED, MemberState.STALE)
+        if self.state in out or self.error:
+            return
+        if self.env.now_ms - self.polled_ms > self.env.options.max_poll_ms:
+            self.go_stale()
+        else:
+            self.heartbeat()
+
+    def heartbeat(self) -> None:
+        """Ask, unless an answer is outstanding."""
+        if not self.beating.outstanding:
+            self.beating.start(Question("group_heartbeat", self.ask_beat, self.told_beat))
+
+    def ask_beat(self, request: int) -> GroupHeartbeatRequest:
+        """What is owned goes along when it has changed, and after anything that may have been lost."""
+        again = self.told_owned is None
+        owned = self.assignment if self.epoch != JOINING else ()
+        changed = again or owned != self.told_owned
+        self.told_owned = None  # until there is an answer
+        self.sending = owned
+        return GroupHeartbeatRequest(self.member, self.epoch, self.instance, owned if changed else None, again)
+
+    def told_beat(self, request: int, answer: GroupHeartbeatResponse) -> None:
+        self.beating.finish()
+        error = answer.error_code
+        if error in FENCED:
+            self.fenced()
+        elif error in FATAL:
+            self.error = error
+        elif error in RETRIED:
+            return
+        else:
+            self.told_owned = self.sending
+            self.adopt(answer)
+
+    def adopt(self, answer: GroupHeartbeatResponse) -> None:
+        """The epoch counts at once, also for groupMetadata(); the partitions follow."""
+        if answer.epoch != self.epoch:
+            self.epoch = answer.epoch
+            self.metadata = GroupMetadata(self.epoch, self.member, self.instance)
+            self.tell(Kind.JOINED, generation=self.epoch, member=self.member, instance=self.instance)
+        if self.state is MemberState.JOINING:
+            self.state = MemberState.STABLE
+        if answer.assignment is not None:
+            self.adopted = answer
+            self.target = answer.assignment
+            self.state = MemberState.RECONCILING
+            self.reconcile(in_poll=False)
+
+    def reconcile(self, in_poll: bool) -> None:
+        """Give up what is not the member's any more, take what is new, and say so."""
+        if self.state is not MemberState.RECONCILING:
+            return
+        revoked = tuple(partition for partition in self.assignment if partition not in self.target)
+        changes = revoked or set(self.target) != set(self.assignment)
+        if not in_poll and (revoked or (changes and self.listener is not None)):
+            return
+        self.state = MemberState.STABLE
+        if revoked:
+            self.give_up(revoked, lost=False)
+        if changes:
+            self.assign(self.target, self.epoch)
+            self.heartbeat()
+
+    def fenced(self) -> None:
+        """The coordinator does not know the member, or not at this epoch."""
+        self.state = MemberState.FENCED
+        if self.listener is None or not self.assignment:
+            self.give_up(self.assignment, lost=True)
+            self.join()
+
+    def go_stale(self) -> None:
+        """max.poll.interval.ms is over: out of the group, until the application polls again."""
+        self.leave()
+        self.state = MemberState.STALE
+        self.beating.finish()
+        if self.listener is None:
+            self.give_up(self.assignment, lost=True)
+
+    def leave(self) -> None:
+        """Tell the coordinator, and do not wait for what it says."""
+        epoch = LEFT if self.instance == NO_INSTANCE else STATIC_LEFT
+        request = RequestBody(self.env.next_request(), GroupHeartbeatRequest(self.member, epoch, self.instance))
+        self.env.network.send("group_heartbeat", self.name, self.env.group_address, request)
+        self.tell(Kind.LEFT, generation=self.epoch, member=self.member, instance=self.instance)

@@ -1,0 +1,393 @@
+"""A transactional producer: its calls, its answers; and one that is idempotent only."""
+
+from enum import Enum
+
+from fencepost.reference_impl.kafka.clients.sends import (
+    FIRST_ADD_BACKOFF_US,
+    NONE,
+    RETRY_BACKOFF_US,
+    CoordinatorCall,
+    Lane,
+    Question,
+    Sender,
+    Sends,
+    SentBatch,
+)
+from fencepost.reference_impl.kafka.environment import Environment, Kind, client_name
+from fencepost.reference_impl.kafka.errors import Verdict, from_coordinator
+from fencepost.reference_impl.kafka.messages import (
+    ABORT,
+    COMMIT,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TRANSACTIONAL_ID,
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+)
+from fencepost.reference_impl.simulation import Message, Node
+
+# Under the producer: its state, and what it asks the coordinator next, with the answers (TransactionManager.java).
+#
+# What comes next follows from the state (`go_on`): partitions first, the end of the transaction when nothing is
+# unanswered, the bump of the epoch last. What an error does is said in `errors.py`.
+
+
+class State(Enum):
+    """Kafka's names. From FATAL_ERROR nothing leads out."""
+
+    UNINITIALIZED = 0
+    INITIALIZING = 1
+    READY = 2
+    IN_TRANSACTION = 3
+    COMMITTING_TRANSACTION = 4
+    ABORTING_TRANSACTION = 5
+    ABORTABLE_ERROR = 6
+    FATAL_ERROR = 7
+
+
+COMPLETING = (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
+
+
+class ProducerCalls(Node):
+    """One instance, as its coordinator knows it; `Producer` is what its application sees."""
+
+    sends_class: type[Sends] = Sends
+
+    def __init__(self, env: Environment, slot: int, txn_id: int | None = None) -> None:
+        super().__init__(client_name(slot), env.kernel)
+        self.env = env
+        self.txn_id = slot % env.config.ids if txn_id is None else txn_id
+        self.client = env.next_client()
+        self.state = State.UNINITIALIZED
+        self.producer_id = NO_PRODUCER_ID
+        self.epoch = NO_PRODUCER_EPOCH
+        self.txn = NONE
+        self.started = False  # whether the coordinator may know of the transaction
+        self.to_add: list[int] = []  # partitions of the transaction that the coordinator has not been told of
+        self.adding = NONE
+        self.added: set[int] = set()
+        self.epoch_bump_required = False
+        self.call = CoordinatorCall(env, self)
+        self.inits = Question("init", self.ask_init, self.told_init)
+        self.adds = Question("add", self.ask_add, self.told_add)
+        self.ends = Question("end", self.ask_end, self.told_end)
+        self.sends = self.sends_class(env, self, self)
+        env.emit(Kind.CLIENT_STARTED, client=self.client, txn_id=self.txn_id)
+
+    # -- what follows from the state
+
+    def go_on(self) -> None:
+        """Ask the coordinator what comes next: partitions first, the end only when nothing is unanswered."""
+        if self.call.outstanding:
+            return
+        if self.to_add:
+            self.adding = self.to_add.pop(0)
+            self.call.start(self.adds)
+        elif self.state in COMPLETING and not self.sends.outstanding:
+            if self.started:
+                self.call.start(self.ends)
+            else:  # no broker has heard of this transaction
+                self.tell_end(NONE, 0, self.producer_id, self.epoch)
+                self.end_transaction()
+
+    def may_send_to(self, partition: int) -> bool:
+        """In v2 the leader adds the partition; before, the coordinator must have it first."""
+        return self.env.config.is_v2 or partition in self.added
+
+    def initialize(self) -> None:
+        """Ask for a producer id and epoch, or (KIP-360) for the next epoch of those held."""
+        self.state = State.INITIALIZING
+        self.call.start(self.inits)
+
+    def adopt(self, producer_id: int, epoch: int) -> None:
+        """Go on under this pair."""
+        if (producer_id, epoch) != (self.producer_id, self.epoch):
+            self.producer_id = producer_id
+            self.epoch = epoch
+            self.sends.reset_sequences()
+
+    def end_transaction(self) -> None:
+        """The transaction is over for the client too; bump the epoch if sequence numbers are in doubt (KIP-360)."""
+        self.started = False
+        self.added.clear()
+        if self.epoch_bump_required:
+            self.epoch_bump_required = False
+            self.initialize()
+        else:
+            self.state = State.READY
+
+    def require_epoch_bump(self) -> None:
+        """After the abort ask for the next epoch; in v2 the end of the transaction brings it."""
+        self.epoch_bump_required = not self.env.config.is_v2
+
+    # -- errors
+
+    def record_failed(self, verdict: Verdict, error: int) -> None:
+        """A record was given up: the transaction can at best be aborted."""
+        if verdict is Verdict.ABORTABLE and self.state not in COMPLETING:
+            self.require_epoch_bump()
+        self.fail(verdict, error)
+
+    def fail(self, verdict: Verdict, error: int) -> None:
+        """Move to one of the two error states; an abortable error changes nothing while aborting."""
+        if verdict is Verdict.FATAL:
+            self.state = State.FATAL_ERROR
+            self.call.finish()
+            self.to_add.clear()
+            self.sends.forget_in_flight()
+            self.env.emit(Kind.CLIENT_FAILED, client=self.client, error=error)
+        elif self.state is not State.ABORTING_TRANSACTION:
+            self.state = State.ABORTABLE_ERROR
+            self.to_add.clear()
+            self.sends.drop_unsent()
+
+    def verdict(self, error: int) -> Verdict:
+        """The consequence of an error from the coordinator for this producer."""
+        return from_coordinator(error)
+
+    # -- requests to the coordinator, and their answers
+
+    def ask_init(self, request: int) -> InitProducerIdRequest:
+        pair = (self.producer_id, self.epoch)
+        self.env.emit(
+            Kind.INIT_SENT, client=self.client, txn_id=self.txn_id, request=request, producer_id=pair[0], epoch=pair[1]
+        )
+        return InitProducerIdRequest(self.txn_id, self.env.config.transaction_timeout_ms, *pair)
+
+    def told_init(self, request: int, answer: InitProducerIdResponse) -> None:
+        error = answer.error_code
+        self.env.emit(
+            Kind.INIT_TAKEN, client=self.client, request=request, producer_id=answer.producer_id,
+            epoch=answer.producer_epoch, error=error,
+        )  # fmt: skip
+        verdict = self.verdict(error)
+        if verdict is Verdict.RETRY:
+            self.call.retry(RETRY_BACKOFF_US)
+        elif verdict is Verdict.FINE:
+            self.call.finish()
+            self.adopt(answer.producer_id, answer.producer_epoch)
+            self.state = State.READY
+        else:  # without an epoch there is nothing to abort
+            self.fail(Verdict.FATAL, error)
+
+    def ask_add(self, request: int) -> AddPartitionsToTxnRequest | AddOffsetsToTxnRequest:
+        self.env.emit(
+            Kind.ADD_SENT, client=self.client, txn_id=self.txn_id, txn=self.txn, partition=self.adding, request=request,
+            producer_id=self.producer_id, epoch=self.epoch,
+        )  # fmt: skip
+        group = self.adding - self.env.config.partitions
+        if group >= 0:
+            return AddOffsetsToTxnRequest(self.txn_id, self.producer_id, self.epoch, group)
+        return AddPartitionsToTxnRequest(self.txn_id, self.producer_id, self.epoch, self.adding)
+
+    def told_add(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
+        partition, error = self.adding, answer.error_code
+        self.env.emit(
+            Kind.ADD_TAKEN, client=self.client, txn=self.txn, partition=partition, request=request, error=error
+        )
+        verdict = self.verdict(error)
+        if verdict is Verdict.RETRY:
+            self.call.retry(RETRY_BACKOFF_US if self.added else FIRST_ADD_BACKOFF_US)
+            return
+        self.call.finish()
+        self.adding = NONE
+        if verdict is Verdict.FINE:
+            self.started = True
+            self.added.add(partition)
+            self.sends.move(partition)
+        else:
+            self.fail(verdict, error)
+        self.go_on()
+
+    def ask_end(self, request: int) -> EndTxnRequest:
+        self.env.emit(
+            Kind.END_SENT, client=self.client, txn_id=self.txn_id, txn=self.txn, outcome=self.outcome, request=request,
+            producer_id=self.producer_id, epoch=self.epoch,
+        )  # fmt: skip
+        return EndTxnRequest(self.txn_id, self.producer_id, self.epoch, self.outcome == COMMIT)
+
+    def told_end(self, request: int, answer: EndTxnResponse) -> None:
+        error = answer.error_code
+        verdict = self.verdict(error)
+        if verdict is Verdict.RETRY:
+            self.call.retry(RETRY_BACKOFF_US)
+            return
+        self.call.finish()
+        self.tell_end(request, error, answer.producer_id, answer.producer_epoch)
+        if verdict is Verdict.FINE:
+            if answer.producer_epoch != NO_PRODUCER_EPOCH:
+                self.adopt(answer.producer_id, answer.producer_epoch)
+            self.end_transaction()
+        else:
+            self.fail(verdict, error)
+
+    @property
+    def outcome(self) -> int:
+        """The outcome that the application has decided; only asked while completing."""
+        return COMMIT if self.state is State.COMMITTING_TRANSACTION else ABORT
+
+    def tell_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
+        """The client learns the end, and in which pair its next transaction will run (v1: the same)."""
+        if not error and epoch == NO_PRODUCER_EPOCH:
+            producer_id, epoch = self.producer_id, self.epoch
+        self.env.emit(
+            Kind.END_TOLD, client=self.client, txn=self.txn, outcome=self.outcome, request=request,
+            producer_id=producer_id, epoch=epoch, error=error,
+        )  # fmt: skip
+
+
+# The transactional producer: one instance of a client, from initTransactions to its end (KafkaProducer.java).
+#
+# The application calls `init`, `begin`, `send`, `commit` and `abort`; each says False, and does nothing, where the
+# state does not allow it. All are asynchronous: requests leave, answers arrive later. Below it lie `ProducerCalls`
+# (states, requests to the coordinator) and `sends.py` (records on their way to the partitions).
+
+__all__ = ["COMPLETING", "Producer", "State"]
+
+
+class Producer(ProducerCalls):
+    """One instance, in a slot whose address it has until the next instance takes it."""
+
+    def init(self) -> bool:
+        """initTransactions(): once per instance."""
+        if self.state is not State.UNINITIALIZED:
+            return False
+        self.initialize()
+        return True
+
+    def begin(self) -> bool:
+        """beginTransaction(): nothing is sent."""
+        if self.state is not State.READY:
+            return False
+        self.state = State.IN_TRANSACTION
+        self.txn = self.env.next_txn()
+        self.env.emit(
+            Kind.TXN_BEGUN, client=self.client, txn_id=self.txn_id, txn=self.txn, producer_id=self.producer_id,
+            epoch=self.epoch,
+        )  # fmt: skip
+        return True
+
+    def send(self, partition: int, count: int = 1) -> bool:
+        """send() of records that leave as one batch, or sendOffsetsToTransaction() to a group's offsets partition."""
+        if self.state is not State.IN_TRANSACTION:
+            return False
+        if self.env.config.is_v2:
+            self.started = True
+        elif partition not in self.added and partition not in self.to_add and partition != self.adding:
+            self.to_add.append(partition)
+        self.sends.add(partition, *[self.env.next_record() for _ in range(count)])
+        self.go_on()
+        return True
+
+    def commit(self) -> bool:
+        """commitTransaction(): EndTxn leaves when every record has its answer."""
+        if self.state is not State.IN_TRANSACTION:
+            return False
+        self.state = State.COMMITTING_TRANSACTION
+        self.go_on()
+        return True
+
+    def abort(self) -> bool:
+        """abortTransaction(): gives up what is not answered yet (txn.15 is about what that leaves in flight)."""
+        if self.state not in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+            return False
+        self.state = State.ABORTING_TRANSACTION
+        self.to_add.clear()
+        if self.sends.give_up():
+            self.require_epoch_bump()
+        self.go_on()
+        return True
+
+    def receive(self, message: Message) -> None:
+        if message.kind == "produce_answer":
+            self.sends.answer(message.body)
+        else:
+            self.call.answer(message.body)
+
+    def forget(self) -> None:
+        self.env.emit(Kind.CLIENT_STOPPED, client=self.client)
+
+
+# The idempotent producer: no transactions, every record once per partition, as long as the leader remembers it.
+#
+# An application gets it by `enable.idempotence` alone. It has a producer id that no transactional id belongs to, and
+# raises its epoch by itself (KIP-360): a partition takes what comes under the new epoch for something new. So nothing
+# that may have been written is sent again under another number: it is given up, and the application is told.
+# (TransactionManager.java: bumpIdempotentProducerEpoch; KAFKA-14034)
+
+
+class IdempotentSends(Sends):
+    """Lanes of records outside of any transaction."""
+
+    def __init__(self, env: Environment, node: Node, sender: Sender) -> None:
+        super().__init__(env, node, sender)
+        self.bump_wanted = False
+
+    def request(self, batch: SentBatch) -> ProduceRequest:
+        sender = self.sender
+        return ProduceRequest(
+            NO_TRANSACTIONAL_ID, batch.partition, sender.producer_id, sender.epoch, batch.sequence, batch.record,
+            is_transactional=False, more=batch.more,
+        )  # fmt: skip
+
+    def failed(self, batch: SentBatch, verdict: Verdict, error: int) -> None:
+        """Records sent to this partition are in doubt, and those not yet sent wait for another epoch."""
+        lane = self.lanes[batch.partition]
+        given_up, lane.in_flight = lane.in_flight, []
+        for sent in given_up:
+            self.waiting.pop(sent.request, None)
+            self.tell_failed(sent, error)
+        self.bump_wanted = True
+        self.bump_when_quiet()
+
+    def has_room(self, lane: Lane) -> bool:
+        return not self.bump_wanted and super().has_room(lane)
+
+    def acked(self, batch: SentBatch, offset: int) -> None:
+        super().acked(batch, offset)
+        self.bump_when_quiet()
+
+    def bump_when_quiet(self) -> None:
+        """The next epoch, not before every record sent under this one has its answer."""
+        if self.bump_wanted and not any(lane.in_flight for lane in self.lanes.values()):
+            self.bump_wanted = False
+            self.bump()
+
+    def bump(self) -> None:
+        """One epoch on; on every partition sequence numbers start again."""
+        self.sender.epoch += 1
+        self.reset_sequences()
+        for partition in self.lanes:
+            self.move(partition)
+
+
+class IdempotentProducer(Producer):
+    """One instance. `init` comes first here too: Kafka's client does it when it is made."""
+
+    sends_class: type[Sends] = IdempotentSends
+
+    def __init__(self, env: Environment, slot: int) -> None:
+        super().__init__(env, slot, NO_TRANSACTIONAL_ID)
+
+    def begin(self) -> bool:
+        """There are no transactions."""
+        return False
+
+    def send(self, partition: int, count: int = 1) -> bool:
+        """send() of records that leave as one batch."""
+        if self.state is not State.READY:
+            return False
+        self.sends.add(partition, *(self.env.next_record() for _ in range(count)))
+        return True
+
+    def may_send_to(self, partition: int) -> bool:
+        return True
+
+    def go_on(self) -> None:
+        """The coordinator is asked for nothing."""

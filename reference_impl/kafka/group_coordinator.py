@@ -1,0 +1,340 @@
+"""The coordinator of a consumer group, with its offsets partition: who may commit, and what the group's members get."""
+
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol
+
+from fencepost.reference_impl.kafka.errors import GroupErrorCode
+from fencepost.reference_impl.kafka.group_environment import Environment, Kind, Place
+from fencepost.reference_impl.kafka.leader import OffsetsLeader, Waiting
+from fencepost.reference_impl.kafka.log import NO_GUARD, OffsetsLog, PartitionLog, ProducerEntry
+from fencepost.reference_impl.kafka.messages import (
+    NO_OFFSET,
+    Batch,
+    ErrorResponse,
+    GroupMetadata,
+    GroupTxnOffsetCommitRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProduceRequest,
+    ProduceResponse,
+    ResponseBody,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from fencepost.reference_impl.simulation import Message
+
+# The offsets partition, whose commits name the partitions of the input that they are of.
+#
+# Pending, committed and aborted offsets are the business of the transactions below; here is what a record carries, and
+# the commit without a transaction. (OffsetMetadataManager.java)
+
+
+class GroupOffsetsLog(OffsetsLog):
+    """The partition with the group's offsets."""
+
+    __slots__ = ()
+
+    env: Environment
+
+    def key_of(self, batch: Batch) -> int:
+        return self.env.contents[batch.record].partition
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        """An offset in no transaction counts at once."""
+        if batch.is_transactional:
+            super().apply_data(entry, batch)
+        else:
+            PartitionLog.apply_data(self, entry, batch)
+            self.committed[self.key_of(batch)] = batch
+            if self.env.contents[batch.record].offset == NO_OFFSET:
+                self.forget_pending(self.key_of(batch))
+
+    def forget_pending(self, partition: int) -> None:
+        """A tombstone also takes what is pending for the partition, in every transaction."""
+        for offsets in self.pending.values():
+            offsets.pop(partition, None)
+
+    def expirable(self) -> list[int]:
+        """The partitions whose offset may be deleted: none that a transaction may still change."""
+        return [partition for partition in sorted(self.committed) if self.is_stable(partition)]
+
+    def committed_offset(self, partition: int) -> int:
+        """The offset that counts for a partition of the input, -1 for none."""
+        batch = self.committed.get(partition)
+        return NO_OFFSET if batch is None else self.env.contents[batch.record].offset
+
+
+# The group coordinator: it leads the offsets partition, keeps the group, and judges commits by it.
+#
+# A commit in a transaction is first verified with (or added by) the transaction coordinator, and only then judged by
+# the group as it is at that moment (CoordinatorRuntime.scheduleTransactionalWriteOperation). What the group
+# coordinator stores survives its fail-over: `stored`; what it has in memory only does not.
+# (GroupCoordinatorService.java, OffsetMetadataManager.java)
+
+SINCE_TOPIC_IDS = (GroupErrorCode.STALE_MEMBER_EPOCH, GroupErrorCode.GROUP_ID_NOT_FOUND)
+"""Errors that older versions of TxnOffsetCommit do not know: they say 22 instead (KIP-1319)."""
+WITH_TOPIC_IDS = 6
+WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, in KIP-447's release
+
+
+class GroupState(Protocol):
+    """A group under one protocol, as the coordinator has it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is, or was, such a group."""
+
+    @property
+    def members(self) -> Collection[int]:
+        """The ids of its members."""
+
+    @property
+    def generation(self) -> int:
+        """The current generation, or the group's epoch."""
+
+    def receive(self, message: Message, /) -> None:
+        """A request of a member."""
+
+    def expire(self, member: int, /) -> bool:
+        """The session of a member is over; False if there is no such member."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool, /) -> int:
+        """The error for a commit of offsets of these partitions; 0 for none."""
+
+    def fetch_refused(self, metadata: GroupMetadata, /) -> int:
+        """The error for a fetch of offsets; 0 for none."""
+
+
+class OffsetsBatch(ProduceRequest):
+    """The batch of a commit, which still knows its request."""
+
+    commit: GroupTxnOffsetCommitRequest
+
+
+class GroupCoordinator(OffsetsLeader):
+    """The leader of the group's offsets partition."""
+
+    __slots__ = ("contributors", "group", "load_ms", "loading", "stored")
+
+    env: Environment
+    log: GroupOffsetsLog
+
+    def __init__(self, env: Environment, log: GroupOffsetsLog) -> None:
+        super().__init__(env, log)
+        self.stored: Any = None  # the group's latest record, whatever its protocol writes
+        # In the draft: who committed last for each partition of the input, as (producer id, generation); the records of
+        # commits have both, so that it survives a fail-over (447.8).
+        self.contributors: dict[int, tuple[int, int]] = {}
+        self.loading = False
+        self.load_ms = 0  # so long the next coordinator takes to load, where a driver says it
+        self.group: GroupState = env.parts.new_group(self)
+
+    def receive(self, message: Message) -> None:
+        kind = message.kind
+        if kind == "check_answer":
+            self.receive_check_answer(message)
+        elif self.loading:
+            self.answer_loading(message)
+        elif kind == "marker":
+            self.receive_marker(message)
+        elif kind == "produce":
+            self.receive_commit(message)
+        elif kind == "offset_fetch":
+            self.receive_fetch(message)
+        elif kind == "offset_commit":
+            self.receive_plain_commit(message)
+        else:
+            self.group.receive(message)
+
+    # One reign
+
+    def change(self, restart: bool = False) -> None:
+        """Another broker is the coordinator, or the same one after a restart: it loads the partition first."""
+        super().change(restart)
+        self.loading = True
+        leader_epoch = self.log.leader_epoch
+
+        def load(_: object) -> None:
+            if leader_epoch == self.log.leader_epoch:  # no other one has followed meanwhile
+                self.load(_)
+
+        if self.load_ms:
+            self.after(self.load_ms * 1000, load)
+        else:
+            self.env.pace.load_later(self, load)
+
+    def load(self, _: object) -> None:
+        """The group as it was stored last."""
+        self.group = self.env.parts.new_group(self)
+        self.loading = False
+        self.env.tell(Kind.COORDINATOR_LOADED, generation=self.group.generation)
+
+    def answer_loading(self, message: Message) -> None:
+        """Nothing can be judged before the partition is loaded; a coordinator of transactions is told otherwise."""
+        answers: dict[str, Any] = {
+            "marker": WriteTxnMarkersResponse(GroupErrorCode.NOT_LEADER_OR_FOLLOWER),
+            "produce": ProduceResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+            "offset_fetch": OffsetFetchResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        }
+        self.reply(message, answers.get(message.kind, ErrorResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS)))
+
+    def reply(self, message: Message, data: Any) -> None:
+        """Answer a request."""
+        self.env.network.send(
+            f"{message.kind}_answer", self.name, message.source, ResponseBody(message.body.number, data)
+        )
+
+    # Commits in a transaction
+
+    def receive_commit(self, message: Message) -> None:
+        """TxnOffsetCommit; a broker from before KIP-447 does not know the version that has the generation. Topics are
+        looked up first, by name or by id (KafkaApis.handleTxnOffsetCommitRequest)."""
+        commit: GroupTxnOffsetCommitRequest = message.body.data
+        if self.env.options.old_brokers and commit.version >= WITH_METADATA:
+            self.reply(message, ProduceResponse(GroupErrorCode.UNSUPPORTED_VERSION))
+        elif self.env.hidden:
+            by_id = commit.version >= WITH_TOPIC_IDS
+            error = GroupErrorCode.UNKNOWN_TOPIC_ID if by_id else GroupErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            self.reply(message, ProduceResponse(error))
+        else:
+            self.receive_produce(message)
+
+    def batch_of(self, data: Any) -> ProduceRequest:
+        batch = OffsetsBatch(
+            data.transactional_id, self.log.partition, data.producer_id, data.producer_epoch, -1, data.record,
+            more=data.more,
+        )  # fmt: skip
+        batch.commit = data
+        return batch
+
+    def append(self, waiting: Waiting) -> None:
+        """The group has the first word, now that the transaction coordinator has had its own."""
+        assert isinstance(waiting.request, OffsetsBatch), "what producers send here are commits"
+        error = self.commit_refused(waiting.request.commit)
+        if error:
+            self.refuse(waiting, error)
+            return
+        before = len(self.log.batches)
+        super().append(waiting)
+        if len(self.log.batches) > before:
+            self.taken(waiting.request.commit)
+
+    def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        """The error for a commit in a transaction, in the words of its version (KIP-1319); 0 for none."""
+        if self.env.options.is_draft:
+            return self.commit_refused_in_draft(commit)
+        if self.group.is_known:
+            error = self.group.commit_refused(commit.metadata, self.partitions_of(commit), True)
+        else:
+            error = GroupErrorCode.NONE if commit.metadata.generation < 0 else GroupErrorCode.GROUP_ID_NOT_FOUND
+        return (
+            GroupErrorCode.ILLEGAL_GENERATION if error in SINCE_TOPIC_IDS and commit.version < WITH_TOPIC_IDS else error
+        )
+
+    def commit_refused_in_draft(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        """Held against who committed last, and not against the group, unless the draft is repaired so (447.8)."""
+        generation = commit.metadata.generation
+        if any(self.is_overtaken(commit, partition) for partition in self.partitions_of(commit)):
+            return GroupErrorCode.CONCURRENT_PRODUCER_COMMIT
+        if generation >= 0 and self.env.options.fences_by_generation and generation != self.group.generation:
+            return GroupErrorCode.ILLEGAL_GENERATION
+        return GroupErrorCode.NONE
+
+    def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
+        """Whether another producer has committed for the partition, in a later generation or in any if this one has
+        none."""
+        producer_id, generation = self.contributors.get(partition, (commit.producer_id, 0))
+        return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
+
+    def partitions_of(self, commit: GroupTxnOffsetCommitRequest) -> tuple[int, ...]:
+        """The partitions of the input that a commit is of."""
+        return tuple(self.env.contents[record].partition for record in commit.records)
+
+    def taken(self, commit: GroupTxnOffsetCommitRequest) -> None:
+        """The commit is written, pending."""
+        generation = commit.metadata.generation
+        self.contributors |= dict.fromkeys(self.partitions_of(commit), (commit.producer_id, generation))
+        for record in commit.records:
+            self.tell_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
+
+    def refuse(self, waiting: Waiting, error: int) -> None:
+        assert isinstance(waiting.request, OffsetsBatch), "what producers send here are commits"
+        for record in waiting.request.commit.records:
+            self.tell_offset(Kind.OFFSET_REFUSED, waiting.request.commit, self.env.contents[record], error)
+        super().refuse(waiting, error)
+
+    def tell_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
+        """One offset of a commit."""
+        self.env.tell(
+            kind, generation=commit.metadata.generation, member=commit.metadata.member,
+            instance=commit.metadata.instance, partition=place.partition, offset=place.offset,
+            producer_id=commit.producer_id, epoch=commit.producer_epoch, error=error,
+        )  # fmt: skip
+
+    def receive_marker(self, message: Message) -> None:
+        """A transaction ends here: what was pending of it counts from now on, or is no more."""
+        request: WriteTxnMarkersRequest = message.body.data
+        pending = self.log.pending.get(request.producer_id, {})
+        super().receive_marker(message)
+        if request.producer_id not in self.log.pending:
+            for partition, batch in pending.items():
+                self.env.tell(
+                    Kind.OFFSET_SETTLED, partition=partition, offset=self.env.contents[batch.record].offset,
+                    producer_id=batch.producer_id, epoch=batch.producer_epoch,
+                    outcome=int(request.transaction_result),
+                )  # fmt: skip
+
+    # Commits in none, and fetches
+
+    def receive_plain_commit(self, message: Message) -> None:
+        """OffsetCommit."""
+        request: OffsetCommitRequest = message.body.data
+        error = self.group.commit_refused(request.metadata, tuple(request.offsets), False)
+        if not error:
+            self.write_plainly(Place(partition, offset) for partition, offset in request.offsets.items())
+        self.reply(message, ErrorResponse(error))
+
+    def write_plainly(self, places: Iterable[Place]) -> None:
+        """Offsets that count at once, in no transaction."""
+        self.env.writing.extend(places)
+        records = [self.env.next_record() for _ in tuple(self.env.writing)]
+        batch = ProduceRequest(-1, self.log.partition, -1, -1, -1, records[0], False, tuple(records[1:]))
+        self.log.append(batch, NO_GUARD)
+
+    def expire_offsets(self, among: Collection[int]) -> bool:
+        """offsets.retention.minutes is over for offsets of a group without members: they are deleted; False if there is
+        nothing to delete, or somebody in the group, or the group is not loaded."""
+        spared = bool(self.loading or self.group.members)
+        expired = [] if spared else [p for p in self.log.expirable() if p in among]
+        if expired:
+            self.write_plainly(Place(partition, NO_OFFSET) for partition in expired)
+        return bool(expired)
+
+    def receive_fetch(self, message: Message) -> None:
+        """OffsetFetch."""
+        request: OffsetFetchRequest = message.body.data
+        error = self.group.fetch_refused(request.metadata)
+        offsets = () if error else tuple(self.fetched(partition, request) for partition in request.partitions)
+        self.reply(message, OffsetFetchResponse(error, offsets))
+
+    def fetched(self, partition: int, request: OffsetFetchRequest) -> tuple[int, int]:
+        """(error, offset) of one partition: no offset while a transaction may still change it (447.9, 447.16)."""
+        error = 0 if self.log.is_stable(partition) else self.unstable(request)
+        if error:
+            self.env.tell(Kind.FETCH_HELD, partition=partition, error=error)
+            return error, NO_OFFSET
+        offset = self.log.committed_offset(partition)
+        self.env.tell(
+            Kind.FETCH_ANSWERED, partition=partition, offset=offset, outcome=int(request.require_stable),
+            generation=request.metadata.generation, member=request.metadata.member,
+        )  # fmt: skip
+        return 0, offset
+
+    def unstable(self, request: OffsetFetchRequest) -> int:
+        """The error while offsets are pending; 0 where they are passed over. Who does not know the draft's new error is
+        told to wait by one that it knows."""
+        if self.env.options.is_draft:
+            new = request.require_stable
+            return GroupErrorCode.PENDING_TRANSACTION if new else GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return GroupErrorCode.UNSTABLE_OFFSET_COMMIT if request.require_stable else 0

@@ -1,0 +1,542 @@
+"""The log of a partition: what it knows of producers, what readers get, committed offsets, and compaction."""
+
+from bisect import bisect_left
+from collections import deque
+from typing import NamedTuple, Self
+
+from fencepost.reference_impl.kafka.environment import Environment
+from fencepost.reference_impl.kafka.errors import ErrorCode
+from fencepost.reference_impl.kafka.messages import (
+    AbortedTransaction,
+    Batch,
+    FetchResponse,
+    ProduceRequest,
+    WriteTxnMarkersRequest,
+)
+
+# The state that a partition keeps of one producer. (ProducerStateEntry.java, VerificationStateEntry.java)
+
+WINDOW = 5  # batches that answer a duplicate: as many as a producer may have in flight (txn.14)
+SEQUENCE_MAX = 2**31 - 1
+
+NO_GUARD = 0  # of a batch for which the coordinator was not asked
+
+
+class ProducerEntry:
+    """Epochs, and the last batches of the current epoch as (first sequence, offset), oldest first; `last_sequence` is
+    the last record's. `written_ms`: when it last wrote here."""
+
+    __slots__ = ("coordinator_epoch", "epoch", "last_sequence", "window", "written_ms")
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.coordinator_epoch = -1
+        self.last_sequence = -1
+        self.written_ms = 0
+        self.window: deque[tuple[int, int]] = deque(maxlen=WINDOW)
+
+
+class Verification:
+    """A question to the coordinator that is not settled: its identity, and the first number that waits for it."""
+
+    __slots__ = ("epoch", "guard", "lowest_sequence")
+
+    def __init__(self, guard: int, epoch: int, lowest_sequence: int) -> None:
+        self.guard = guard
+        self.epoch = epoch
+        self.lowest_sequence = lowest_sequence
+
+
+UNKNOWN = ProducerEntry()  # a producer never heard of; nothing is ever written into this one
+
+
+def follows(last: int, sequence: int) -> bool:
+    """Whether `sequence` comes right after `last`, or is the first when `last` is -1; int32 wraps to 0."""
+    return sequence == (0 if last == SEQUENCE_MAX else last + 1)
+
+
+# A partition's log: what may be written into it, what follows from it for producers, and how far readers may read.
+#
+# `append` and `append_marker` make the checks that batches and markers pass, in Kafka's order, each a method. `batches`
+# has the records of all batches, each with its batch's header, so that an offset is a position in it; with one replica
+# the high watermark is the log's end. All but the verification entries can be rebuilt from the batches alone.
+# (ProducerAppendInfo.java, ProducerStateManager.java, UnifiedLog.java)
+
+PRODUCER_EXPIRATION_MS = 24 * 3600 * 1000  # producer.id.expiration.ms
+
+
+class Appended(NamedTuple):
+    """How an append went: an error and no offset, or the offset; `duplicate`: of the batch that is there already."""
+
+    error: int
+    offset: int = -1
+    duplicate: bool = False
+
+
+class AbortedTxn(NamedTuple):
+    """One entry of the index of aborted transactions; `last_stable_offset` is the one right after its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class PartitionLog:
+    """One partition with a leader. The verification entries are in the leader's memory only."""
+
+    __slots__ = ("_guards", "aborted", "batches", "env", "leader_epoch", "open", "partition", "producers", "verifying")
+
+    def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
+        self.env = env
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.batches: list[Batch] = []
+        self.producers: dict[int, ProducerEntry] = {}
+        self.open: dict[int, int] = {}  # producer id -> first offset of its open transaction
+        self.aborted: list[AbortedTxn] = []
+        self.verifying: dict[int, Verification] = {}
+        self._guards = 0
+
+    # What producers append
+
+    def append(self, request: ProduceRequest, guard: int) -> Appended:
+        """Check a batch in Kafka's order, and write it. `guard` is the one its verification was asked with."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        offset = self.duplicate_of(entry, request)
+        if offset >= 0:
+            return Appended(ErrorCode.NONE, offset, duplicate=True)
+        error = self.append_refused(entry, request, guard)
+        if error:
+            return Appended(error)
+        first = len(self.batches)
+        for place, record in enumerate(request.records):
+            self.write(
+                Batch(
+                    first + place, request.producer_id, request.producer_epoch,
+                    self.sequence_at(request.base_sequence, place), record, request.is_transactional, self.env.now_ms,
+                    self.leader_epoch, place=place,
+                )
+            )  # fmt: skip
+        return Appended(ErrorCode.NONE, first)
+
+    def sequence_at(self, base_sequence: int, place: int) -> int:
+        """The number of the record at this place of a batch; int32 wraps to 0 (txn.13)."""
+        return base_sequence if base_sequence < 0 else (base_sequence + place) % (SEQUENCE_MAX + 1)
+
+    def append_refused(self, entry: ProducerEntry, request: ProduceRequest, guard: int) -> int:
+        """The error for a batch that is no duplicate; 0 for none. In 4.3 the epoch comes first (KAFKA-19690)."""
+        if self.env.config.is_recent and self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.needs_guard(request) and not self.guard_matches(request.producer_id, guard):
+            return ErrorCode.INVALID_TXN_STATE
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.checks_sequences() and not self.sequence_fits(entry, request):
+            return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        if not request.is_transactional and request.producer_id in self.open:
+            return ErrorCode.INVALID_TXN_STATE
+        return ErrorCode.NONE
+
+    def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
+        """The offset of the same batch among the last five of this epoch; -1 if it is not there (txn.14)."""
+        if not self.checks_sequences() or entry.epoch != request.producer_epoch:
+            return -1
+        for sequence, offset in entry.window:
+            if sequence == request.base_sequence:
+                return offset
+        return -1
+
+    def is_fenced(self, entry: ProducerEntry, epoch: int) -> bool:
+        """A lower epoch than the one known is refused (txn.12)."""
+        return epoch < entry.epoch
+
+    def is_older(self, request: ProduceRequest) -> bool:
+        """Whether a batch comes too late, or from too old a producer, to be asked for."""
+        return self.is_fenced(self.producers.get(request.producer_id, UNKNOWN), request.producer_epoch)
+
+    def checks_sequences(self) -> bool:
+        """Whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
+        return True
+
+    def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
+        """Sequence numbers follow on, from 0 in a new epoch; an unknown producer may start anywhere (txn.13)."""
+        sequence = request.base_sequence
+        verification = self.verifying.get(request.producer_id)
+        if verification is not None:
+            if sequence > verification.lowest_sequence:
+                return False  # an earlier batch of the same transaction is still waiting for its verification
+            if self.env.config.is_v2 and entry is UNKNOWN and sequence != 0:
+                return False
+        if entry.epoch == -1:
+            return True
+        if request.producer_epoch != entry.epoch:
+            return sequence == 0
+        return follows(entry.last_sequence, sequence)
+
+    # What the coordinator appends
+
+    def append_marker(self, request: WriteTxnMarkersRequest) -> Appended:
+        """Check a marker, and write it; whether or not there is a transaction to end."""
+        entry = self.producers.get(request.producer_id, UNKNOWN)
+        error = self.marker_refused(entry, request)
+        if error:
+            return Appended(error)
+        batch = Batch(
+            len(self.batches), request.producer_id, request.producer_epoch, -1, -1, True, self.env.now_ms,
+            self.leader_epoch, int(request.transaction_result), request.coordinator_epoch,
+        )  # fmt: skip
+        self.write(batch)
+        return Appended(ErrorCode.NONE, batch.base_offset)
+
+    def marker_refused(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> int:
+        """47 for an old producer epoch, 52 for an old coordinator (txn.11); 0 for none."""
+        if self.is_fenced(entry, request.producer_epoch):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if request.transaction_version >= 2 and not self.marker_is_new(entry, request):
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if self.is_old_coordinator(entry, request):
+            return ErrorCode.TRANSACTION_COORDINATOR_FENCED
+        return ErrorCode.NONE
+
+    def marker_is_new(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """v2 markers carry a higher epoch than the records they end; an equal one is a retry, or late (KIP-1228).
+
+        With no transaction open it does no harm and is answered with success; with one open it belongs to the one
+        before, and must not end this one. But for the epoch that is never handed out: since 4.3 what a producer has
+        open under that, by a mistake of an earlier release, is ended (KAFKA-20090, ProducerAppendInfo.java).
+        """
+        if request.producer_epoch > entry.epoch or request.producer_id not in self.open:
+            return True
+        return self.env.config.is_recent and request.producer_epoch == self.env.config.max_epoch
+
+    def is_old_coordinator(self, entry: ProducerEntry, request: WriteTxnMarkersRequest) -> bool:
+        """A marker of a coordinator that has been replaced since (txn.11)."""
+        return request.coordinator_epoch < entry.coordinator_epoch
+
+    # Verification (KIP-890)
+
+    def needs_guard(self, request: ProduceRequest) -> bool:
+        """Whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
+        asks = self.env.config.asks_coordinator and request.is_transactional
+        return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
+
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of this very epoch is open here: another epoch's is another transaction."""
+        return producer_id in self.open and self.producers[producer_id].epoch == epoch
+
+    def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
+        return producer_id in self.open and self.producers[producer_id].epoch < epoch
+
+    def start_verification(self, request: ProduceRequest) -> int:
+        """The guard for a question to the coordinator: shared by all batches of a producer that wait, unique else."""
+        verification = self.verifying.get(request.producer_id)
+        if verification is None or verification.epoch < request.producer_epoch:
+            self._guards += 1
+            verification = Verification(self._guards, request.producer_epoch, request.base_sequence)
+            self.verifying[request.producer_id] = verification
+        elif verification.epoch == request.producer_epoch:
+            verification.lowest_sequence = min(verification.lowest_sequence, request.base_sequence)
+        return verification.guard
+
+    def guard_matches(self, producer_id: int, guard: int) -> bool:
+        """Whether the question answered is the one now open: a marker in between ends it (txn.15)."""
+        verification = self.verifying.get(producer_id)
+        return verification is not None and guard == verification.guard
+
+    def ends_verification(self, batch: Batch) -> bool:
+        """Whether an answer still under way is void from now on: after every record or marker of a transaction.
+
+        But for a v2 marker of the epoch that is asked about: it ends the transaction before, and the question is about
+        the one after it. (KAFKA-18654, UnifiedLog.updateProducers: in 4.0.0 and since)
+        """
+        question = self.verifying.get(batch.producer_id)
+        of_next = question is not None and batch.marker >= 0 and batch.producer_epoch == question.epoch
+        return batch.is_transactional and not (self.env.config.is_v2 and of_next)
+
+    # What is written
+
+    def write(self, batch: Batch) -> None:
+        """Put a batch at the end, note what it means, and with it settle the producer's open question."""
+        self.batches.append(batch)
+        entry = self.producers.get(batch.producer_id)
+        if entry is None:
+            entry = self.producers[batch.producer_id] = ProducerEntry()
+        entry.written_ms = batch.timestamp_ms
+        if batch.producer_epoch != entry.epoch:
+            self.enter_epoch(entry, batch.producer_epoch)
+        if batch.marker < 0:
+            self.apply_data(entry, batch)
+        else:
+            self.apply_marker(entry, batch)
+        if self.verifying and self.ends_verification(batch):
+            self.verifying.pop(batch.producer_id, None)
+
+    def enter_epoch(self, entry: ProducerEntry, epoch: int) -> None:
+        """A new epoch, by a record or a marker: old batches answer no longer, numbers start again (txn.13, txn.14)."""
+        entry.epoch = epoch
+        entry.window.clear()
+        entry.last_sequence = -1
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        """Remember a record's number, and where its batch and its transaction began."""
+        entry.last_sequence = batch.base_sequence
+        if batch.place == 0:
+            entry.window.append((batch.base_sequence, batch.base_offset))
+        if batch.is_transactional:
+            self.open.setdefault(batch.producer_id, batch.base_offset)
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        """End the transaction that is open, if any; what is aborted goes into the index for readers."""
+        entry.coordinator_epoch = batch.coordinator_epoch
+        first = self.open.pop(batch.producer_id, None)
+        if batch.marker == 0:
+            if first is not None:
+                stable = self.last_stable_offset()
+                self.aborted.append(AbortedTxn(batch.producer_id, first, batch.base_offset, stable))
+            if self.clears_window_on_abort():
+                entry.window.clear()
+
+    def clears_window_on_abort(self) -> bool:
+        """An aborted batch must not answer for one of the next transaction that has its number (txn.14).
+
+        Within one epoch (v1) the numbers go on: only the old offsets are forgotten. Stricter than Kafka, whose client
+        asks for another epoch before it uses a number again, and whose leader answers for aborted batches as well.
+        """
+        return not self.env.config.is_recent
+
+    def forget_idle(self) -> None:
+        """Producers without an open transaction that have written nothing for long: so everything about them."""
+        for producer_id in self.producers.keys() - self.open.keys():
+            if self.expires_ms(self.producers[producer_id]) <= self.env.now_ms:
+                del self.producers[producer_id]
+
+    def next_expiry_ms(self) -> int | None:
+        """When the next idle producer may be forgotten, if there is one."""
+        idle = self.producers.keys() - self.open.keys()
+        return min((self.expires_ms(self.producers[producer_id]) for producer_id in idle), default=None)
+
+    def expires_ms(self, entry: ProducerEntry) -> int:
+        """When a producer that writes nothing more is forgotten."""
+        return entry.written_ms + PRODUCER_EXPIRATION_MS
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        """The state of the next leader, from the log alone: a replica has followed it batch by batch.
+
+        After a restart there is a snapshot instead, which keeps one batch per producer. Either way producers that were
+        idle for too long stay forgotten.
+        """
+        fresh = type(self)(self.env, self.partition, leader_epoch)
+        for batch in self.batches:
+            fresh.write(batch)
+        fresh.forget_idle()
+        if restart or self.env.config.leader_change == "restart":
+            for entry in fresh.producers.values():
+                while len(entry.window) > 1:
+                    entry.window.popleft()
+        fresh._guards = self._guards  # a guard is unique for ever, or an old answer could meet it again
+        return fresh
+
+    def record_key(self) -> bytes | None:
+        """The key of every record, in bytes on disk."""
+        return None
+
+    # Reading
+
+    def last_stable_offset(self) -> int:
+        """The first offset that is not decided yet: where the oldest open transaction begins, or the end."""
+        return min(self.open.values()) if self.open else len(self.batches)
+
+    def read_limit(self, committed: bool) -> int:
+        """Where a fetch stops, exclusive (txn.17)."""
+        return self.last_stable_offset() if committed else len(self.batches)
+
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        """Everything from `offset` to the limit, but of `most` batches at most if that is given, and for read_committed
+        the transactions in it to be skipped. Batches are whole: the first one may begin before the offset."""
+        limit = self.read_limit(committed)
+        offset = self.first_of_batch(offset)
+        upto = min(limit, self.end_of(offset, most)) if most else limit
+        batches = tuple(self.batches[offset:upto])
+        return FetchResponse(upto, batches, tuple(self.aborted_between(offset, upto)) if committed else ())
+
+    def first_of_batch(self, offset: int) -> int:
+        """Where the batch begins in which an offset lies."""
+        return offset - self.batches[offset].place if offset < len(self.batches) else offset
+
+    def end_of(self, offset: int, most: int) -> int:
+        """Where so many batches end of which the first begins here."""
+        for batch in self.batches[offset:]:
+            if batch.place == 0:
+                if not most:
+                    return batch.base_offset
+                most -= 1
+        return len(self.batches)
+
+    def aborted_between(self, offset: int, upto: int) -> list[AbortedTransaction]:
+        """From the index, in order of their end: what ends at or behind `offset` and begins before `upto`."""
+        found = []
+        for aborted in self.aborted[bisect_left(self.aborted, offset, key=lambda txn: txn.last_offset) :]:
+            if aborted.first_offset < upto:
+                found.append(AbortedTransaction(aborted.producer_id, aborted.first_offset))
+            if aborted.last_stable_offset >= upto:
+                break
+        return found
+
+
+# The offsets partition of a consumer group: commits in a transaction are pending until its marker comes (txn.21).
+#
+# Its writer is the group coordinator, not a client: batches have no sequence numbers, so a commit sent twice is written
+# twice, which commits the same offset. (OffsetMetadataManager.java)
+
+
+class OffsetsLog(PartitionLog):
+    """The partition, and the group's offsets in it, one for each partition of its input (`key`, from 0); the record of
+    a send stands for the offset committed."""
+
+    __slots__ = ("committed", "pending")
+
+    def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
+        super().__init__(env, partition, leader_epoch)
+        self.committed: dict[int, Batch] = {}  # by key
+        self.pending: dict[int, dict[int, Batch]] = {}  # by producer id and key: the last of its open transaction
+
+    def checks_sequences(self) -> bool:
+        return False
+
+    def record_key(self) -> bytes:
+        """A stand-in for (group, topic, partition): the topic is compacted, so nothing without a key survives."""
+        return f"group-{self.partition - self.env.config.partitions}".encode()
+
+    def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_data(entry, batch)
+        self.pending.setdefault(batch.producer_id, {})[self.key_of(batch)] = batch
+
+    def key_of(self, batch: Batch) -> int:
+        """Of which partition of the group's input the offset is: those of one request come in order."""
+        return batch.place
+
+    def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
+        super().apply_marker(entry, batch)
+        pending = self.pending.pop(batch.producer_id, None)
+        if pending is not None and batch.marker == 1:
+            self.committed |= {key: offset for key, offset in pending.items() if self.is_newer(key, offset)}
+
+    def is_newer(self, key: int, pending: Batch) -> bool:
+        """Of two producers' commits the one written later counts, whichever transaction ends later."""
+        return key not in self.committed or pending.base_offset > self.committed[key].base_offset
+
+    def is_stable(self, key: int = 0) -> bool:
+        """Whether no transaction holds a commit for this key that may still become visible."""
+        return not any(key in offsets for offsets in self.pending.values())
+
+    def fetch_offset(self, key: int = 0) -> tuple[int, int]:
+        """OffsetFetch with require_stable: (error, record of the committed offset), record -1 if there is none."""
+        if not self.is_stable(key):
+            return ErrorCode.UNSTABLE_OFFSET_COMMIT, -1
+        return ErrorCode.NONE, self.committed[key].record if key in self.committed else -1
+
+
+# A compacted partition: what the cleaner takes out of its log, and what it must leave.
+#
+# It sees nothing that is undecided. Records of aborted transactions go at once, other records when a later one has
+# their key, a marker only when its transaction has no record left, and some time after that, so that no reader is in
+# between. What is gone leaves a gap: offsets stay what they are. (LogCleaner.java, CleanedTransactionMetadata.java)
+
+DELETE_RETENTION_MS = 24 * 3600 * 1000  # delete.retention.ms
+
+
+class CompactedLog(PartitionLog):
+    """The whole log is one segment. `keys` are those of records by number; any other record has a key of its own."""
+
+    __slots__ = ("gone", "horizons", "keys")
+
+    def __init__(self, env: Environment, partition: int, leader_epoch: int = 0) -> None:
+        super().__init__(env, partition, leader_epoch)
+        self.keys: dict[int, bytes] = {}
+        self.gone: set[int] = set()
+        self.horizons: dict[int, int] = {}  # of a marker without records: when it may go
+
+    def clean(self, mapped_upto: int | None = None) -> None:
+        """One pass. `mapped_upto`: where the map of keys was full; what is committed behind that is copied."""
+        end = self.last_stable_offset()
+        mapped = end if mapped_upto is None else min(mapped_upto, end)
+        aborted = self.aborted_to_clean(mapped, end)
+        dropped = {b.base_offset for b in self.batches[:end] if any(is_within(b, txn) for txn in aborted)}
+        latest = {
+            self.key_of(batch): batch.base_offset
+            for batch in self.batches[:mapped]
+            if batch.marker < 0 and batch.base_offset not in dropped | self.gone
+        }
+        markers = [batch for batch in self.batches[:end] if batch.marker >= 0]
+        ended = {marker.base_offset for marker in markers if self.may_drop_marker(marker, latest)}
+        superseded = {
+            batch.base_offset
+            for batch in self.batches[:mapped]
+            if batch.marker < 0 and latest.get(self.key_of(batch), -1) > batch.base_offset
+        }
+        self.gone |= dropped | ended | superseded
+        beyond = [txn for txn in self.aborted if txn.first_offset >= end]
+        self.aborted = [txn for txn in aborted if self.has_records(txn)] + beyond
+
+    def aborted_to_clean(self, mapped: int, end: int) -> list[AbortedTxn]:
+        """The aborted transactions in the segment, behind the end of the map too: the index is written anew."""
+        return [txn for txn in self.aborted if txn.first_offset < end]
+
+    def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
+        """Whether nothing of its transaction was there at the beginning of this pass, nor long before."""
+        for batch in reversed(self.batches[: marker.base_offset]):
+            if batch.producer_id == marker.producer_id:
+                if batch.marker >= 0:
+                    break
+                if batch.base_offset not in self.gone:
+                    return False
+        now = self.env.now_ms
+        return self.horizons.setdefault(marker.base_offset, now + DELETE_RETENTION_MS) <= now
+
+    def has_records(self, txn: AbortedTxn) -> bool:
+        """Whether a reader may still meet a record of it."""
+        return any(is_within(batch, txn) and batch.base_offset not in self.gone for batch in self.batches)
+
+    def key_of(self, batch: Batch) -> bytes:
+        """A marker has a key as well: two bytes for its version, two for its type."""
+        if batch.marker >= 0:
+            return marker_key(batch.marker)
+        return self.keys.get(batch.record, b"record %d" % batch.record)
+
+    def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
+        """Without what is gone."""
+        answer = super().fetch(offset, committed, most)
+        return answer._replace(batches=tuple(b for b in answer.batches if b.base_offset not in self.gone))
+
+    def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
+        """From what is left. Of a record that is gone its producer's number is left, as an empty batch."""
+        whole = self.batches
+        self.batches = [self.left_of(batch) for batch in whole]
+        fresh = super().rebuilt(leader_epoch, restart)
+        self.batches = whole
+        fresh.keys, fresh.gone, fresh.horizons = self.keys, self.gone, self.horizons
+        return fresh
+
+    def left_of(self, batch: Batch) -> Batch:
+        """The batch as the next leader finds it."""
+        return batch._replace(is_transactional=False) if batch.base_offset in self.gone else batch
+
+    def write(self, batch: Batch) -> None:
+        """An empty control batch says nothing, nor of which epoch it was."""
+        if batch.marker >= 0 and not batch.is_transactional:
+            self.batches.append(batch)
+        else:
+            super().write(batch)
+
+
+def is_within(batch: Batch, txn: AbortedTxn) -> bool:
+    """Whether a batch is a record of that transaction."""
+    mine = batch.marker < 0 and batch.producer_id == txn.producer_id
+    return mine and txn.first_offset <= batch.base_offset < txn.last_offset
+
+
+def marker_key(marker: int) -> bytes:
+    """The key of an abort (0) or a commit (1)."""
+    return bytes((0, 0, 0, marker))

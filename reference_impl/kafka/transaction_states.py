@@ -1,0 +1,301 @@
+"""What a coordinator knows of a transactional id: states, their records in the transaction log, and the answers to
+EndTxn.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fencepost.reference_impl.kafka.errors import ErrorCode
+
+# The coordinator's state of one transactional id, and how it changes: in two steps, around a durable record.
+#
+# Step one, `TransactionMetadata.prepare`, checks that the change is allowed, notes it as pending and changes nothing
+# else. Step two, `complete`, copies the target in, after its record has become durable. (TransactionMetadata.java)
+
+NO_TIMESTAMP = -1
+
+
+class TransactionState:
+    """Kafka's numbers. Dead and PrepareEpochFence are only ever pending, never reached."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+
+_S = TransactionState
+IDLE = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
+PREPARED = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
+COMPLETION = {_S.PREPARE_COMMIT: _S.COMPLETE_COMMIT, _S.PREPARE_ABORT: _S.COMPLETE_ABORT}
+
+# From an idle state to PrepareAbort leads only the abort of a transaction in which nothing was written (v2).
+VALID_PREVIOUS = {
+    _S.EMPTY: IDLE,
+    _S.ONGOING: IDLE | {_S.ONGOING},
+    _S.PREPARE_COMMIT: frozenset({_S.ONGOING}),
+    _S.PREPARE_ABORT: IDLE | {_S.ONGOING, _S.PREPARE_EPOCH_FENCE},
+    _S.COMPLETE_COMMIT: frozenset({_S.PREPARE_COMMIT}),
+    _S.COMPLETE_ABORT: frozenset({_S.PREPARE_ABORT}),
+    _S.DEAD: IDLE,
+    _S.PREPARE_EPOCH_FENCE: frozenset({_S.ONGOING}),
+}
+
+
+class Transit(NamedTuple):
+    """The target of a transition (TxnTransitMetadata). Times are virtual milliseconds, -1: none."""
+
+    state: int
+    producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int  # the epoch before the last bump, for a retry of what bumped it; -1: none
+    previous_producer_id: int  # the id before the last rotation; -1: none
+    next_producer_id: int  # the id after this transaction, when its end used up the last epoch (v2); -1: none
+    txn_timeout_ms: int
+    topic_partitions: frozenset[int]
+    txn_start_timestamp: int
+    txn_last_update_timestamp: int
+    client_transaction_version: int
+
+    def entering(self, state: int, topic_partitions: frozenset[int], start_ms: int, now_ms: int) -> "Transit":
+        """The same producer in another state of its transaction.  (`_replace` takes three times as long, and these are
+        most of all transitions.)"""
+        return Transit(
+            state, self.producer_id, self.producer_epoch, self.last_producer_epoch, self.previous_producer_id,
+            self.next_producer_id, self.txn_timeout_ms, topic_partitions, start_ms, now_ms,
+            self.client_transaction_version,
+        )  # fmt: skip
+
+
+class TransactionLogValue(NamedTuple):
+    """The stored record of a transactional id (TransactionLogValue.json): all but what is pending.
+
+    The last epoch is -1, but on trunk: releases do not store it (KAFKA-20357).
+    """
+
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_status: int
+    transaction_partitions: frozenset[int] | None  # None exactly in state Empty
+    transaction_last_update_timestamp_ms: int
+    transaction_start_timestamp_ms: int
+    previous_producer_id: int
+    next_producer_id: int
+    client_transaction_version: int
+    last_producer_epoch: int
+
+
+def new_transit(producer_id: int, timeout_ms: int, now_ms: int, version: int) -> Transit:
+    """A transactional id never heard of before: Empty, with no epoch yet."""
+    return Transit(_S.EMPTY, producer_id, -1, -1, -1, -1, timeout_ms, frozenset(), NO_TIMESTAMP, now_ms, version)
+
+
+def value_of(target: Transit, with_last_epoch: bool = False) -> TransactionLogValue:
+    """The record that makes a target durable."""
+    return TransactionLogValue(
+        target.producer_id,
+        target.producer_epoch,
+        target.txn_timeout_ms,
+        target.state,
+        None if target.state == _S.EMPTY else target.topic_partitions,
+        target.txn_last_update_timestamp,
+        target.txn_start_timestamp,
+        target.previous_producer_id,
+        target.next_producer_id,
+        target.client_transaction_version,
+        target.last_producer_epoch if with_last_epoch else -1,
+    )
+
+
+def loaded(value: TransactionLogValue) -> Transit:
+    """The state that a coordinator which takes over makes of a record."""
+    return Transit(
+        value.transaction_status,
+        value.producer_id,
+        value.producer_epoch,
+        value.last_producer_epoch,
+        value.previous_producer_id,
+        value.next_producer_id,
+        value.transaction_timeout_ms,
+        value.transaction_partitions or frozenset(),
+        value.transaction_start_timestamp_ms,
+        value.transaction_last_update_timestamp_ms,
+        value.client_transaction_version,
+    )
+
+
+class TransactionMetadata:
+    """One transactional id in a coordinator's memory. `now` is its present; `pending_state` says what is under way."""
+
+    __slots__ = ("has_failed_epoch_fence", "now", "pending_state", "transactional_id")
+
+    def __init__(self, transactional_id: int, now: Transit) -> None:
+        self.transactional_id = transactional_id
+        self.now = now
+        self.pending_state: int | None = None
+        self.has_failed_epoch_fence = False
+
+    def prepare(self, state: int) -> None:
+        """Note that a transition to `state` begins. Raises RuntimeError where Kafka throws an illegal state."""
+        if self.pending_state is not None:
+            raise RuntimeError(
+                f"transactional id {self.transactional_id}: cannot prepare state {state} while {self.pending_state} "
+                f"is pending; answer CONCURRENT_TRANSACTIONS instead"
+            )
+        if self.now.state not in VALID_PREVIOUS[state]:
+            raise RuntimeError(
+                f"transactional id {self.transactional_id}: no transition leads from state {self.now.state} to {state}"
+            )
+        self.pending_state = state
+
+    def complete(self, target: Transit) -> None:
+        """The record of `target` is durable: make it the present."""
+        self.now = target
+        self.pending_state = None
+
+
+def violation(metadata: TransactionMetadata, target: Transit) -> str:
+    """The reason why the state must not complete into `target`; empty if it may
+    (TransactionMetadata.completeTransitionTo)."""
+    now, state = metadata.now, target.state
+    if metadata.pending_state != state:
+        return f"pending is {metadata.pending_state}, not {state}"
+    same_producer = (target.producer_id, target.producer_epoch) == (now.producer_id, now.producer_epoch)
+    if state == _S.EMPTY:
+        rotated = target.producer_epoch == 0 and target.producer_id != now.producer_id
+        if not (rotated or target.producer_epoch - now.producer_epoch in (0, 1)):
+            return f"epoch goes from {now.producer_epoch} to {target.producer_epoch}"
+        return "an empty state has partitions or a start" if target.topic_partitions or _started(target) else ""
+    if state == _S.ONGOING:
+        grows = target.topic_partitions >= now.topic_partitions
+        return "" if same_producer and grows else "a transaction changes its producer or loses partitions"
+    if state in PREPARED:
+        bumped = target.last_producer_epoch == now.producer_epoch or same_producer
+        kept = target.topic_partitions == now.topic_partitions
+        return "" if bumped and kept else "the end of a transaction changes its partitions, or skips an epoch"
+    rotated = target.producer_epoch == 0 and target.previous_producer_id == now.producer_id
+    return "" if (same_producer or rotated) and _started(target) else "completion changes the producer, or has no start"
+
+
+def _started(target: Transit) -> bool:
+    return target.txn_start_timestamp != NO_TIMESTAMP
+
+
+# The transaction log: the compacted topic from which every coordinator rebuilds what it knows (txn.19).
+#
+# Records are durable or unfinished. Unfinished ones finish in the order in which they were appended, one by one, each
+# with or without success; a coordinator that goes away leaves them behind. (TransactionLog.java)
+
+COMPACT_ABOVE = 256  # records; what is compacted away can never be missed, so only memory and loading time depend on it
+
+
+class LogRecord(NamedTuple):
+    """One record; a value of None is a tombstone: the transactional id is forgotten."""
+
+    transactional_id: int
+    value: TransactionLogValue | None
+
+
+class Append(NamedTuple):
+    """An unfinished append, and whom to tell how it went (True: durable)."""
+
+    record: LogRecord
+    done: Callable[[bool], object]
+
+
+class TransactionLog:
+    """One partition of the log, with a leader that is the coordinator."""
+
+    __slots__ = ("records", "unfinished")
+
+    def __init__(self) -> None:
+        self.records: list[LogRecord] = []
+        self.unfinished: deque[Append] = deque()
+
+    def append(self, record: LogRecord, done: Callable[[bool], object]) -> None:
+        """Start an append."""
+        self.unfinished.append(Append(record, done))
+
+    def finish(self, ok: bool) -> Append | None:
+        """End the oldest append and return it, its record durable if `ok`; None if there is none."""
+        if not self.unfinished:
+            return None
+        append = self.unfinished.popleft()
+        if ok:
+            self.records.append(append.record)
+            if len(self.records) > COMPACT_ABOVE:
+                self.compact()
+        return append
+
+    def compact(self) -> None:
+        """Keep the last record of each id, in place, and no tombstones."""
+        last = {record.transactional_id: position for position, record in enumerate(self.records)}
+        self.records = [
+            record
+            for position, record in enumerate(self.records)
+            if last[record.transactional_id] == position and record.value is not None
+        ]
+
+    def replay(self, to_the_end: bool = False) -> dict[int, TransactionLogValue]:
+        """The state that the durable records amount to, or all: the last one wins. Ids in order of number."""
+        uncovered = [append.record for append in self.unfinished] if to_the_end else []
+        values = {record.transactional_id: record.value for record in (*self.records, *uncovered)}
+        return {key: value for key in sorted(values) if (value := values[key]) is not None}
+
+
+# Results of EndTxn by the state that it meets: Kafka's tables, before and after KIP-890 part 2.
+
+PREPARES = -2  # in the tables: no answer yet, the transaction ends now
+
+_STATE, _E = TransactionState, ErrorCode
+
+# (state, committed) -> answer, for a request with the exact producer id and epoch
+V1_RESULT = {
+    (_STATE.EMPTY, True): _E.INVALID_TXN_STATE,
+    (_STATE.EMPTY, False): _E.INVALID_TXN_STATE,
+    (_STATE.ONGOING, True): PREPARES,
+    (_STATE.ONGOING, False): PREPARES,
+    (_STATE.PREPARE_COMMIT, True): _E.CONCURRENT_TRANSACTIONS,
+    (_STATE.PREPARE_COMMIT, False): _E.INVALID_TXN_STATE,
+    (_STATE.PREPARE_ABORT, True): _E.INVALID_TXN_STATE,
+    (_STATE.PREPARE_ABORT, False): _E.CONCURRENT_TRANSACTIONS,
+    (_STATE.COMPLETE_COMMIT, True): _E.NONE,
+    (_STATE.COMPLETE_COMMIT, False): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_ABORT, True): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_ABORT, False): _E.NONE,
+}
+
+# (state, committed, retry) -> answer; a retry names the pair that the end of the last transaction has replaced.
+# The client may not know whether the coordinator ever heard of its transaction, so an abort of nothing ends one too.
+V2_RESULT = {
+    (_STATE.EMPTY, True, False): _E.INVALID_TXN_STATE,
+    (_STATE.EMPTY, True, True): _E.PRODUCER_FENCED,
+    (_STATE.EMPTY, False, False): PREPARES,
+    (_STATE.EMPTY, False, True): _E.PRODUCER_FENCED,
+    (_STATE.ONGOING, True, False): PREPARES,
+    (_STATE.ONGOING, True, True): _E.PRODUCER_FENCED,
+    (_STATE.ONGOING, False, False): PREPARES,
+    (_STATE.ONGOING, False, True): _E.PRODUCER_FENCED,
+    (_STATE.PREPARE_COMMIT, True, False): _E.PRODUCER_FENCED,
+    (_STATE.PREPARE_COMMIT, True, True): _E.CONCURRENT_TRANSACTIONS,
+    (_STATE.PREPARE_COMMIT, False, False): _E.PRODUCER_FENCED,
+    (_STATE.PREPARE_COMMIT, False, True): _E.INVALID_TXN_STATE,
+    (_STATE.PREPARE_ABORT, True, False): _E.PRODUCER_FENCED,
+    (_STATE.PREPARE_ABORT, True, True): _E.INVALID_TXN_STATE,
+    (_STATE.PREPARE_ABORT, False, False): _E.PRODUCER_FENCED,
+    (_STATE.PREPARE_ABORT, False, True): _E.CONCURRENT_TRANSACTIONS,
+    (_STATE.COMPLETE_COMMIT, True, False): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_COMMIT, True, True): _E.NONE,
+    (_STATE.COMPLETE_COMMIT, False, False): PREPARES,
+    (_STATE.COMPLETE_COMMIT, False, True): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_ABORT, True, False): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_ABORT, True, True): _E.INVALID_TXN_STATE,
+    (_STATE.COMPLETE_ABORT, False, False): PREPARES,
+    (_STATE.COMPLETE_ABORT, False, True): _E.NONE,
+}

@@ -1,0 +1,481 @@
+"""The one Kafka of the whole system, as the group and as Connect's workers have it: configuration, events, what all
+share, producer ids from blocks, and the joints between the topics.
+"""
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fencepost.reference_impl.connect import brokers, config
+from fencepost.reference_impl.connect.brokers import OUTPUT_TOPIC, Acls, Client
+from fencepost.reference_impl.connect.offsets.kafka import SEPARATE_TOPIC, Record
+from fencepost.reference_impl.kafka import group_environment
+from fencepost.reference_impl.kafka.clients.admin import Admin, Fenced
+from fencepost.reference_impl.kafka.clients.roles import ReaderRole
+from fencepost.reference_impl.kafka.environment import EPOCH_MAX, SeededPace, TransactionEventLog
+from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
+from fencepost.reference_impl.kafka.group_environment import Kind as GroupKind
+from fencepost.reference_impl.kafka.group_environment import Place
+from fencepost.reference_impl.kafka.log import NO_GUARD
+from fencepost.reference_impl.kafka.messages import ProduceRequest
+from fencepost.reference_impl.kafka.producer_ids.environment import Config as IdBlocksConfig
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
+from fencepost.reference_impl.kafka.transaction_states import PREPARED
+from fencepost.reference_impl.simulation import EventLog, FaultMix, Kernel, LossyNetwork, Message
+from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Positive
+from fencepost.reference_impl.systems import group_fencing as group
+from fencepost.reference_impl.systems.id_blocks import System
+
+if TYPE_CHECKING:
+    from fencepost.reference_impl.systems.group_fencing import Parts
+
+
+# The configuration of the whole system: keys, defaults, ranges and reasons.
+#
+# Each layer has a configuration of its own, which is made from this one; what is not here has that layer's default.
+# Times are virtual milliseconds, short enough for histories of a few thousand events.
+
+FIRST_OWN = SEPARATE_TOPIC + 1
+"""Partitions up to here are those of Connect and of its source tasks."""
+Needs = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyingConfig(group_environment.Config):
+    """The group that copies; its brokers are those of the whole system."""
+
+    brokers: TransactionsConfig = field(default_factory=TransactionsConfig)
+
+    @property
+    def below(self) -> TransactionsConfig:
+        return self.brokers
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Configuration):
+    """One system."""
+
+    seed: int = 0
+    # The Connect cluster, whose tasks read the sources
+    workers: Positive = 3
+    connectors: Positive = 2
+    max_tasks: Positive = 3
+    sources: Positive = 3  # source partitions of each connector
+    batch: Positive = 2  # records that a poll returns
+    boundaries: tuple[str, ...] = ("interval", "poll")  # transaction.boundary, of one connector after the other
+    interval_ms: Positive = 15  # transaction.boundary.interval.ms
+    graceful_shutdown_ms: Positive = 30
+    retry_backoff_ms: Positive = 20
+    rest_timeout_ms: Positive = 300
+    # Kafka: the topic that tasks write to, and the one that the group writes to
+    inputs: Positive = 4  # partitions of the first, the group's input: more than members, some of which have several
+    outputs: Positive = 2  # partitions of the second, which is the sink
+    transaction_timeout_ms: Positive = 1_000
+    request_timeout_ms: Positive = 100
+    timeout_check_ms: Positive = 100
+    expiration_ms: Positive = 4_000  # of idle transactional ids
+    expiration_check_ms: Positive = 500
+    # small, so that ids run out of epochs, and of themselves
+    max_epoch: Annotated[int, AtLeast(1), AtMost(EPOCH_MAX, "epochs are int16")] = 40
+    block_size: Positive = 10  # of producer ids
+    controllers: Positive = 3
+    # The group that copies
+    members: Positive = 3
+    max_poll_records: Positive = 6
+    session_timeout_ms: Positive = 300
+    heartbeat_ms: Positive = 60
+    max_poll_ms: Positive = 1_000
+    initial_delay_ms: Positive = 30
+
+    @property
+    def input_partitions(self) -> list[int]:
+        """The numbers, among all partitions, of those that tasks write to: Connect's own output topic first."""
+        return [OUTPUT_TOPIC, *range(FIRST_OWN, FIRST_OWN + self.inputs - 1)]
+
+    @property
+    def sink_partitions(self) -> list[int]:
+        """The numbers, among all partitions, of those that the group writes to."""
+        first = FIRST_OWN + self.inputs - 1
+        return list(range(first, first + self.outputs))
+
+    @property
+    def brokers(self) -> TransactionsConfig:
+        """Kafka, as it should be."""
+        return TransactionsConfig(
+            seed=self.seed, mode="v2", clients=1, partitions=FIRST_OWN + self.inputs - 1 + self.outputs,
+            groups=1, keys=self.inputs, transaction_timeout_ms=self.transaction_timeout_ms, max_epoch=self.max_epoch,
+            request_timeout_ms=self.request_timeout_ms, timeout_check_ms=self.timeout_check_ms,
+            expiration_ms=self.expiration_ms, expiration_check_ms=self.expiration_check_ms,
+        )  # fmt: skip
+
+    def of_brokers(self, needs: Needs) -> TransactionsConfig:
+        """Kafka; `needs`: what a defect cannot show without, by layer and key."""
+        return replace(self.brokers, **needs.get("transactions", {}))
+
+    def of_group(self, needs: Needs) -> CopyingConfig:
+        """The group and its applications."""
+        brokers = self.of_brokers(needs)
+        return CopyingConfig(
+            **{
+                "seed": self.seed, "members": self.members, "inputs": self.inputs, "outputs": self.outputs,
+                "max_poll_records": self.max_poll_records, "session_timeout_ms": self.session_timeout_ms,
+                "heartbeat_ms": self.heartbeat_ms, "max_poll_ms": self.max_poll_ms,
+                "initial_delay_ms": self.initial_delay_ms, "transaction_timeout_ms": self.transaction_timeout_ms,
+                "request_timeout_ms": self.request_timeout_ms, "timeout_check_ms": self.timeout_check_ms,
+                "transactions": brokers.mode, "brokers": brokers, **needs.get("group-fencing", {}),
+            }
+        )  # fmt: skip
+
+    def of_connect(self, needs: Needs) -> config.Config:
+        """The Connect cluster."""
+        return config.Config(
+            **{
+                "seed": self.seed, "workers": self.workers, "connectors": self.connectors, "max_tasks": self.max_tasks,
+                "support": "enabled", "graceful_shutdown_ms": self.graceful_shutdown_ms,
+                "retry_backoff_ms": self.retry_backoff_ms, "rest_timeout_ms": self.rest_timeout_ms,
+                "transaction_timeout_ms": self.transaction_timeout_ms,
+                "transactions": self.of_brokers(needs).mode, **needs.get("task-counts", {}),
+            }
+        )  # fmt: skip
+
+    def of_ids(self, needs: Needs) -> IdBlocksConfig:
+        """The controllers, and the brokers as those who give out producer ids."""
+        return IdBlocksConfig(
+            **{
+                "seed": self.seed, "brokers": 3, "controllers": self.controllers, "block_size": self.block_size,
+                "controller_discovery": "at_sending", **needs.get("id-blocks", {}),
+            }
+        )  # fmt: skip
+
+
+# The end-to-end events of the whole system: what sources give, what stands in the sink, and what a restart resumes
+# from.
+#
+# `partition` and `offset` are of the source: partitions are numbered over all connectors, and an offset is the number
+# of records up to and including this one. `position` is a place in the committed part of a Kafka partition.
+
+
+class Kind:
+    """Kinds of event; the number is the code in column `kind`. Plain integers, because rows hold nothing else."""
+
+    RESUMED, POLLED, GIVEN_UP = 1, 2, 3
+    OUTPUT_READ, SINK_READ = 10, 11
+    OWED = 20
+
+
+# The columns of a row; `kind` is its lower-case name.
+Event = namedtuple("Event", "step time_us kind client connector task partition offset topic position")
+
+
+class EndToEndLog(EventLog, kinds=Kind, event=Event):
+    """The log of one history, end to end."""
+
+    __slots__ = ()
+
+
+COLUMNS = Event._fields
+KIND_NAMES = EndToEndLog.kind_names
+readable = EndToEndLog.readable
+
+
+# The environment that everything on the one Kafka shares: clock, network, what records carry, and a log for each
+# layer.
+#
+# The brokers' clock is that of everything but the workers of Connect, whose calls last as long as they take on it.
+
+
+class Copied(Place):
+    """A place in the group's input, with the record that stands there."""
+
+    source: Record
+
+
+class Net(LossyNetwork):
+    """The network. Whoever is gone gets nothing."""
+
+    __slots__ = ()
+
+    def _arrive(self, message: Message) -> None:
+        node = self.nodes.get(message.target)
+        if node is not None:
+            node.arrive(message)
+
+
+class Environment(group_environment.Environment):
+    """One per system. `content` is what the record numbered next carries that a task or a worker sends; the group's
+    copies, and its offsets, are in `writing`."""
+
+    __slots__ = ("content", "ends", "ids", "inputs", "transactions", "whole")
+
+    inputs: "Inputs"
+    ids: "ProducerIds"
+
+    def __init__(
+        self, whole: Config, options: CopyingConfig, kernel: Kernel, network: Net, pace: SeededPace, parts: "Parts"
+    ) -> None:
+        super().__init__(options, kernel, network, pace, parts)
+        self.whole = whole
+        self.transactions = TransactionEventLog(kernel)
+        self.emit = self.transactions.emit
+        self.ends = EndToEndLog(kernel)
+        self.content: Any = None
+
+    # Of the group: where its partitions are, and what is in its input
+
+    @property
+    def offsets_partition(self) -> int:
+        return self.config.partitions
+
+    def output_partition(self, output: int) -> int:
+        return self.whole.sink_partitions[output]
+
+    def input_end(self, partition: int) -> int:
+        return self.inputs.end(partition)
+
+    def input_place(self, partition: int, offset: int) -> Place:
+        return self.inputs.place(partition, offset)
+
+    # Numbers
+
+    def connector_of(self, partition: int) -> int:
+        """The connector that a source partition is of."""
+        return partition // self.whole.sources
+
+    def next_record(self) -> int:
+        number = self.number("record")
+        contents: dict[int, Any] = self.contents
+        contents[number] = self.writing.popleft() if self.writing else self.content
+        return number
+
+    def has_producer_id(self) -> bool:
+        return self.ids.at_hand()
+
+    def next_producer_id(self) -> int:
+        return self.ids.take()
+
+
+def network(kernel: Kernel, faults: FaultMix, odds: dict[str, float], latency_us: int, delay_us: int) -> Net:
+    """The network that loses, doubles and delays messages at these rates."""
+    return Net(kernel, faults, odds, latency_us, delay_us)
+
+
+# Producer ids from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
+#
+# The controllers and the brokers' halves of the protocol are those of `reference_impl.systems.id_blocks`, on the same
+# clock. A broker without an id at hand asks for a block, and its clients are told to come again
+# (RPCProducerIdManager.java).
+
+
+class ProducerIds:
+    """`spare`: by broker, an id that was taken for a request that turned out not to need it, or not yet."""
+
+    def __init__(self, kafka: "Kafka", system: System) -> None:
+        self.kafka = kafka
+        self.system = system
+        self.spare: dict[int, int] = {}
+
+    @property
+    def broker(self) -> int:
+        """The broker that coordinates now."""
+        return self.kafka.brokers.coordinator.node_id
+
+    def at_hand(self) -> bool:
+        """Whether that broker can give an id at once."""
+        number = self.broker
+        broker = self.system.brokers[number]
+        if number in self.spare:
+            return True
+        if not broker.running or broker.paused:
+            return False
+        error, producer_id = broker.init_producer_id()
+        if error:
+            return False
+        self.spare[number] = producer_id
+        return True
+
+    def take(self) -> int:
+        """The id. RuntimeError where none is at hand: the caller has not asked."""
+        if not self.at_hand():
+            raise RuntimeError(f"broker {self.broker} has no producer id at hand: ask has_producer_id() before")
+        return self.spare.pop(self.broker)
+
+    def restart(self, number: int) -> None:
+        """A broker starts anew, without its block."""
+        self.spare.pop(number, None)
+        self.system.restart_broker(number)
+
+
+# The one Kafka of the whole system, with the group that copies: what `reference_impl.systems.group_fencing` drives, on
+# brokers that have Connect's partitions too, and producer ids from blocks.
+
+FIRST_OF_OFFSETS = 10
+"""Readers are numbered from here on that read offsets topics: the first ones read the input and the sink."""
+FIRST_CONNECT_ID = 1 << 10
+"""Transactional ids of Connect are numbered from here on, those of the group's applications below."""
+
+
+class StuckError(RuntimeError):
+    """Kafka answers a client no more."""
+
+
+class Silent:
+    """An environment in which nothing is told."""
+
+    emit = staticmethod(TransactionEventLog.unheard)
+
+
+class Kafka(group.System):
+    """Brokers, and the group."""
+
+    env: Environment
+
+    @property
+    def coordinator(self) -> Coordinator:
+        """The transaction coordinator of the moment."""
+        return self.brokers.coordinator
+
+    def audit(self, auditor: int = 0) -> tuple[list[tuple[int, int]], list[int]]:
+        """As below; each record of the sink is told end to end as well."""
+        env, ends = self.env, self.env.ends
+        found: list[tuple[int, int]] = []
+        for output in range(env.options.outputs):
+            for position, record in self.brokers.read(auditor, env.output_partition(output)):
+                place = env.contents[record]
+                env.tell(
+                    GroupKind.OUTPUT_READ, client=auditor, output=output, position=position,
+                    partition=place.partition, offset=place.offset,
+                )  # fmt: skip
+                assert isinstance(place, Copied), "what stands in the sink is a copy"
+                source = place.source
+                connector = env.connector_of(source.partition)
+                ends.emit(
+                    Kind.SINK_READ, connector=connector, partition=source.partition, offset=source.offset,
+                    topic=output, position=position,
+                )  # fmt: skip
+                found.append((place.partition, place.offset))
+        offsets = self.committed_offsets()
+        for partition, offset in enumerate(offsets):
+            env.tell(GroupKind.AUDITED, client=auditor, partition=partition, offset=offset)
+        return found, offsets
+
+
+class ConnectBrokers(brokers.Brokers):
+    """The same Kafka as Connect's workers have it: each of their calls takes until it is done, and everything else on
+    Kafka's clock goes on meanwhile, faults included.
+
+    A commit is done when its markers are written: what follows reads to the end of a topic, and waits for them there.
+    """
+
+    env: Environment  # type: ignore[assignment]
+
+    def __init__(self, kafka: Kafka, producer: type[Client]) -> None:
+        self.kafka = kafka
+        self.producer = producer
+        self.env = kafka.env
+        self.acls = Acls()
+        self.topics = {}
+        self.policy_error = 0
+        self.ids = {}
+        self.clients = 0
+        self.readers = 0
+        self.leaders = kafka.brokers.leaders
+
+    def fence(self, name: str, client: type[Admin] = Admin) -> Fenced:
+        made: Any = self.kafka.brokers.parts.admin if client is Admin else client
+        return super().fence(name, made)
+
+    @property
+    def coordinator(self) -> Coordinator:  # type: ignore[override]
+        return self.kafka.coordinator
+
+    def transactional_id(self, name: str) -> int:
+        return self.ids.setdefault(name, FIRST_CONNECT_ID + len(self.ids))
+
+    def append_plainly(self, partition: int, content: Any) -> int:
+        env = self.env
+        while not env.has_producer_id():  # whoever waits for it may find that another one has taken it
+            self.run(env.has_producer_id)
+        env.content = content
+        request = ProduceRequest(-1, partition, env.next_producer_id(), 0, 0, env.next_record(), False)
+        return self.log(partition).append(request, NO_GUARD).offset
+
+    def append_beside(self, partition: int, content: Any) -> None:
+        """One record beside any transaction, by a producer that is not known again."""
+        position = self.append_plainly(partition, content)
+        log = self.log(partition)
+        del log.producers[log.batches[position].producer_id]
+
+    def permit(self, *_: object) -> None:
+        """Everybody may do everything here."""
+
+    def new_reader(self) -> ReaderRole:
+        """A consumer of offsets topics at their beginning. What it reads stands beside transactions too, of which the
+        log of transactions has nothing: so it is not told there."""
+        self.readers += 1
+        silent: Any = Silent()
+        return self.kafka.brokers.parts.reader(silent, FIRST_OF_OFFSETS + self.readers)
+
+    def run(self, done: Callable[[], bool]) -> None:
+        kernel = self.env.kernel
+        until_us = kernel.now + brokers.MAX_WAIT_MS * 1000
+        if not (kernel.wait(done, until_us) and kernel.wait(self.is_complete, until_us)):
+            raise StuckError(f"a call of a client is not answered within {brokers.MAX_WAIT_MS} ms: Kafka is stuck")
+
+    def is_complete(self) -> bool:
+        """Whether no transaction of Connect is decided and not yet ended on every partition."""
+        coordinator = self.coordinator
+        if coordinator.loading:
+            return False
+        for number in self.ids.values():
+            metadata = coordinator.transactions.get(number)
+            if metadata is not None and metadata.now.state in PREPARED:
+                return False
+        return True
+
+    def advance(self, ms: int) -> None:
+        self.env.kernel.advance(ms * 1000)
+
+    def settle(self) -> None:
+        """Nothing waits for a driver: Kafka goes on by itself."""
+
+
+# The group's input: the partitions that source tasks write to, as far as they are committed.
+#
+# A consumer's offset counts the records that it gets, from 0: what stands between them in the log, markers and aborted
+# records, has none. So the offsets of a partition are dense, as the events of the group have them.
+
+READER = 1
+"""The number of the reader of the input; the sink's auditor is 0."""
+
+
+class Inputs:
+    """`found` has the records of each partition, in order."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self.kafka = kafka
+        self.env = kafka.env
+        self.reader: ReaderRole = kafka.brokers._reader(READER)
+        self.partitions = self.env.whole.input_partitions
+        self.found: list[list[Record]] = [[] for _ in self.partitions]
+
+    def end(self, partition: int) -> int:
+        """Read on, and say how far."""
+        log = self.kafka.brokers.leaders[self.partitions[partition]].log
+        found = self.found[partition]
+        contents: dict[int, Record] = self.env.contents  # type: ignore[assignment]
+        for _, number in self.reader.read(log, True):
+            record = contents[number]
+            connector = self.env.connector_of(record.partition)
+            self.env.ends.emit(
+                Kind.OUTPUT_READ, client=record.round, connector=connector, partition=record.partition,
+                offset=record.offset, topic=partition, position=len(found),
+            )  # fmt: skip
+            found.append(record)
+        return len(found)
+
+    def place(self, partition: int, offset: int) -> Copied:
+        """The record there, which goes on with its copy."""
+        place = Copied(partition, offset)
+        place.source = self.found[partition][offset]
+        return place

@@ -1,0 +1,180 @@
+"""Connect workers whose source tasks run with this runtime: `reference_impl.systems.task_counts` decides who may
+start, and what starts reads its offsets to the end, polls, and writes records and offsets in its transactions, as here.
+
+    system = build({"support": "enabled"}, connected({"partitions": 3, "records": 1_000}))
+
+makes a cluster with two histories: its own, and in `system.env.brokers.log_of_tasks` that of the first connector's
+source tasks.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC
+from fencepost.reference_impl.connect.config import Kind as ConnectKind
+from fencepost.reference_impl.connect.config_records import OK
+from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE, Config, Kind, SourceEventLog
+from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, SEPARATE, Brokers, Record
+from fencepost.reference_impl.connect.offsets.runtime import SourceTask as Source
+from fencepost.reference_impl.connect.offsets.stores import Found, OffsetStore
+from fencepost.reference_impl.connect.source_task import STOP, SourceTask, TaskFailed
+from fencepost.reference_impl.connect.threads import Operation, Script
+from fencepost.reference_impl.systems import task_counts_cluster
+from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+
+NONE = -1
+TOLD_AS = {
+    ConnectKind.TASK_RUNNING: Kind.INSTANCE_RUNNING, ConnectKind.TASK_STOPPED: Kind.INSTANCE_STOPPED,
+    ConnectKind.TASK_ABANDONED: Kind.INSTANCE_STOPPED, ConnectKind.TASK_FAILED: Kind.INSTANCE_FAILED,
+}  # fmt: skip
+
+
+class ConnectBrokers(Brokers):
+    """The Kafka of such a cluster; `log` is the history of its source tasks."""
+
+    options: Config
+    """Of the source and its connector; `connected` sets it."""
+
+    def __init__(self, config: Any) -> None:
+        options = replace(
+            self.options, seed=config.seed, transactions=config.transactions,
+            transaction_timeout_ms=config.transaction_timeout_ms,
+        )  # fmt: skip
+        super().__init__(options, self.hear_of)
+        self.log_of_tasks = SourceEventLog(self.env.kernel)
+        self.auditor = self.new_reader()
+
+    def hear_of(self, kind: int, **columns: int) -> None:
+        """An event of source tasks."""
+        self.log_of_tasks.emit(kind, **columns)
+
+    def audit(self) -> list[tuple[int, int, int]]:
+        """What a read_committed reader of the output sees that it has not seen before."""
+        found = []
+        for position, number in self.auditor.read(self.log(OUTPUT_TOPIC), True):
+            record = self.env.contents[number]
+            if not isinstance(record, Record):  # of another connector
+                continue
+            self.hear_of(
+                Kind.OUTPUT_READ, position=position, partition=record.partition, round=record.round,
+                offset=record.offset,
+            )  # fmt: skip
+            found.append((record.partition, record.round, record.offset))
+        return found
+
+
+class Around:
+    """What a store needs to know of where it is."""
+
+    merges = True
+
+    def __init__(self, task: "RuntimeTask") -> None:
+        self.brokers = task.brokers
+        self.threads = task.env.threads
+        self.parts = task.pieces
+
+    def new(self, part: str, *arguments: Any) -> Any:
+        """An object of a replaceable piece."""
+        return getattr(self.parts, part)(*arguments)
+
+
+class RuntimeTask(SourceTask):
+    """One start of one task, which goes on where the stored offsets say."""
+
+    pieces: Parts
+    """Of the runtime; `connected` sets it."""
+
+    store: OffsetStore
+    found: Mapping[int, Found]
+
+    @property
+    def brokers(self) -> ConnectBrokers:
+        """Kafka."""
+        brokers = self.env.brokers
+        assert isinstance(brokers, ConnectBrokers), "what `connected` has made"
+        return brokers
+
+    # What the runtime needs of its host
+
+    @property
+    def process(self) -> int:
+        """The worker."""
+        return self.herder.node
+
+    def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
+        """Of the task's thread."""
+        return self.herder.operation(name, act, *self.id, interrupted)
+
+    def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
+        """An operation whose failure is the task's."""
+        return (yield from self.attempt(name, act, interrupted))
+
+    def failure(self, error: Exception) -> TaskFailed:
+        """The task's failure."""
+        return TaskFailed(str(error), getattr(error, "code", 0))
+
+    def now_ms(self) -> int:
+        """Of the worker."""
+        return self.env.now_ms
+
+    def tell(self, kind: int, **columns: int) -> None:
+        """An event of this task in the history of source tasks, and what it is in that of the cluster."""
+        if self.env.numbers[self.id[0]] == 0:
+            self.brokers.hear_of(kind, task=self.id[1], instance=self.instance, **columns)
+        if kind == Kind.END_TOLD:
+            pair = columns["producer_id"], columns["epoch"]
+            error = columns.get("error", 0)
+            if error in FENCED:
+                super().emit(ConnectKind.TRANSACTION_REFUSED, error=error, pair=pair)
+            elif not error:
+                super().emit(ConnectKind.TRANSACTION_COMMITTED, pair=pair)
+        elif kind == Kind.TXN_BEGUN:
+            super().emit(ConnectKind.RECORDS_SENT)
+
+    def emit(self, kind: int, status: int = NONE, error: int = 0, pair: tuple[int, int] | None = None) -> None:
+        """An event of this task in the history of the cluster, and what it is in that of source tasks."""
+        super().emit(kind, status, error, pair)
+        if kind == ConnectKind.TASK_STARTING:
+            self.tell(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
+        elif kind == ConnectKind.PRODUCER_OPENED and self.producer is not None:
+            self.tell(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
+        elif kind == ConnectKind.TASK_CHECKED_AGAIN:
+            self.tell(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
+        elif kind in TOLD_AS:
+            more = {} if kind == ConnectKind.TASK_RUNNING else {"runtime": EXACTLY_ONCE}
+            self.tell(TOLD_AS[kind], error=error, **more)
+
+    # Start and work
+
+    def start_up(self) -> Script:
+        """As the cluster has it, and then to the end of the offsets topics (618.32)."""
+        ending = yield from super().start_up()
+        if ending is not None or self.env.numbers[self.id[0]] != 0:
+            return ending
+        options = self.brokers.options
+        self.store = OffsetStore(Around(self), self, SEPARATE if options.separate else GLOBAL)  # type: ignore[arg-type]
+        tasks = max(self.herder.view.state.tasks(self.id[0]), self.id[1] + 1)
+        self.found = yield from self.store.get(range(self.id[1], options.partitions, tasks))
+        return STOP if self.must_stop() else None
+
+    def poll_until_stopped(self) -> Script:
+        """The runtime, until it ends in order."""
+        if self.env.numbers[self.id[0]] != 0:
+            yield from super().poll_until_stopped()
+            return
+        rounds = self.brokers.rounds.now
+        for partition, place in self.found.items():
+            self.tell(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
+        offsets = {partition: place.offset for partition, place in self.found.items()}
+        source: Source = self.pieces.source(self.brokers.options, offsets, {p: rounds[p] for p in offsets})
+        yield from self.pieces.runtime(self.brokers.options, self, source, self.store, self.producer).run()  # type: ignore[arg-type]
+        while not (yield from self.stop()):
+            pass
+
+
+def connected(options: Mapping[str, Any], pieces: Parts | None = None) -> task_counts_cluster.Parts:
+    """The parts of a cluster whose first connector reads the source of these options."""
+    brokers = type("OfThisSource", (ConnectBrokers,), {"options": Config.parse(options)})
+    task = type("OfThisRuntime", (RuntimeTask,), {"pieces": pieces or Parts()})
+    return task_counts_cluster.Parts(task=task, brokers=brokers)

@@ -1,0 +1,554 @@
+"""The plug: a whole cluster with its clients behind the few operations by which a driver moves it, step by step.
+
+>>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
+>>> system.init(0)  # initTransactions(): a request leaves
+True
+>>> system.messages()
+[(0, 'init', 'client-0', 'coordinator', 0)]
+>>> system.deliver(0)
+>>> system.log_append()  # the new epoch is recorded, and answered
+True
+>>> system.messages()
+[(1, 'init_answer', 'coordinator', 'client-0', 0)]
+>>> system.deliver(1)
+>>> system.begin(0) and system.send(0, 0)
+True
+>>> system.read(reader=0, partition=0)  # nothing is committed, nothing even appended
+[]
+
+Nothing happens between two calls: deliveries, appends to the transaction log and time are the driver's. `Parts` are
+the pieces that a broken implementation replaces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fencepost.reference_impl.kafka.clients.admin import Admin
+from fencepost.reference_impl.kafka.clients.consumer import Reader
+from fencepost.reference_impl.kafka.clients.producer import Producer, State
+from fencepost.reference_impl.kafka.clients.roles import (
+    AdminFactory,
+    ClientSide,
+    ProducerFactory,
+    ProducerRole,
+    ReaderFactory,
+)
+from fencepost.reference_impl.kafka.environment import (
+    COLUMNS,
+    COORDINATOR,
+    KIND_NAMES,
+    Config,
+    DrivenPace,
+    Environment,
+    Event,
+    Kind,
+    SeededPace,
+    readable,
+)
+from fencepost.reference_impl.kafka.leader import OffsetsLeader, PartitionLeader
+from fencepost.reference_impl.kafka.log import OffsetsLog, PartitionLog
+from fencepost.reference_impl.kafka.messages import FetchResponse, WriteTxnMarkersRequest
+from fencepost.reference_impl.kafka.record_batches import encode
+from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
+from fencepost.reference_impl.kafka.transaction_states import Append, TransactionLog
+from fencepost.reference_impl.simulation import Kernel, Network, free_run
+from fencepost.reference_impl.simulation.config import Natural, Positive, Rate
+from fencepost.reference_impl.simulation.free_run import LossyRun, NodeFaults
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The replaceable pieces of a cluster; the defaults are the correct ones."""
+
+    producer: ProducerFactory = Producer
+    admin: AdminFactory = Admin
+    reader: ReaderFactory = Reader
+    coordinator: type[Coordinator] = Coordinator
+    leader: type[PartitionLeader] = PartitionLeader
+    log: type[PartitionLog] = PartitionLog
+    offsets_leader: type[OffsetsLeader] = OffsetsLeader
+    offsets_log: type[OffsetsLog] = OffsetsLog
+
+
+class InPieces:
+    """A partition as it is for a reader whose fetches have room for so many batches."""
+
+    def __init__(self, log: Any, most: int) -> None:
+        self.partition, self.log, self.most = log.partition, log, most
+
+    def fetch(self, offset: int, committed: bool) -> FetchResponse:
+        """A piece of the log."""
+        piece: FetchResponse = self.log.fetch(offset, committed, self.most)
+        return piece
+
+
+class OfKey:
+    """An offsets partition as it is for who asks for the offset in one partition of the group's input."""
+
+    def __init__(self, log: OffsetsLog, key: int) -> None:
+        self.partition, self.log, self.key = log.partition, log, key
+        self.fetch = log.fetch
+
+    def fetch_offset(self) -> tuple[int, int]:
+        """The one offset."""
+        return self.log.fetch_offset(self.key)
+
+
+class System(ClientSide):
+    """One cluster. Slots, data partitions and groups are numbered from 0; offsets partitions follow the data ones."""
+
+    def __init__(self, env: Environment, parts: Parts) -> None:
+        super().__init__(env, parts.producer, parts.admin, parts.reader)
+        config = env.config
+        self.parts = parts
+        self.transaction_log = TransactionLog()
+        self.coordinator = self._new_coordinator(0)
+        data = range(config.partitions)
+        offsets = range(config.partitions, config.all_partitions)
+        self.leaders: list[PartitionLeader] = [parts.leader(env, parts.log(env, number)) for number in data]
+        self.leaders += [parts.offsets_leader(env, parts.offsets_log(env, number)) for number in offsets]
+        for leader in self.leaders:
+            env.network.nodes[leader.name] = leader
+        self._new_producers()
+
+    def log_append(self, ok: bool = True) -> bool:
+        """The oldest unfinished append to the transaction log succeeds, or fails; False if there is none."""
+        return self.coordinator.finish_append(ok)
+
+    def fail_over(self, durable: bool = True) -> None:
+        """Another node takes over the transaction log; `durable`: unfinished appends made it into the log (txn.19)."""
+        self.coordinator.resign(durable)
+        self.replace_coordinator()
+
+    def replace_coordinator(self) -> None:
+        """A new coordinator has the address, and loads the transaction log as it stands."""
+        self.coordinator = self._new_coordinator(self.coordinator.coordinator_epoch + 1)
+        self.coordinator.take_over()
+
+    def send(self, slot: int, partition: int, count: int = 1) -> bool:
+        """send() of one batch of so many records; for an offsets partition sendOffsetsToTransaction() of an offset for
+        each partition of the group's input."""
+        config = self.env.config
+        count = config.keys if partition >= config.partitions else count
+        return self.producers[slot].send(partition, count) if count > 1 else self.producers[slot].send(partition)
+
+    def fence(self, txn_id: int = 0) -> bool:
+        """Admin.fenceProducers([txn_id]) by a fresh admin instance (txn.22)."""
+        return self.fence_id(txn_id)
+
+    def leave(self, partition: int) -> None:
+        """All replicas of a partition are down, and the metadata says so; what is sent there is lost."""
+        self.leaders[partition].crash()
+        self.env.leaderless.add(partition)
+
+    def come_back(self, partition: int) -> None:
+        """A replica is up again, and leads with what is in its log."""
+        self.env.leaderless.discard(partition)
+        self.leaders[partition].restart()
+        self.leaders[partition].change()
+
+    def change_leader(self, partition: int, restart: bool = False) -> None:
+        """Another leader for the partition, or the same one after a restart: what was in memory only is gone."""
+        self.leaders[partition].change(restart)
+
+    def elect_unclean(self, partition: int, lost: int) -> None:
+        """A replica leads that lacks the last `lost` batches and markers. Raises ValueError where it must not."""
+        if not self.env.config.unclean_elections:
+            raise ValueError("unclean_elections is false: no replica leads that is out of sync")
+        log = self.leaders[partition].log
+        end = len(log.batches)
+        for _ in range(lost):
+            end = log.first_of_batch(end - 1) if end else 0
+        self.leaders[partition].cut_off(end)
+
+    def read(
+        self, reader: int, partition: int, committed: bool = True, offset: int = 0, most: int = 0
+    ) -> list[tuple[int, int]]:
+        """The (offset, record) pairs that a reader gets next, read_committed or read_uncommitted; of `most` batches, if
+        that is not 0. One that has read nothing of the partition begins at `offset`."""
+        log = self.leaders[partition].log
+        return self._reader(reader).read(InPieces(log, most) if most else log, committed, offset)
+
+    def fetch_offset(self, reader: int, partition: int, key: int = 0) -> tuple[int, int]:
+        """OffsetFetch with require_stable of a group's partition: (error, record), record -1 if there is none. `key`:
+        of which partition of the group's input."""
+        log = self._offsets_log(partition)
+        return self._reader(reader).fetch_offset(OfKey(log, key) if key else log)
+
+    def log_bytes(self, partition: int) -> bytes:
+        """The partition's log as Kafka's record batches (magic 2), control batches included."""
+        log = self.leaders[partition].log
+        return encode(log.batches, log.record_key())
+
+    def _new_coordinator(self, epoch: int) -> Coordinator:
+        coordinator = self.parts.coordinator(self.env, self.transaction_log, epoch)
+        self.env.network.nodes[COORDINATOR] = coordinator
+        return coordinator
+
+    def _offsets_log(self, partition: int) -> OffsetsLog:
+        log = self.leaders[partition].log
+        if not isinstance(log, OffsetsLog):
+            raise ValueError(
+                f"partition {partition} holds records, not offsets: offsets partitions are numbered from "
+                f"{self.env.config.partitions} to {self.env.config.all_partitions - 1}"
+            )
+        return log
+
+
+def build(config: Mapping[str, Any], parts: Parts) -> System:
+    """A driven cluster made of these parts."""
+    checked = Config.parse(config)
+    kernel = Kernel(checked.seed)
+    return System(Environment(checked, kernel, Network(kernel), DrivenPace()), parts)
+
+
+def reference(config: Mapping[str, Any]) -> System:
+    """The reference implementation as a driven cluster; keys of `config`: `config.Config`. Raises ValueError."""
+    return build(config, Parts())
+
+
+# What applications do in a free-running history: transactions in a loop, take-overs, readers. No faults here.
+#
+# Each producer slot belongs to one transactional id, several slots to the same one: the one that initialises last
+# fences the others, which go on until they find out. A fenced application starts anew after a while, and takes the id
+# back.
+
+
+@dataclass(frozen=True, slots=True)
+class Habits(LossyRun):
+    """How applications behave. Durations are means, in virtual microseconds."""
+
+    records: Natural = 3  # per transaction, on average
+    abort_share: Rate = 0.15  # transactions that the application itself wants aborted
+    offsets_share: Rate = 0.3  # sends that commit a group's offset, where there are groups
+    uncommitted_share: Rate = 0.1  # reads with isolation level read_uncommitted
+    think_us: Natural = 5_000
+    wait_us: Natural = 25_000  # until an application looks again whether what it waits for has come
+    read_us: Natural = 25_000
+    # After its events faults stop, what was begun is ended, and the history goes on until nothing is left to happen.
+    quiet_end: bool = False
+    # Until a slot's first initialisation (but one per id), and until a fenced one's next.
+    take_over_us: Natural = 200_000
+
+
+BETWEEN = (State.UNINITIALIZED, State.READY, State.FATAL_ERROR)
+"""States of a producer that has nothing under way."""
+
+
+class Workload:
+    """The applications of one history, by slot, and its readers, by number."""
+
+    __slots__ = ("habits", "is_over", "kernel", "planned", "random", "system", "txn_ids")
+
+    def __init__(self, system: System, habits: Habits, txn_ids: int) -> None:
+        self.system = system
+        self.habits = habits
+        self.txn_ids = txn_ids
+        self.kernel: Kernel = system.env.kernel
+        self.random: Callable[[], float] = self.kernel.random.random
+        self.is_over = False  # nothing new is begun
+        self.planned = [0] * system.env.config.clients  # records still to send in the transaction of each slot
+
+    def first_delay_us(self, slot: int) -> int:
+        """One application per id starts at once, the others want its id later."""
+        return self.kernel.spread(self.habits.think_us if slot < self.txn_ids else self.habits.take_over_us)
+
+    def act(self, slot: int) -> int:
+        """The application in a slot does the next thing; how long until it looks again, in microseconds."""
+        producer = self.system.producers[slot]
+        assert isinstance(producer, Producer), "free-running histories are made with producers of this package"
+        if producer.running and not producer.paused:
+            state = producer.state
+            if state is State.IN_TRANSACTION:
+                self.work(producer, slot)
+            elif self.is_over and state in BETWEEN:
+                return self.kernel.spread(self.habits.wait_us)
+            elif state is State.READY:
+                producer.begin()
+                self.planned[slot] = 1 + int(self.random() * 2 * self.habits.records)
+                self.work(producer, slot)
+            elif state is State.UNINITIALIZED:
+                producer.init()
+            elif state is State.ABORTABLE_ERROR:
+                producer.abort()
+            elif state is State.FATAL_ERROR:
+                self.system.restart_client(slot)
+                return self.kernel.spread(self.habits.take_over_us)
+            else:
+                return self.kernel.spread(self.habits.wait_us)
+            return self.kernel.spread(self.habits.think_us)
+        return self.kernel.spread(self.habits.wait_us)
+
+    def work(self, producer: Producer, slot: int) -> None:
+        """One more record, or the end of the transaction."""
+        if self.planned[slot]:
+            self.planned[slot] -= 1
+            producer.send(self.some_partition())
+        elif self.random() < self.habits.abort_share:
+            producer.abort()
+        else:
+            producer.commit()
+
+    def some_partition(self) -> int:
+        """A data partition, or now and then a group's offsets partition."""
+        config = self.system.env.config
+        if config.groups and self.random() < self.habits.offsets_share:
+            return config.partitions + int(self.random() * config.groups)
+        return int(self.random() * config.partitions)
+
+    def read(self, reader: int) -> int:
+        """A reader looks at some partition; how long until it looks again, in microseconds."""
+        config = self.system.env.config
+        partition = int(self.random() * config.all_partitions)
+        if partition >= config.partitions:
+            self.system.fetch_offset(reader, partition)
+        else:
+            self.system.read(reader, partition, self.random() >= self.habits.uncommitted_share)
+        return self.kernel.spread(self.habits.read_us)
+
+
+# Node faults of a free-running history of transactions: how often they strike, how long they last, what they do.
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Habits):
+    """Rates of faults, and the pace of brokers. Durations are means, in virtual microseconds."""
+
+    txn_ids: Positive = 2  # transactional ids; slot s has the id s modulo this number
+    readers: Natural = 1
+    drop: Rate = 0.01
+    duplicate: Rate = 0.02
+    delay: Rate = 0.03
+    append_failure: Rate = 0.01  # per append to the transaction log
+    restart: Rate = 0.008  # per step: a producer crashes, and its successor is there after `down_us`
+    pause: Rate = 0.02  # per step: a producer stands still for `pause_us`, and may be a zombie when it goes on
+    fail_over: Rate = 0.012  # per step: another coordinator takes over
+    new_leader: Rate = 0.012  # per step: another leader for some partition
+    fence: Rate = 0.006  # per step: an administrator fences some transactional id
+    append_us: Natural = 1_500
+    load_us: Natural = 5_000
+    delay_us: Natural = 100_000
+    down_us: Natural = 50_000
+    pause_us: Natural = 300_000
+
+
+class Faults(NodeFaults[Run, System]):
+    """The node faults of one history; the place is taken modulo what there is."""
+
+    names = ("restart", "pause", "fail_over", "new_leader", "fence")
+
+    def restart(self, number: int) -> bool:
+        slot = number % self.system.env.config.clients
+        producer = self.system.producers[slot]
+        if not (isinstance(producer, Producer) and producer.running):
+            return False
+        producer.crash()
+        self.kernel.after(self.kernel.spread(self.run.down_us), self.start, slot)
+        return True
+
+    def start(self, slot: int) -> None:
+        self.system.restart_client(slot)
+
+    def pause(self, number: int) -> bool:
+        producer = self.system.producers[number % self.system.env.config.clients]
+        if not isinstance(producer, Producer) or producer.paused or not producer.running:
+            return False
+        producer.pause()
+        self.kernel.after(self.kernel.spread(self.run.pause_us), self.resume, producer)
+        return True
+
+    def resume(self, producer: Producer) -> None:
+        producer.resume()
+
+    def fail_over(self, number: int) -> bool:
+        self.system.fail_over(durable=bool(number & 1))
+        return True
+
+    def new_leader(self, number: int) -> bool:
+        self.system.change_leader(number % self.system.env.config.all_partitions)
+        return True
+
+    def fence(self, number: int) -> bool:
+        """As the plug's fence(), which knows one transactional id only."""
+        system = self.system
+        admin = system.parts.admin(system.env, system.admins)
+        system.env.network.nodes[admin.name] = admin
+        system.admins += 1
+        return admin.fence(number % self.run.txn_ids)
+
+
+# Free-running histories of transactions: `simulate(7, {"mode": "v1-verified", "events": 400, "fail_over": 0.02})`.
+#
+# At most one node fault is drawn before each step of an application, so that rates are "per step" in histories of any
+# length. Message faults are "per message", failed appends "per append".
+
+TIME_OUTS = 20
+"""After so many time-outs without a fault everything has come to its end: a pause lasts for some of them at most."""
+
+
+class FreeRun(free_run.FreeRun[Run, Config]):
+    """A cluster with its applications and faults, all queued in the kernel."""
+
+    run_type, config_type, parts_type, faults_type = Run, Config, Parts, Faults
+    # Time-outs that short histories see, and several instances that want one id.
+    cluster_defaults = {  # noqa: RUF012
+        "clients": 4, "groups": 1, "transaction_timeout_ms": 200, "request_timeout_ms": 100, "timeout_check_ms": 50,
+        "expiration_ms": 400, "expiration_check_ms": 100,
+    }  # fmt: skip
+    defects = "fencepost.reference_impl.defects.transactions"
+
+    def begin(self, parts: Any) -> None:
+        """Every slot has an application, which begins after a while; slots are given their ids."""
+        config, kernel, run = self.config, self.kernel, self.run
+        if run.txn_ids > config.clients:
+            raise ValueError(f"config txn_ids={run.txn_ids}: give each one a slot, from 1 to clients={config.clients}")
+        pace = SeededPace(kernel, self.faults, run.append_failure, run.append_us, run.load_us)
+        self.pace, self.network = pace, run.network(kernel, self.faults)
+        env = Environment(config, kernel, self.network, pace)
+        self.rows = env.log.rows
+
+        def producer(env: Environment, slot: int) -> ProducerRole:
+            made: ProducerRole = parts.producer(env, slot, slot % run.txn_ids)
+            return made
+
+        system = System(env, replace(parts, producer=producer))
+        self.nodes = Faults(system, run, kernel, self.faults)
+        self.workload = Workload(system, run, run.txn_ids)
+        for slot in range(config.clients):
+            kernel.after(self.workload.first_delay_us(slot), self.step, slot)
+        for reader in range(run.readers):
+            kernel.after(kernel.spread(run.read_us), self.read, reader)
+
+    def play(self) -> None:
+        """Until there are enough rows; and where the history is to end quietly, until nothing is left to happen."""
+        if not self.run.quiet_end:
+            super().play()
+            return
+        self.kernel.run(self.rows, self.run.events)
+        self.workload.is_over = True
+        for faulty in (self.pace, self.network):
+            faulty.stop_faults()
+        self.faults.stop()
+        config = self.config
+        self.kernel.advance(TIME_OUTS * 1_000 * max(config.transaction_timeout_ms, config.request_timeout_ms))
+
+    def step(self, slot: int) -> None:
+        """An application does the next thing, and will do another."""
+        self.nodes.draw()
+        self.kernel.after(self.workload.act(slot), self.step, slot)
+
+    def read(self, reader: int) -> None:
+        """A reader reads, and will read again."""
+        self.kernel.after(self.workload.read(reader), self.read, reader)
+
+
+simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
+
+
+# Kafka transactions, written from what Apache Kafka ships: before KIP-890, with its first part, and with its second.
+#
+# The protocol is in `kafka`.
+
+__all__ = [
+    "COLUMNS",
+    "KIND_NAMES",
+    "Event",
+    "Kind",
+    "System",
+    "readable",
+    "reference",
+    "simulate",
+    "simulate_with_stats",
+]
+
+
+# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, partitions without a leader,
+# leaders that forget, or that lack the end of the log, coordinators that overlap.
+#
+#     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
+#     come_back(system, 0)             # its log is as it was
+#
+# Of these the plug of drivers has partitions without a leader, and unclean elections (`System`).
+
+DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
+
+
+def raise_version(system: System) -> None:
+    """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
+    system.env.config = replace(system.env.config, mode="v2")
+
+
+def leave(system: System, partition: int) -> None:
+    """All replicas of a partition are down: it has no leader, and the metadata says so."""
+    system.leave(partition)
+
+
+def come_back(system: System, partition: int) -> None:
+    """A replica is up again, and leads with what is in its log."""
+    system.come_back(partition)
+
+
+def elect_unclean(system: System, partition: int, end: int) -> None:
+    """A replica that is out of sync leads (unclean.leader.election.enable): its log ends at this offset, of a batch or
+    a marker, and what is behind it is gone. It knows of producers what its log tells. (ProducerStateManager.java)
+
+    Raises ValueError for an offset within a batch.
+    """
+    leader = system.leaders[partition]
+    if leader.log.first_of_batch(end) != end:
+        raise ValueError(f"a log ends before or behind a batch, and offset {end} is within one")
+    leader.cut_off(end)
+
+
+def abort_hanging(system: System, partition: int) -> None:
+    """An operator aborts each transaction that is open here while the coordinator has the partition in none of that
+    producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the leader tells, and is of
+    no transaction version, so that an epoch that is not newer will do. (TransactionsCommand, AbortTransactionHandler)
+    """
+    leader = system.leaders[partition]
+    known = [metadata.now for metadata in system.coordinator.transactions.values()]
+    awaited = {now.producer_id for now in known if partition in now.topic_partitions}
+    for producer_id in sorted(leader.log.open.keys() - awaited):
+        entry = leader.log.producers[producer_id]
+        coordinator_epoch = max(0, entry.coordinator_epoch)
+        request = WriteTxnMarkersRequest(producer_id, entry.epoch, False, partition, coordinator_epoch)
+        leader.emit_marker(request, leader.log.append_marker(request))
+        leader.note_stable_offset()
+
+
+def expire_producers(system: System, partition: int) -> None:
+    """A leader looks for producers that have been idle for a day, and not only when ten minutes are over."""
+    system.leaders[partition].log.forget_idle()
+
+
+def depose(system: System) -> None:
+    """Another node takes over the transaction log; the old coordinator is cut off, and answers from its cache.
+
+    What it appends from now on is never acknowledged by anyone; what it was appending is lost.
+    """
+    deposed = system.coordinator
+    while system.transaction_log.finish(ok=False) is not None:
+        pass
+    deposed.transaction_log = TransactionLog()
+    system.env.network.nodes[DEPOSED] = deposed
+    system.replace_coordinator()
+
+
+def misdirect(system: System, numbers: Iterable[int]) -> None:
+    """Whoever sent these messages has not heard yet that there is a new coordinator."""
+    for number in numbers:
+        system.env.network.in_flight[number].target = DEPOSED
+
+
+def fail_over_uncovered(system: System) -> None:
+    """Another node takes over, whose log has the appends that were under way, although the high watermark has not."""
+    system.coordinator.crash()
+    log = system.transaction_log
+    log.unfinished = deque(Append(append.record, nobody_waits) for append in log.unfinished)
+    system.replace_coordinator()
+
+
+def nobody_waits(ok: bool) -> None:
+    """Who appended the record is gone."""
