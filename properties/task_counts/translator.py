@@ -66,6 +66,7 @@ class Connector:
         self._silent = set[int]()  # instances that have not asked yet
         self._waiting = set[int]()  # that have asked, and were not answered
         self._askers: dict[int, set[int]] = {}  # who may have asked, by request
+        self._rounds: dict[int, int] = {}  # by worker, the request of its latest round
 
     def rows(self, event: Any) -> Iterable[Row]:
         """Those of one more event of the connector, or of all.  Raises `Beyond`."""
@@ -130,7 +131,14 @@ class Connector:
                 raise Beyond(NO_SET)
             self.newest, self._empty = self.newest + 1, True
             yield self._row("set_written", worker=self._owner, set=self.newest, count=0)
+        self._rounds[event.node] = event.request
         yield from self._as_it_is(event)
+
+    def _round_failed(self, event: Any) -> Iterable[Row]:
+        """A round that fences nothing begins, and writes, while an older one of its worker fences: in the model the
+        older one is over then."""
+        overtaken = self._rounds.get(event.node, event.request) != event.request
+        return () if overtaken else self._as_it_is(event)
 
     def _round_checked(self, event: Any) -> Iterator[Row]:
         self._meets_no_deletion(event)

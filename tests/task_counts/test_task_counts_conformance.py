@@ -3,9 +3,12 @@ not know."""
 
 import numpy as np
 import pytest
+from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.task_counts.events import SUPPORT, Kind
+from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 from fencepost.properties.task_counts.histories.properties import BED, PLANTS
+from fencepost.reference_impl.systems.task_counts import simulate
 from task_count_story import TaskCountStory
 
 KERNEL = conformance_kernel("B", {"mode": "B"}, "task-counts")
@@ -122,3 +125,13 @@ def test_an_id_fenced_unseen_is_allowed_for() -> None:
             if row.get("instance") == again.number and "epoch" in row:
                 row["epoch"] = epoch
         assert (readings(story.columns()) == []) == fits
+
+
+def test_an_older_round_fails_while_one_that_fences_nothing_is_under_way() -> None:
+    """A worker has both at a time, since the second waits for no fence: its count fits."""
+    rows = list(simulate(seed_of(1, 167), {"mode": "shipped", "events": 300, "quiet_end": True}))
+    columns = columns_of(TASK_COUNTS, [(0, rows)])
+    rounds = np.isin(columns["kind"], (Kind.round_started, Kind.round_failed, Kind.count_written))
+    requests = columns["request"][rounds & (columns["step"] > 200) & (columns["step"] < 250)]
+    assert requests.tolist() == [4, 8, 4, -1]
+    assert conformance_kernel("shipped", {"mode": "shipped"}, "task-counts").misfits(columns) == []
