@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fencepost.proofs.engines.run_engines import result
-from fencepost.proofs.necessity.plants import found_plants
+from fencepost.proofs.necessity.killers import found_plants
 from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scale.generate import generate, generate_set, vocabularies_of
 from fencepost.proofs.scale.replay import ReplayReport, replay

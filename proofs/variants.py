@@ -1,9 +1,10 @@
-"""Every engine on one variant; and on many, which do not need one another, so that each may be judged in a process of
-its own."""
+"""Every engine on one variant, on many in processes of their own, and a variant with a rule got wrong on top of it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from fencepost.model.language.derived.mutations import mutations
+from fencepost.model.language.protocol import Spec
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.run_engines import (
     covers,
@@ -19,7 +20,11 @@ from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.results import Result
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.verdict_cache import Earlier, hand_in, key_of
-from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.catalogue import CatalogueError, Profile, ProtocolEntry, Variant, bounds_of
+from fencepost.properties.nearest import instead
+
+# Every engine on one variant; and on many, which do not need one another, so that each may be judged in a process of
+# its own.
 
 DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
 """Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
@@ -151,3 +156,21 @@ def _depth_of_other(explored: Sequence[Result], variant: Variant, profile: Profi
 
 def _small(variant: Variant) -> str:
     return " and of ".join(", ".join(f"{k} {v}" for k, v in bound.items() if v) for bound in variant.progress_bounds)
+
+
+# A variant with one rule got wrong on top of it, by the names that `fencepost list --verbose` has.
+
+
+def without_rule(entry: ProtocolEntry, variant: Variant, wrong: tuple[str, str]) -> Spec:
+    """The settled protocol with this mistake, a rule and a mutation of it; CatalogueError if there is no such one."""
+    if variant.reading is not None:
+        rule, name = variant.reading
+        raise CatalogueError(f"{variant.name} has rule {rule} wrong already ({name}); name the variant it is made of")
+    there = mutations(variant.properties.protocol.spec)
+    for mutant in there:
+        if (mutant.rule, mutant.name) == wrong:
+            return mutant.apply()
+    of_rule = [m.name for m in there if m.rule == wrong[0]]
+    given, known = (wrong[1], of_rule) if of_rule else (wrong[0], list(dict.fromkeys(m.rule for m in there)))
+    meant = instead(given, known, f"fencepost list {entry.name}/{variant.name} --verbose")
+    raise CatalogueError(f'{variant.name} has no mutation {wrong[0]} "{wrong[1]}"; {meant}')

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.schemas import Agreed
     from fencepost.proofs.testing import AgreementReport
     from fencepost.proofs.testing.engine import SoFar
-    from fencepost.proofs.testing.regressions import Regressions
+    from fencepost.proofs.testing.pasting import Regressions
 
 CLIENTS = {
     "raw": ("over_tcp:over_tcp", ""),
@@ -113,7 +113,7 @@ def agree(
     """
     from fencepost.proofs.testing import agree as run
     from fencepost.proofs.testing.engine import CALL_LIMIT
-    from fencepost.proofs.testing.regressions import regressions
+    from fencepost.proofs.testing.pasting import regressions
 
     agreeing, variant = driven_variant(name)
     if implementation is not None:

@@ -23,7 +23,7 @@ from fencepost.proofs.cli.shared.output import console, errors
 from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 if TYPE_CHECKING:
-    from fencepost.proofs.explorer.serving import Application
+    from fencepost.proofs.explorer.server import Application
 
 
 @click.command()
@@ -68,7 +68,7 @@ def explorer(
     name = name if is_directory else public_name(name)
 
     # Flask takes its time, which no other command need wait for.
-    from fencepost.proofs.explorer.serving import address, listen, server
+    from fencepost.proofs.explorer.server import address, listen, server
 
     with listen() as listening:
         if is_directory:
@@ -108,8 +108,7 @@ def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Applica
 def _of_histories(directory: str) -> "Application":
     """Judged here; of a set, those of each vocabulary."""
     from fencepost.proofs.cli.replay import CONFORMANCE, Asked, datasets_of, judged, violating
-    from fencepost.proofs.explorer.shelf import application
-    from fencepost.proofs.explorer.shelves import of_histories
+    from fencepost.proofs.explorer.shelves import application, of_histories
     from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import HistoryDirectory
     from fencepost.properties.history.location import Location
@@ -129,8 +128,7 @@ def _of_histories(directory: str) -> "Application":
 def _of_implementation(name: str, implementation: str, examples: int, seed: int) -> "Application":
     from fencepost.proofs.cli.agree import driven_variant
     from fencepost.proofs.cli.shared.progress import spinner
-    from fencepost.proofs.explorer.shelf import application
-    from fencepost.proofs.explorer.shelves import of_implementation
+    from fencepost.proofs.explorer.shelves import application, of_implementation
     from fencepost.proofs.testing import agree
 
     agreeing, variant = driven_variant(name)
@@ -151,8 +149,7 @@ def _of_proof(name: str) -> "Application":
     from fencepost.proofs.engines.induction import number_of_obligations, prove
     from fencepost.proofs.explorer.server import Explorer
     from fencepost.proofs.explorer.session import Place, Session
-    from fencepost.proofs.explorer.shelf import application
-    from fencepost.proofs.explorer.shelves import of_proof
+    from fencepost.proofs.explorer.shelves import application, of_proof
 
     entry, variant = the_one(name)
     title = f"{entry.name}/{variant.name}"

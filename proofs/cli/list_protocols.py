@@ -43,7 +43,7 @@ def list_protocols(name: str | None, verbose: bool) -> int:
 def _counts() -> Iterator[str]:
     """Of each source, how many rules there are, and which have no verdict yet, by the tables of verdicts."""
     from fencepost.model.rules import AREAS
-    from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED, TESTS
+    from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, kept_counts, table_of
 
     found = kept_counts()

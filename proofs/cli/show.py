@@ -56,7 +56,7 @@ def show(
     asked = asked_property(entry, variant, prop)
     spec = variant.spec
     if without is not None:
-        from fencepost.proofs.mutant_by_name import without_rule
+        from fencepost.proofs.variants import without_rule
 
         spec = without_rule(entry, variant, without)
     read_from([variant])

@@ -181,7 +181,7 @@ class Session:
 def _spec(entry: ProtocolEntry, variant: Variant, without: tuple[str, str] | None) -> Spec:
     if without is None:
         return variant.spec
-    from fencepost.proofs.mutant_by_name import without_rule
+    from fencepost.proofs.variants import without_rule
 
     return without_rule(entry, variant, without)
 

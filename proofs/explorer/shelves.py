@@ -1,19 +1,24 @@
-"""Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
-break a proof."""
+"""What was found in histories, of an implementation or by a proof: lists of it, and a page of each, over HTTP."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from fencepost.proofs.explorer.server import Explorer, guarded, serve
 from fencepost.proofs.explorer.session import Start, link, place_of
-from fencepost.proofs.explorer.shelf import Found, Kind, Shelf
 from fencepost.proofs.pages.histories import is_readable, page_of_violation
+from fencepost.proofs.pages.page import page, policy
 from fencepost.proofs.pages.programs import pages_of
+from fencepost.proofs.pages.stories import Story
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import Variant
 from fencepost.properties.history import HistoryDirectory
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.properties_of import properties_of
+from flask import Flask, Response, abort
+from jinja2 import Environment, StrictUndefined
 
 if TYPE_CHECKING:
     from fencepost.proofs.engines.induction import Obligation, Proof
@@ -21,6 +26,83 @@ if TYPE_CHECKING:
     from fencepost.proofs.pages.stories import Story
     from fencepost.proofs.scale.replay import ReplayReport
     from fencepost.proofs.testing.engine import AgreementReport
+
+
+# What was found in histories, of an implementation or by a proof, over HTTP: a list of it, and a page of each.
+#
+# A page is made when it is asked for, and is the one that ``--html`` writes.
+
+WALK = "walk"
+STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", "shelf.css"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that can be looked at: in words, and its page; ``walk``: where the model can be walked through from
+    there on, as `link` has it."""
+
+    says: str
+    story: Callable[[], Story]
+    walk: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is found of one property: its verdict, in words, and what there is to look at, the first so many."""
+
+    name: str
+    verdict: str
+    good: bool
+    says: str
+    found: Sequence[Found] = ()
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """All that was found in one place."""
+
+    title: str
+    about: Sequence[str]
+    kinds: Sequence[Kind]
+
+
+def application(shelves: Sequence[Shelf], token: str, hosts: frozenset[str], explorer: Explorer | None = None) -> Flask:
+    """The list at the address of the token, the pages under it, numbered as they stand there from 1 on; and under
+    ``walk/`` the model, where what was found leads to it."""
+    app = guarded(token, hosts)
+    if explorer is not None:
+        serve(app, explorer, f"/{token}/{WALK}")
+    items = [one for shelf in shelves for kind in shelf.kinds for one in kind.found]
+
+    @app.get(f"/{token}/")
+    def _list() -> str:
+        return _list_of(shelves)
+
+    def style(package: str, name: str) -> Response:
+        return Response(files(package).joinpath(name).read_text(encoding="utf-8"), mimetype="text/css")
+
+    for package, name in STYLES:
+        app.add_url_rule(f"/{token}/{name}", name, partial(style, package, name))
+
+    @app.get(f"/{token}/<int:number>")
+    def _page(number: int) -> Response:
+        if not 0 < number <= len(items):
+            abort(404, f"there is nothing of number {number}; there are {len(items)}")
+        answer = Response(page([items[number - 1].story()]), mimetype="text/html")
+        answer.headers["Content-Security-Policy"] = f"{policy()}; frame-ancestors 'none'"
+        return answer
+
+    return app
+
+
+def _list_of(shelves: Sequence[Shelf]) -> str:
+    text = files(__package__).joinpath("shelf.html.jinja").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(text).render(shelves=shelves, walk=WALK)
+
+
+# Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
+# break a proof.
 
 MOST = 200
 """Violations of a property that are listed, as many as are read; how many there are is told."""

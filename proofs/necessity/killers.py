@@ -1,19 +1,14 @@
-"""Killers: of each promise that an exploration finds kept, a mutation of the same variant that breaks it.
+"""What kills a mutant of a model, and seeded violations that kill history properties."""
 
-A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
-own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
-property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
-(`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``); and
-one that no run breaks within the bounds of some feature stands against nothing that was met there.
-"""
-
+import functools
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import Mutation, mutated, mutations
 from fencepost.model.language.properties import Property
@@ -23,6 +18,17 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result, Trace
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
 from fencepost.properties.catalogue import Profile, Variant, features_of, progress_of, wider_of
+from fencepost.properties.derived import histories_of_defects
+from fencepost.properties.history.properties_of import properties_of
+from fencepost.properties.planting.beds import BEDS
+
+# Killers: of each promise that an exploration finds kept, a mutation of the same variant that breaks it.
+#
+# A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
+# own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
+# property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
+# (`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``);
+# and one that no run breaks within the bounds of some feature stands against nothing that was met there.
 
 
 def folder_of(variant: Variant) -> Path | None:
@@ -158,3 +164,52 @@ class Killers:
     def of_progress(self) -> tuple[str, ...]:
         """The names of all bounds in which progress is asked for."""
         return tuple(progress_of(self.variant))
+
+
+# Plants: of each history property, a violation planted into a history, that the property finds.
+#
+# The killers of `killers` are runs of a mutated model; those of history properties are bent histories.  Each plant is
+# put into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly
+# what was planted.
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A planted violation that a property finds: its name, and how many violations it makes."""
+
+    name: str
+    violations: int
+
+
+@functools.cache
+def found_plants(protocol: str) -> dict[str, Plant]:
+    """By history property, a plant that it finds: the one that breaks the fewest others.  A property that reports more
+    or less than what was planted is left out."""
+    if protocol not in BEDS:
+        return _found_defects(protocol)
+    bed = BEDS[protocol]
+    histories = [bed.planted(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
+    columns = {name: np.concatenate([made[name] for made, _ in histories]) for name in histories[0][0]}
+    properties = properties_of(protocol)
+    findings, _ = properties.check(columns, properties.names, bed.config)
+    planted_in_all: dict[str, int] = {}
+    chosen: dict[str, tuple[int, Plant]] = {}
+    for plant, (_, broken) in zip(bed.plants, histories, strict=True):
+        for name, count in broken.items():
+            planted_in_all[name] = planted_in_all.get(name, 0) + count
+            if name not in chosen or len(broken) < chosen[name][0]:
+                chosen[name] = len(broken), Plant(plant, count)
+    exact = {name for name, finding in findings.items() if finding.violations == planted_in_all.get(name, 0)}
+    return {name: plant for name, (_, plant) in chosen.items() if name in exact}
+
+
+def _found_defects(protocol: str) -> dict[str, Plant]:
+    """By history property of a protocol without a table of plants: a defect of its reference whose histories violate
+    it."""
+    properties, found = properties_of(protocol), dict[str, Plant]()
+    for defect, columns in histories_of_defects(protocol):
+        findings, _ = properties.check(columns, properties.names, {})
+        for name, finding in findings.items():
+            if finding.violations:
+                found.setdefault(name, Plant(f"defect {defect}", finding.violations))
+    return found

@@ -21,7 +21,7 @@ from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import sets
 from fencepost.proofs.necessity.killers import Killers
-from fencepost.proofs.necessity.rule_tests import tests_of
+from fencepost.proofs.necessity.rule_removal import tests_of
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Trace

@@ -1,16 +1,10 @@
-"""Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
-weakest reading.
+"""A rule taken out of a protocol as a whole, and the tests that hold a rule of an interface."""
 
-What a rule says beside its guards are updates marked with it, and terms written with ``either``.  Taken out, such an
-update may happen or not, and such a term may be any of the readings that it names, anew at each step: the step gets a
-parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and more; what is
-proved without a rule holds with it, and what fails without two rules fails without three.  An action that is a
-mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule says; and what
-ghosts record is no part of any rule.
-"""
-
+import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 
 from fencepost.model.language.derived.mutations import Mutation, settle
 from fencepost.model.language.protocol import Action, Spec
@@ -28,6 +22,16 @@ from fencepost.model.language.tree.terms import (
 )
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.rules import RULES
+
+# Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
+# weakest reading.
+#
+# What a rule says beside its guards are updates marked with it, and terms written with ``either``.  Taken out, such an
+# update may happen or not, and such a term may be any of the readings that it names, anew at each step: the step gets
+# a parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and more;
+# what is proved without a rule holds with it, and what fails without two rules fails without three.  An action that is
+# a mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule says; and
+# what ghosts record is no part of any rule.
 
 OUT = "taken out"
 """The name of the mutation that takes a rule out as a whole."""
@@ -150,3 +154,46 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
     members = tuple(dict.fromkeys([SAID, *names, *skipped]))
     named = f"way_{rule.replace('.', '_')}"
     return _Way(named, EnumType(f"Way of {rule}", members)) if len(members) > 1 else None
+
+
+# Which tests hold which rules: those marked ``@pytest.mark.rule("618.46", …)``, found without importing them.
+#
+# A test that is marked fails when the rule is broken: ``tests/reference_impl/test_rules_held.py`` runs the marked tests
+# against defects of the reference implementation, and they must fail.  A number in a docstring only says what a test is
+# about.
+
+TESTS = Path(__file__).resolve().parents[2] / "tests"
+"""Beside the package in a checkout; a wheel carries no tests."""
+NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
+
+
+def tests_of(rule: str, tests: Path = TESTS) -> list[str]:
+    """The tests that hold a rule, in order, each as ``folder/test_file.py::test_name``."""
+    return [name for name, rules in marked(tests).items() if rule in rules]
+
+
+@cache
+def marked(tests: Path = TESTS) -> dict[str, tuple[str, ...]]:
+    """Every test that is marked with rules, and the rules.  Raises ValueError for a marker that cannot be read."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in sorted(tests.rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "mark.rule" in text:
+            for function in _functions(ast.parse(text)):
+                if rules := tuple(rule for node in function.decorator_list for rule in _rules(node, path)):
+                    found[f"{path.relative_to(tests).as_posix()}::{function.name}"] = rules
+    return found
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+
+
+def _rules(node: ast.expr, path: Path) -> Iterator[str]:
+    """The arguments of ``pytest.mark.rule(…)``, which have to be written out."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule"):
+        return
+    for argument in node.args:
+        if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)) or node.keywords:
+            raise ValueError(f"{path}:{node.lineno}: {ast.unparse(node)}: give the numbers of rules, written out")
+        yield argument.value

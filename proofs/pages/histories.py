@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from fencepost.model.rules import RULES
-from fencepost.proofs.pages.event_lanes import event_step, in_order, lanes_of
-from fencepost.proofs.pages.stories import Step, Story
+from fencepost.proofs.pages.stories import Step, Story, event_lanes_of, event_step, in_order
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import Kernel
 from fencepost.properties.history import HistoryDirectory, HistoryError, read_piece
@@ -58,7 +57,7 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
         f"In {place} its row is {int(columns['row'][first.step])}, counted from 0.",
         *explained,
     )
-    lanes = in_order(lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in shown)
+    lanes = in_order(event_lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in shown)
     steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in shown)
     return Story(
         title, "", name_in_words(first.property), says, f"violated at step {first.step}", False, about, (),

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fencepost.model.language.observations import Do
-from fencepost.proofs.pages.event_lanes import Filled, event_step, in_order, lanes_of
-from fencepost.proofs.pages.stories import Step, Story
+from fencepost.proofs.pages.stories import Filled, Step, Story, event_lanes_of, event_step, in_order
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.testing.engine import AgreementReport
 from fencepost.proofs.testing.failures import Disagreement
@@ -31,7 +30,7 @@ def pages_of(report: AgreementReport) -> list[Story]:
 
 def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story:
     bad = next((n for n, (*_, is_bad) in enumerate(_rows(failure), 1) if is_bad), len([*_rows(failure)]))
-    events = in_order(lanes_of(filled) for _, filled, _ in _rows(failure) if filled is not None)
+    events = in_order(event_lanes_of(filled) for _, filled, _ in _rows(failure) if filled is not None)
     taken = _taken(report) if report.model != "none" else {}
     lanes = [DRIVER, *events, *([MODEL] if taken else [])]
     barred = not failure.promise or any(c.action != "promise" for c in failure.conjuncts)

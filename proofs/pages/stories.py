@@ -1,10 +1,4 @@
-"""What of a run is told: its lanes, its steps with what they change, and which property holds after each.
-
-A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
-with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
-stands in the lane of the process that is named first, or in `CENTRE` where what is handed over is, or nothing; and it
-reaches the others that it names, and those whose entries it changes.
-"""
+"""A run for a page: its lanes, its steps with what they change, and which property holds after each."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +11,13 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
 from fencepost.proofs.results import Event, State, Trace
+
+# What of a run is told: its lanes, its steps with what they change, and which property holds after each.
+#
+# A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
+# with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
+# stands in the lane of the process that is named first, or in `CENTRE` where what is handed over is, or nothing; and it
+# reaches the others that it names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Sorts whose members have no lane: any other sort, of a protocol of one's own too, is one of processes."""
@@ -249,3 +250,34 @@ def _holds(plain: Plain, one: Property, trace: Trace) -> Iterator[bool]:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+# The lanes of events that an implementation or a history shows: the processes that their columns name.
+#
+# What an event fills is a mapping from its columns to their values, without those that do not apply to it.
+
+Filled = Mapping[str, int]
+
+PROCESSES = ("client", "node", "broker", "slot", "thread", "instance", "owner", "task", "connector", "partition")
+"""Columns whose values have lanes: an event stands in the lane of the first that it fills, and reaches the others."""
+
+
+def event_lanes_of(filled: Filled) -> list[str]:
+    """The lanes that an event names, its own first: the centre if it names none."""
+    return [f"{name} {filled[name]}" for name in PROCESSES if name in filled] or [CENTRE]
+
+
+def in_order(named: Iterable[Sequence[str]]) -> list[str]:
+    """All of these lanes, by process and number; the centre comes last."""
+    seen = {lane for lanes in named for lane in lanes}
+    ordered = sorted(seen - {CENTRE}, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
+    return [*ordered, *([CENTRE] if CENTRE in seen else [])]
+
+
+def event_step(kind: str, filled: Filled, lanes: Sequence[str], says: str) -> Step:
+    """An event in its place among all lanes; ``says``: a sentence of it."""
+    named = event_lanes_of(filled)
+    own, *others = [lanes.index(lane) for lane in named]
+    words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in filled.items() if name not in PROCESSES)
+    told = f"{says} It names {', '.join(named)}."
+    return Step(kind.replace("_", " "), words, told, own, tuple(others), (), (), ())

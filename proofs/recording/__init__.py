@@ -21,14 +21,8 @@ from fencepost.proofs.recording.id_blocks.clients import (
     read_observations,
     write_observations,
 )
-from fencepost.proofs.recording.id_blocks.observed import record_observations
-from fencepost.proofs.recording.id_blocks.recorder import Summary, record
-from fencepost.proofs.recording.transactions.client_events import (
-    ClientEvents,
-    Header,
-    read_events,
-    write_events,
-)
+from fencepost.proofs.recording.id_blocks.recorder import Summary, record, record_observations
+from fencepost.proofs.recording.transactions.client_events import ClientEvents, Header, read_events, write_events
 from fencepost.proofs.recording.transactions.recorder import Recorded, record_transactions
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers, init_producer_id
 

@@ -31,8 +31,8 @@ from typing import Any
 from uuid import uuid4
 
 from fencepost.proofs.scale.estimates import require_affordable
-from fencepost.proofs.scale.gc_pause import seldom_collected
 from fencepost.proofs.scale.jobs import cores_here
+from fencepost.proofs.scale.memory import seldom_collected
 from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units
 from fencepost.properties.history import VOCABULARIES, HistoryError, HistoryFile, HistoryWriter, Manifest

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from fencepost.proofs.scale.estimates import events_held
-from fencepost.proofs.scale.malloc import keep_freed_memory
+from fencepost.proofs.scale.memory import keep_freed_memory
 from fencepost.proofs.scale.rekey import FIGURES, FOLLOWED, Outcome, Rekeyed, units_of
 from fencepost.proofs.scale.rekey import rekey as rekeyed
 from fencepost.proofs.scale.units import SparkSettings, require_reachable, run_units

@@ -8,7 +8,7 @@ Nothing here is of one protocol. What a protocol must bring, so that its impleme
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.engine import AgreementReport, ImplementationError, agree
 from fencepost.proofs.testing.failures import Disagreement
-from fencepost.proofs.testing.prefixes import calls_from
+from fencepost.proofs.testing.pasting import calls_from
 from fencepost.properties.conformance_spec import FalseConjunct
 
 __all__ = ["AgreementReport", "Coverage", "Disagreement", "FalseConjunct", "ImplementationError", "agree", "calls_from"]

@@ -16,13 +16,11 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.connection_errors import wire_errors
 from fencepost.proofs.testing.continuations import going_on
 from fencepost.proofs.testing.coverage import Coverage
-from fencepost.proofs.testing.failure_signature import Signature
-from fencepost.proofs.testing.failures import Disagreement, happened
+from fencepost.proofs.testing.failures import Disagreement, Signature, happened, shrink
 from fencepost.proofs.testing.hanging import Hangs, limited
 from fencepost.proofs.testing.observing import Observe, outside
 from fencepost.proofs.testing.on_reference import printed
 from fencepost.proofs.testing.search import Failure, Search
-from fencepost.proofs.testing.shrinking import shrink
 from fencepost.properties.conformance_spec import DRIVEN, FOLLOWED, Agreeing, driven
 from fencepost.properties.driving import UNDER_WAY, Call, Factory, Program
 from fencepost.properties.registry import default
@@ -30,7 +28,7 @@ from hypothesis.database import ExampleDatabase
 from hypothesis.errors import Flaky
 
 if TYPE_CHECKING:
-    from fencepost.proofs.testing.regressions import Regressions
+    from fencepost.proofs.testing.pasting import Regressions
 
 SHRUNK = 3  # of the failures found
 LONG = 4_000

@@ -1,13 +1,15 @@
-"""What a disagreement is: the first event that no state of the model explains, and the conditions that were in its
-way; or the first that breaks a promise."""
+"""What a disagreement is, which two are the same difference, and how the program that leads to one is made smaller."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.properties.conformance_spec import FalseConjunct
-from fencepost.properties.driving import Made, columns_of, event_text, read
+from fencepost.properties.conformance_spec import Agreeing, FalseConjunct
+from fencepost.properties.driving import Made, Program, columns_of, event_text, read
+
+# What a disagreement is: the first event that no state of the model explains, and the conditions that were in its
+# way; or the first that breaks a promise.
 
 _NUMBERS = re.compile(r"-?\d+")
 
@@ -124,3 +126,92 @@ class Disagreement:
             how = f"not every time: run again, the program failed in {failed} of {tries} tries"
             lines.append(how if failed else f"not again: the program was run {tries} more times, and did not fail once")
         return "\n".join(lines)
+
+
+# Differences from the model that break no promise, of systems that are driven through a program that speaks to them.
+#
+# What such a system does otherwise than the model, and which harms nobody as far as can be seen, is told as what it
+# is, and the search goes on past it: the rest of the program is held against the promises, and the next one against
+# the model again.  Two differences are one where the same call shows the same event against the same conditions.
+
+Signature = tuple[str, str, int, tuple[tuple[str, str], ...]]
+"""(call, kind of event or empty, its error, conditions: the step and the rule of each)."""
+
+AFTER = "it had differed from the model before, which is told by itself"
+
+
+def signature(disagreed: Disagreed) -> Signature:
+    """What makes it the difference that it is, whatever values are in it."""
+    evidence = disagreed.evidence
+    event, call = evidence.event, evidence.made.call.table_name
+    kind, error = ("", 0) if event is None else (read(event, "kind"), int(read(event, "error", 0)))
+    return call, kind, error, tuple(sorted({(c.action, c.rule) for c in disagreed.conjuncts}))
+
+
+# Shrinking: from a program that fails to one from which no call can be taken away, on the smallest cluster that will
+# do.
+
+MOST_CALLS = 40_000
+"""Calls that shrinking a program may take, in all its runs: the reference makes some thousands a second."""
+
+Fails = Callable[[Program], Program | None]
+"""The calls that were really made up to the failure; None if the program does not fail."""
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A program, and whether shorter ones were left untried."""
+
+    program: Program
+    left: bool
+
+
+def shrink(agreeing: Agreeing, program: Program, fails: Fails) -> Shrunk:
+    """A program that fails too, with no single call and no part of its configuration larger than it needs to be, as far
+    as the protocol's number of ``replays`` and the number of calls goes; both are counted, so that the same failure is
+    shrunk to the same program."""
+    runs = calls = 0
+
+    def is_over() -> bool:
+        return runs > agreeing.replays or calls > MOST_CALLS
+
+    def better(candidate: Program) -> Program | None:
+        nonlocal runs, calls
+        runs, calls = runs + 1, calls + len(candidate.calls)
+        return None if is_over() else fails(candidate)
+
+    while True:
+        before = program
+        program = _fewer_calls(program, better)
+        for simpler in (agreeing.call.smaller, agreeing.call.simpler):
+            program = _first_that_fails(program, simpler, better)
+        if program == before or is_over():
+            return Shrunk(program, is_over())
+
+
+def _fewer_calls(program: Program, fails: Fails) -> Program:
+    length = max(1, len(program.calls) // 2)
+    while True:
+        start = len(program.calls) - length
+        while start >= 0:
+            found = fails(program.without(start, start + length))
+            if found is not None:
+                program = found
+                start = min(start, len(program.calls)) - length
+            else:
+                start -= length
+        if length == 1:
+            return program
+        length //= 2
+
+
+def _first_that_fails(program: Program, simpler: Callable[[Program], Iterator[Program]], fails: Fails) -> Program:
+    found = True
+    while found:
+        found = False
+        for candidate in simpler(program):
+            result = fails(candidate)
+            if result is not None and len(result.calls) <= len(program.calls):
+                program, found = result, True
+                break
+    return program

@@ -12,11 +12,9 @@ from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.connection_errors import wire_errors
-from fencepost.proofs.testing.choices import APART, by_seed_alone
 from fencepost.proofs.testing.coverage import Coverage
-from fencepost.proofs.testing.failure_signature import AFTER, Signature, signature
-from fencepost.proofs.testing.failures import Disagreed, Evidence
-from fencepost.proofs.testing.fault_counts import Exercised
+from fencepost.proofs.testing.failures import AFTER, Disagreed, Evidence, Signature, signature
+from fencepost.proofs.testing.fault_counts import APART, Exercised, by_seed_alone
 from fencepost.proofs.testing.readings import read_followed
 from fencepost.proofs.testing.tracker import Share, Tracker
 from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, driven

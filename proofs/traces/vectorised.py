@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from fencepost.model.language.tree.terms import TRUE, variables
 from fencepost.proofs.readings.columns import Columns, ColumnStates
-from fencepost.proofs.traces.batches import Batch
+from fencepost.proofs.traces.batches import Batch, schedule
 from fencepost.proofs.traces.observed import Check, Phase
-from fencepost.proofs.traces.schedule import schedule
 
 Rows = np.ndarray
 Phases = tuple[Phase, ...]

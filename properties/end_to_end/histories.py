@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from fencepost.properties.end_to_end.events import AUDITOR, END_TO_END, TASKS, Kind
 from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.history.words import Words
 from fencepost.properties.planting.beds import Bed
 from fencepost.properties.planting.bends import END, Plant, change, drop, put
 

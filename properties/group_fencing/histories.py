@@ -15,11 +15,11 @@ from typing import Any
 
 from fencepost.properties.group_fencing.events import APPLICATION, AUDITOR, GROUP_FENCING, OFFSETS, Kind
 from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.history.words import Words
 from fencepost.properties.planting.beds import Bed
 from fencepost.properties.planting.bends import END, Plant, change, drop, put
 

@@ -10,8 +10,7 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
-from fencepost.properties.history.packing import BITS, bits_for, narrowed, ranked, sorted_stably
-from fencepost.properties.history.pieces import starts_of
+from fencepost.properties.history.pieces import BITS, bits_for, narrowed, ranked, sorted_stably, starts_of
 
 NEVER = np.iinfo(np.int64).max  # of rows: later than every row
 NONE = -1  # of rows: no row

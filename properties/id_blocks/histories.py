@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from fencepost.properties.history.checking import HistoryProperty, Rows
 from fencepost.properties.history.event_view import EventView
-from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, sorted_stably
+from fencepost.properties.history.pieces import BITS, bits_for, narrowed, packed, sorted_stably
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, evaluated, first, last, when
 from fencepost.properties.history.spreading import Spread, by

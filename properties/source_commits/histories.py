@@ -15,10 +15,10 @@ import numpy as np
 from fencepost.properties.history.checking import HistoryProperty, Rows, found
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE, joined
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.history.words import Words
 from fencepost.properties.planting.beds import Bed
 from fencepost.properties.planting.bends import END, Plant, change, drop, move, put
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind

@@ -20,8 +20,8 @@ from typing import Annotated, Any, Protocol
 
 from fencepost.properties.derived import AtRest
 from fencepost.properties.driving import Event, Made, Message, read
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.related import Setting, declared, each, following, greatest
-from fencepost.properties.history.words import Words
 from fencepost.properties.monitoring import Broken, Concerned
 from fencepost.properties.roles import Between, Index, InFlight, OneOf
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind

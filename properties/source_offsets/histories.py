@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from fencepost.properties.history.event_view import EventView
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.pieces import Columns
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
-from fencepost.properties.history.words import Words
 from fencepost.properties.planting.beds import Bed
 from fencepost.properties.planting.bends import END, Plant, change, drop, move, put, swap
 from fencepost.properties.source_offsets.events import (

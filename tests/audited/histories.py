@@ -1,8 +1,8 @@
 """What an audit must find, and what can be wrong in it."""
 
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
-from fencepost.properties.history.words import Words
 from fencepost.properties.planting.beds import Bed
 from fencepost.properties.planting.bends import Plant, change
 

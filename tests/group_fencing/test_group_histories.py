@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from command_line import read_json
-from fencepost.proofs.necessity.plants import found_plants
+from fencepost.proofs.necessity.killers import found_plants
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.properties.catalogue import find

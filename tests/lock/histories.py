@@ -1,8 +1,8 @@
 """What the events of a lock must satisfy, whoever made them."""
 
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
-from fencepost.properties.history.words import Words
 
 from tests.lock.events import LOCK, Kind
 

@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (139, 20647),
-    "properties": (159, 42631),
+    "properties": (157, 42626),
     "reference_impl": (136, 30929),
-    "proofs": (278, 38359),
-    "tests": (525, 71539),
+    "proofs": (258, 38301),
+    "tests": (525, 71534),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

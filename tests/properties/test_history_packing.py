@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fencepost.properties.history.packing import BITS, bits_for, narrowed, packed, ranked, sorted_stably
+from fencepost.properties.history.pieces import BITS, bits_for, narrowed, packed, ranked, sorted_stably
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

@@ -6,10 +6,10 @@ import pytest
 from fencepost.properties import monitoring
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Made
+from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, Setting, declared, each, following, last
 from fencepost.properties.history.vocabulary import EventKind, Vocabulary
-from fencepost.properties.history.words import Words
 from fencepost.properties.id_blocks.events import COLUMNS
 from fencepost.properties.id_blocks.interface import Call
 from fencepost.properties.monitoring import Beside, Broken, HistoryMonitor

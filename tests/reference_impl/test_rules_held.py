@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from breaking import defects_of
 from fencepost.model.rules import RULES
-from fencepost.proofs.necessity import rule_tests
+from fencepost.proofs.necessity import rule_removal
 
 TESTS = Path(__file__).resolve().parents[1]
-RULES_HELD = sorted({rule for rules in rule_tests.marked(TESTS).values() for rule in rules})
+RULES_HELD = sorted({rule for rules in rule_removal.marked(TESTS).values() for rule in rules})
 
 
 def holding(rule: str) -> list[str]:
-    found = rule_tests.tests_of(rule, TESTS)
+    found = rule_removal.tests_of(rule, TESTS)
     assert found
     return found
 
@@ -33,7 +33,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], b
         "PYTHONPATH": os.pathsep.join([str(TESTS / "support"), os.environ.get("PYTHONPATH", "")]),
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "breaking", "--broken-report", str(target)]
-    files = sorted({name.split("::")[0] for name in rule_tests.marked(TESTS)})
+    files = sorted({name.split("::")[0] for name in rule_removal.marked(TESTS)})
     done = subprocess.run([*command, *files], cwd=TESTS, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found: dict[tuple[str, str], bool] = {}
@@ -63,8 +63,8 @@ PROPOSALS_BUILT = ("730", "txn", "618", "447", "src")
 def test_every_interface_rule_is_held() -> None:
     """Of the proposals that the reference implements; and so is txn.22, beside its verdict."""
     built = [n for n, rule in RULES.items() if rule.kind == "interface" and n.split(".")[0] in PROPOSALS_BUILT]
-    assert [number for number in built if not rule_tests.tests_of(number)] == []
-    assert rule_tests.tests_of("txn.22", TESTS)
+    assert [number for number in built if not rule_removal.tests_of(number)] == []
+    assert rule_removal.tests_of("txn.22", TESTS)
 
 
 def test_no_test_holds_a_rule_that_does_not_exist() -> None:

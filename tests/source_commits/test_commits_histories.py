@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fencepost.proofs.necessity.plants import found_plants
+from fencepost.proofs.necessity.killers import found_plants
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_kernel

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fencepost.proofs.scale.gc_pause import YOUNG
+from fencepost.proofs.scale.memory import YOUNG
 from fencepost.proofs.scale.replay import Judged
 from fencepost.properties.history import ABSENT, HistoryError
 from fencepost.properties.history.checking import Violation

@@ -145,7 +145,7 @@ def line_of(found: "Necessity") -> str:
 def folder_of_tests() -> Path | None:
     """The folder of tests in the current directory, of which a table names those that hold a rule; where there is none,
     it is said that they are left out."""
-    from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED
+    from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
 
     if (tests := Path("tests")).is_dir():
         return tests

@@ -18,9 +18,8 @@ from fencepost.properties.history import HistoryDirectory, HistoryError, Manifes
 from fencepost.properties.history.checking import Violation
 from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.naming import Naming
+from fencepost.properties.history.naming import Naming, without_columns
 from fencepost.properties.history.properties_of import properties_of
-from fencepost.properties.history.words import without_columns
 from rich.markup import escape
 
 FEW = 3

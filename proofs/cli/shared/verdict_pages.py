@@ -14,7 +14,7 @@ from fencepost.proofs.cli.shared.output import engine_in_words, sign_of, worst_o
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.cli.shared.verdicts import COLUMNS, LEGEND, called, cells, command_about, differing, summary
 from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, replay_of
-from fencepost.proofs.necessity.rule_tests import marked
+from fencepost.proofs.necessity.rule_removal import marked
 from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, table_of
 from fencepost.proofs.pages.stories import Story, one_line
 from fencepost.proofs.pages.verdict_page import (

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from fencepost.proofs.engines.explore import Graph
-from fencepost.proofs.engines.progress.components import components
-from fencepost.proofs.engines.progress.reach import Bools, Ints, distinct
+from fencepost.proofs.engines.progress.reach import Bools, Ints, components, distinct
 from fencepost.proofs.readings.ground import Instance
 
 

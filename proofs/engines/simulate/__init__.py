@@ -1,6 +1,6 @@
 """Guided: random walks through any model, as a Hypothesis state machine, plain or aimed."""
 
 from fencepost.proofs.engines.simulate.random_walk import AIMS, Aim, Wandering, wander
-from fencepost.proofs.engines.simulate.starts import Starts, starts
+from fencepost.proofs.engines.simulate.walks import Starts, starts
 
 __all__ = ["AIMS", "Aim", "Starts", "Wandering", "starts", "wander"]

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from fencepost.proofs.engines.simulate.distance import Distance
-from fencepost.proofs.engines.simulate.starts import Run
-from fencepost.proofs.engines.simulate.walks import Step, Walk, Walker
-from fencepost.proofs.engines.simulate.weights import FINE, Weights
+from fencepost.proofs.engines.simulate.walks import FINE, Run, Step, Walk, Walker, Weights
 from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule

@@ -22,12 +22,10 @@ from typing import Any, Literal, get_args
 from fencepost.proofs.engines.simulate.distance import distance
 from fencepost.proofs.engines.simulate.machine import Over, Session, machine
 from fencepost.proofs.engines.simulate.shortening import shorten
-from fencepost.proofs.engines.simulate.starts import Starts, starts
-from fencepost.proofs.engines.simulate.walks import Walker
-from fencepost.proofs.engines.simulate.weights import Weights
+from fencepost.proofs.engines.simulate.walks import Starts, Walker, Weights, starts
 from fencepost.proofs.pages.stories import lane_of
 from fencepost.proofs.results import Trace
-from fencepost.proofs.testing.choices import by_seed_alone
+from fencepost.proofs.testing.fault_counts import by_seed_alone
 from fencepost.properties.catalogue import Variant
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as seeded

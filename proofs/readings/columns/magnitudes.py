@@ -1,15 +1,19 @@
-"""How large the numbers of a run can get: whether any sum in it can leave int64, found before it starts.
-
-Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many
-steps can reach follows. Where that stays below 2^63, columns need no check of their sums.
+"""Sums in columns that stay exact: how large the numbers of a run can get, found before it starts, and the operations
+that refuse to overflow where that is not known.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term, subterms
 from fencepost.model.language.tree.types import NumberType, OptionType
+
+# How large the numbers of a run can get: whether any sum in it can leave int64, found before it starts.
+#
+# Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many
+# steps can reach follows. Where that stays below 2^63, columns need no check of their sums.
 
 LIMIT = 2**63
 
@@ -74,3 +78,48 @@ def stays_small(start: int, steps: int, computed: Growth, stored: Growth) -> boo
             return True
         largest = grown
     return computed.times * largest + computed.plus < LIMIT
+
+
+# The functions that compiled columns call: reading outside a map's keys, and sums that refuse to overflow.
+
+
+def held(key: Any, domain: int) -> Any:
+    """A key as it is, or the number of the cell that holds the zero value if it lies outside."""
+    return np.where((key >= 0) & (key < domain), key, domain)
+
+
+def is_inside(key: Any, domain: int) -> Any:
+    return np.bool_(True) & (key >= 0) & (key < domain)
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum.  OverflowError where it has no int64."""
+    total = np.add(a, b)
+    if np.any(((a ^ total) & (b ^ total)) < 0):
+        raise OverflowError("a sum lies beyond int64, which is all that columns hold; use the plain reading")
+    return total
+
+
+def minus(a: Any, b: Any) -> Any:
+    """The difference.  OverflowError where it has no int64."""
+    total = np.subtract(a, b)
+    if np.any(((a ^ b) & (a ^ total)) < 0):
+        raise OverflowError("a difference lies beyond int64, which is all that columns hold; use the plain reading")
+    return total
+
+
+NAMES: dict[str, Any] = {
+    "TRUE": np.True_,
+    "FALSE": np.False_,
+    "bool_": np.bool_,
+    "broadcast_to": np.broadcast_to,
+    "count_nonzero": np.count_nonzero,
+    "held": held,
+    "indices": np.indices,
+    "is_inside": is_inside,
+    "maximum": np.maximum,
+    "minus": minus,
+    "plus": plus,
+    "where": np.where,
+}
+"""Names that the source of a compiled step may use."""

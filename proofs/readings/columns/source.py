@@ -14,7 +14,7 @@ import numpy as np
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term, free_locals
 from fencepost.model.language.tree.types import BOOL, AtomsType, EnumType, MapType, ScalarType, Type
-from fencepost.proofs.readings.columns.arithmetic import NAMES
+from fencepost.proofs.readings.columns.magnitudes import NAMES
 
 Masks = tuple[np.ndarray, ...]
 Run = Callable[..., Masks | None]

@@ -3,8 +3,8 @@
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request
 from fencepost.proofs.recording.id_blocks.clients import read_observations
-from fencepost.proofs.recording.id_blocks.observed import record_observations
 from fencepost.proofs.recording.id_blocks.recorder import record as record_logs
+from fencepost.proofs.recording.id_blocks.recorder import record_observations
 
 
 def record(request: Request) -> Report:

@@ -1,13 +1,4 @@
-"""Makes one history of what the controllers' logs and the clients say: the work behind `fencepost record`.
-
-`record(log_dirs, clients, out)` reads every controller's metadata log, takes its committed part, and writes a
-directory of histories (protocol id-blocks, variant kraft, source recorded) with a single history in it.
-
-Two things a reader must know. Kafka's record holds only the *end* of a block, the next free id; its length is a
-constant of Kafka (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE), so `first` is that end minus the block size, and a record
-that does not follow on from the one before shows as an overlap or a gap. And the log and the clients have only their
-clocks in common: the order of a log event and a client event is no evidence, the order within the log is.
-"""
+"""Histories of producer ids: of what the logs of controllers and the clients say, and of what clients alone saw."""
 
 from __future__ import annotations
 
@@ -20,7 +11,6 @@ from typing import NamedTuple
 
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.id_blocks.clients import UNANSWERED, Observation, read_observations
-from fencepost.proofs.recording.id_blocks.observed import Event, client_events, faults, observable, row
 from fencepost.proofs.recording.id_blocks.quorum import CommittedLog, committed_log
 from fencepost.proofs.recording.id_blocks.records import (
     Block,
@@ -31,8 +21,81 @@ from fencepost.proofs.recording.id_blocks.records import (
     read_facts,
 )
 from fencepost.proofs.recording.logs.log import NodeLog, read_node
-from fencepost.properties.history import write_histories
+from fencepost.properties.history import ABSENT, write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+
+# A history of what clients were given and of nothing else: of any broker that can be asked for producer ids, even one
+# that shows no logs.
+#
+#     seen = collect_producer_ids("host:port", requests=10_000)
+#     record_observations(seen, out)        # and then: fencepost replay OUT
+#
+# Nothing but "no producer id is handed out twice" (730.P1) is decidable from it; replay says so of the other
+# properties.
+
+Event = tuple[int, Kind, dict[str, int]]
+"""Time in µs, kind, the columns that apply."""
+
+OBSERVED_NOTES = (
+    "Recorded from clients alone, in the order of their clocks. Ids are those the recorded clients were given; which "
+    "blocks they are of is not known."
+)
+
+
+def record_observations(seen: Sequence[Observation], out: Path) -> dict[str, int]:
+    """Write a directory of histories with a single one in it; returns the events by kind."""
+    events = list(client_events(seen))
+    write_histories(
+        out,
+        [(0, [row(step, *event) for step, event in enumerate(events)])],
+        ID_BLOCKS,
+        source="recorded",
+        ordered=False,
+        variant="kraft",
+        observable=tuple(kind.name for kind in sorted(observable(seen))),
+        faults=faults(seen),
+        notes=OBSERVED_NOTES,
+    )
+    counts = Counter(kind for _, kind, _ in events)
+    return {kind.name: counts[kind] for kind in sorted(counts)}
+
+
+def client_events(seen: Sequence[Observation]) -> Iterator[Event]:
+    """The observations as events, by time. A request that was never answered is none."""
+    for each in sorted(seen, key=lambda observation: observation.time_us):
+        if each.fault:
+            yield each.time_us, Kind.broker_stopped, {"broker": each.broker}
+        elif each.error == 0:
+            yield each.time_us, Kind.id_handed_out, {"broker": each.broker, "producer_id": each.producer_id}
+        elif each.error != UNANSWERED:
+            yield each.time_us, Kind.id_refused, {"broker": each.broker, "error": each.error}
+
+
+def observable(seen: Sequence[Observation]) -> set[Kind]:
+    """The kinds that clients show whenever they happen; faults only where the clients' file notes them."""
+    stopped = {Kind.broker_stopped} if any(each.fault for each in seen) else set()
+    return {Kind.id_handed_out, Kind.id_refused} | stopped
+
+
+def faults(seen: Sequence[Observation]) -> dict[str, int]:
+    """How often each fault was noted."""
+    return dict(Counter(each.fault for each in seen if each.fault))
+
+
+def row(step: int, time_us: int, kind: Kind, columns: dict[str, int]) -> list[int]:
+    """An event as a row of a history, without the history's number."""
+    return [step, time_us, int(kind), *(columns.get(column.name, ABSENT) for column in ID_BLOCKS.columns)]
+
+
+# Makes one history of what the controllers' logs and the clients say: the work behind `fencepost record`.
+#
+# `record(log_dirs, clients, out)` reads every controller's metadata log, takes its committed part, and writes a
+# directory of histories (protocol id-blocks, variant kraft, source recorded) with a single history in it.
+#
+# Two things a reader must know. Kafka's record holds only the *end* of a block, the next free id; its length is a
+# constant of Kafka (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE), so `first` is that end minus the block size, and a record
+# that does not follow on from the one before shows as an overlap or a gap. And the log and the clients have only their
+# clocks in common: the order of a log event and a client event is no evidence, the order within the log is.
 
 BLOCK_SIZE = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in every release so far
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from fencepost.proofs.recording.errors import RecordingError
-from fencepost.proofs.recording.logs.compression import decompressed
-from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, CODEC, HEADER, Segment
+from fencepost.proofs.recording.logs.segments import BEFORE_LENGTH_COUNTS, CODEC, HEADER, Segment, decompressed
 
 FEW = 24  # below so many batches a round of NumPy costs more than a loop
 LONG = 8  # bytes of an int64, whose sign needs no care

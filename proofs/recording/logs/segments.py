@@ -1,13 +1,4 @@
-"""Walks one segment file of a partition: the headers of its record batches as columns, without reading their records.
-
-`read_segment(file, expected)` maps the file into memory and follows the batches' lengths from one to the next; all
-else, the checks too, is NumPy over the 61 bytes of each header, and one CRC-32C a batch. A file that ends inside a
-batch, or in zeros, is what a crash or a broker at work leaves behind: a `Tear`. Anything else is refused with a
-`RecordingError` that names the byte. A file that is cut short while it is mapped kills the process (SIGBUS): nodes that
-may still truncate, as a follower does when its leader changes, must be copied first.
-
-Source: Kafka's record batch format v2 (DefaultRecordBatch), and that of the older message sets for what to call them.
-"""
+"""Segment files of a partition: the headers of their record batches as columns, and what is compressed in them."""
 
 from __future__ import annotations
 
@@ -18,8 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from crc32c import crc32c
 from fencepost.proofs.recording.errors import RecordingError, require_no_pipe
+
+# Walks one segment file of a partition: the headers of its record batches as columns, without reading their records.
+#
+# `read_segment(file, expected)` maps the file into memory and follows the batches' lengths from one to the next; all
+# else, the checks too, is NumPy over the 61 bytes of each header, and one CRC-32C a batch. A file that ends inside a
+# batch, or in zeros, is what a crash or a broker at work leaves behind: a `Tear`. Anything else is refused with a
+# `RecordingError` that names the byte. A file that is cut short while it is mapped kills the process (SIGBUS): nodes
+# that may still truncate, as a follower does when its leader changes, must be copied first.
+#
+# Source: Kafka's record batch format v2 (DefaultRecordBatch), and that of the older message sets for what to call them.
 
 METADATA_LOG = "__cluster_metadata"
 HEADER = np.dtype(
@@ -190,3 +192,49 @@ def _check_tail(file: Path, rest: np.ndarray, expected: int, position: int) -> N
         (head,) = np.frombuffer(rest[: HEADER.itemsize].tobytes(), HEADER)
         if head["magic"] != 2 or head["length"] < SHORTEST:
             raise _no_batch(file, int(head["magic"]), position)
+
+
+# Undoes the compression of a batch's records: gzip, snappy, lz4 and zstd, as Kafka's clients and brokers write them.
+#
+# The codecs are Arrow's. Kafka's snappy is framed as by xerial's snappy-java: a header of 16 bytes, then blocks with a
+# length in front; some clients (librdkafka among them) send one raw block instead, as Kafka allows.
+
+GZIP, SNAPPY, LZ4, ZSTD_TYPE = 1, 2, 3, 4
+NAMES = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD_TYPE: "zstd"}
+XERIAL = b"\x82SNAPPY\x00"
+XERIAL_HEADER = 16  # the magic, and two versions of four bytes
+
+
+def decompressed(codec: int, content: memoryview) -> bytes:
+    """The records of a batch whose attributes name `codec` (1 to 4). Raises ValueError where they cannot be had."""
+    try:
+        if codec == SNAPPY:
+            return _snappy(content)
+        with pa.input_stream(pa.py_buffer(content), compression=NAMES[codec]) as stream:
+            whole: bytes = stream.read()
+            return whole
+    except (OSError, pa.ArrowException, struct.error) as error:
+        raise ValueError(f"its records cannot be decompressed ({NAMES[codec]}): {error}") from None
+
+
+def _snappy(content: memoryview) -> bytes:
+    if bytes(content[: len(XERIAL)]) != XERIAL:
+        return _snappy_block(content)
+    parts, at = [], XERIAL_HEADER
+    while at < len(content):
+        (size,) = struct.unpack_from(">i", content, at)
+        parts.append(_snappy_block(content[at + 4 : at + 4 + size]))
+        at += 4 + size
+    return b"".join(parts)
+
+
+def _snappy_block(content: memoryview) -> bytes:
+    """One raw block, which begins with its decompressed size as a varint."""
+    size = shift = 0
+    for byte in content[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    block: bytes = pa.decompress(pa.py_buffer(content), decompressed_size=size, codec="snappy", asbytes=True)
+    return block

@@ -1,16 +1,5 @@
-"""Calls, answers and reads of clients of transactions, as JSON lines: the clients' half of a recording.
-
-The first line may be a header; every other one is an event of `properties/transactions/events/kinds.py`, with the
-columns that its kind uses (`node` is left out, and so may be what does not apply):
-
-    {"mode": "v2", "ordered": true, "partitions": [["orders", 0, 0], ["orders", 1, 0]], "groups": ["billing"], …}
-    {"time_us": 1795288487503000, "kind": "init_sent", "client": 0, "txn_id": 0, "request": 0}
-    {"time_us": 1795288487512000, "kind": "init_taken", "client": 0, "request": 0, "producer_id": 4000, "epoch": 0}
-    {"time_us": 1795288487530000, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, …}
-
-Lines stand in the order of what one clock saw, or each client's in its own. The header says what the numbers in the
-events are called in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
-A record's value is its number in ASCII digits, and an offset that is committed is its own number.
+"""What clients of transactions saw, as JSON lines: the file that `record --clients` takes, and how a driven system
+writes it.
 """
 
 from __future__ import annotations
@@ -26,6 +15,21 @@ from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.properties.history.lines import Lines
 from fencepost.properties.transactions.events.kinds import CLIENTS, TRANSACTIONS
+from fencepost.reference_impl.live.transactions.over_tcp import WireSystem
+
+# Calls, answers and reads of clients of transactions, as JSON lines: the clients' half of a recording.
+#
+# The first line may be a header; every other one is an event of `properties/transactions/events/kinds.py`, with the
+# columns that its kind uses (`node` is left out, and so may be what does not apply):
+#
+#     {"mode": "v2", "ordered": true, "partitions": [["orders", 0, 0], ["orders", 1, 0]], "groups": ["billing"], …}
+#     {"time_us": 1795288487503000, "kind": "init_sent", "client": 0, "txn_id": 0, "request": 0}
+#     {"time_us": 1795288487512000, "kind": "init_taken", "client": 0, "request": 0, "producer_id": 4000, "epoch": 0}
+#     {"time_us": 1795288487530000, "kind": "record_sent", "client": 0, "txn_id": 0, "txn": 0, "partition": 1, …}
+#
+# Lines stand in the order of what one clock saw, or each client's in its own. The header says what the numbers in the
+# events are called in the cluster; without one nothing can be matched with logs. Its names are `Header`'s fields.
+# A record's value is its number in ASCII digits, and an offset that is committed is its own number.
 
 MODES = ("v1", "v1-verified", "v2", "mixed")
 KINDS = TRANSACTIONS.shown_by(CLIENTS)
@@ -121,3 +125,38 @@ def _whole_numbers(rows: Sequence[Sequence[int]], file: Path) -> np.ndarray:
 def _is_header(line: str) -> bool:
     said = msgspec.json.decode(line)
     return isinstance(said, dict) and "kind" not in said
+
+
+# Keeps what the clients of a system over TCP saw, as the file of events that `record --clients` takes.
+#
+#     system = over_tcp({"bootstrap": "127.0.0.1:9092", …})     # and driven
+#     write_seen(file, system)
+#     record_transactions(log_dirs, file, out)
+#
+# All its clients are driven by one thread, so that their events stand in the order in which they happened.
+
+
+def write_seen(file: Path, system: WireSystem, **said: Any) -> int:
+    """Write every event so far, with the wall's times; returns how many. Once a system: it drains its timed events.
+
+    `said` are further fields of the header: quiet_end, observable, faults.
+    """
+    timed = system.drain_timed_events()
+    events = [{**event._asdict(), "time_us": time_us} for time_us, event in timed]
+    write_events(file, events, header_of(system, [event["producer_id"] for event in events], **said))
+    return len(events)
+
+
+def header_of(system: WireSystem, producer_ids: Sequence[int], **said: Any) -> Header:
+    """The names on its brokers of the numbers in a system's events."""
+    names, config = system.names, system.env.config
+    return Header(
+        mode=config.mode,
+        ordered=True,
+        partitions=tuple((place.topic, place.partition, place.start) for place in names.places),
+        groups=tuple(names.group_id(group) for group in range(config.groups)),
+        transactional_ids=(names.transactional_id(0),),
+        producer_ids=tuple(names.real_producer_id(shown) for shown in range(max(producer_ids, default=-1) + 1)),
+        record_key=names.record_key.decode(),
+        **said,
+    )

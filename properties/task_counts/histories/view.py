@@ -22,10 +22,9 @@ from fencepost.properties.history.grouping import (
     last_rows,
     looked_up,
 )
-from fencepost.properties.history.packing import ranked
-from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.naming import Words
+from fencepost.properties.history.pieces import Columns, ranked
 from fencepost.properties.history.timelines import LeastOf, Timeline, expanded, taken
-from fencepost.properties.history.words import Words
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 
 OK, CONFLICT = 200, 409

@@ -16,10 +16,9 @@ from fencepost.properties.history.checking import Rows, found
 from fencepost.properties.history.cuts import cuts_of
 from fencepost.properties.history.event_view import EventView
 from fencepost.properties.history.grouping import NEVER, NONE, Groups, contained, joined, last_rows, numbered
-from fencepost.properties.history.packing import sorted_stably
-from fencepost.properties.history.pieces import Columns
+from fencepost.properties.history.naming import Words
+from fencepost.properties.history.pieces import Columns, sorted_stably
 from fencepost.properties.history.timelines import Timeline, taken
-from fencepost.properties.history.words import Words
 from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, TRANSACTIONS, Kind, State
 
 WHOLE = np.iinfo(np.int64).min  # below all offsets, and below -1, which stands for none

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from cluster import KafkaCluster
 from fencepost.proofs.recording import Recorded, record_transactions
-from fencepost.proofs.recording.transactions.driven import write_seen
+from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.transactions.events.kinds import COMMIT, Kind, State

@@ -11,7 +11,7 @@ from cluster import KafkaCluster
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from fencepost.proofs.recording import record_transactions
-from fencepost.proofs.recording.transactions.driven import write_seen
+from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.proofs.scale.replay import replay
 from recorded_runs import Run, clean
 from transaction_logs import turned_round

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from fencepost.proofs.cli import fencepost
-from fencepost.proofs.recording.transactions.driven import write_seen
+from fencepost.proofs.recording.transactions.client_events import write_seen
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import make
 from fencepost.properties.transactions.histories.late import EXPECTING

@@ -11,7 +11,7 @@ from fencepost.proofs.cli.agree import unreached
 from fencepost.proofs.cli.prove import Aloud
 from fencepost.proofs.cli.shared.output import folder_of_tests, in_columns, wrapped
 from fencepost.proofs.engines.induction import Obligation
-from fencepost.proofs.necessity.rule_tests import NOT_INSTALLED
+from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
 from fencepost.properties.catalogue import find, protocols
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import in_words, underscored
@@ -125,7 +125,7 @@ def test_what_needs_the_tests_says_so_without_them(
 ) -> None:
     """As in an installed package, which has none; here it does not say it."""
     assert NOT_INSTALLED not in fencepost("list", "--verbose").out
-    monkeypatch.setattr("fencepost.proofs.necessity.rule_tests.TESTS", tmp_path / "tests")
+    monkeypatch.setattr("fencepost.proofs.necessity.rule_removal.TESTS", tmp_path / "tests")
     assert fencepost("list", "--verbose").out.splitlines()[-1] == NOT_INSTALLED
     monkeypatch.chdir(tmp_path)
     assert (folder_of_tests(), capsys.readouterr().err) == (None, NOT_INSTALLED + "\n")

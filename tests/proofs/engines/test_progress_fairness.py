@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 from fencepost.proofs.engines.explore import Graph
-from fencepost.proofs.engines.progress.components import by_networkx, by_scipy
 from fencepost.proofs.engines.progress.fairness import Duties, fair_components, resting
 from fencepost.proofs.engines.progress.lasso import cycle
-from fencepost.proofs.engines.progress.reach import Arrows
+from fencepost.proofs.engines.progress.reach import Arrows, by_networkx, by_scipy
 
 STATES, INSTANCES = 6, 4
 WEAK = np.array([True, True, False, False])

@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, Browser, browser
-from fencepost.proofs.explorer.server import Explorer, application
-from fencepost.proofs.explorer.serving import address, listen, server
+from fencepost.proofs.explorer.server import Explorer, address, application, listen, server
 from fencepost.proofs.explorer.session import Place, Session
 
 NAME = "kip618-yardstick/yardstick"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from command_line import fencepost
-from fencepost.proofs.explorer.server import PARTS, Explorer, application
-from fencepost.proofs.explorer.serving import HOST, POLICY
+from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, Explorer, application
 from fencepost.proofs.explorer.session import Place, Session
 from flask.testing import FlaskClient
 from serving import serving

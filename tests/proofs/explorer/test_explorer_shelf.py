@@ -19,11 +19,9 @@ from fencepost.proofs.cli.prove import reached_by_runs
 from fencepost.proofs.cli.shared.pages import attempted
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.explorer.choices import written
-from fencepost.proofs.explorer.server import At, Explorer, Wanted
-from fencepost.proofs.explorer.serving import POLICY, address, listen, server
+from fencepost.proofs.explorer.server import POLICY, At, Explorer, Wanted, address, listen, server
 from fencepost.proofs.explorer.session import Place, Session
-from fencepost.proofs.explorer.shelf import Found, Kind, Shelf, application
-from fencepost.proofs.explorer.shelves import of_histories, of_implementation, of_proof
+from fencepost.proofs.explorer.shelves import Found, Kind, Shelf, application, of_histories, of_implementation, of_proof
 from fencepost.proofs.pages.page import page, policy
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.scale.replay import replay

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fencepost.proofs.necessity import rule_tests
+from fencepost.proofs.necessity import rule_removal
 
 
 def written(folder: Path, text: str) -> Path:
@@ -33,13 +33,13 @@ class TestMore:
 @pytest.mark.rule("730.6")
 def helper(): ...
 """)  # fmt: skip
-    assert rule_tests.tests_of("730.4", folder) == [
+    assert rule_removal.tests_of("730.4", folder) == [
         "reference_impl/test_it.py::test_both",
         "reference_impl/test_it.py::test_first",
     ]
-    assert rule_tests.tests_of("730.5", folder) == ["reference_impl/test_it.py::test_both"]
-    assert rule_tests.tests_of("730.6", folder) == ["reference_impl/test_it.py::test_third"]
-    assert rule_tests.tests_of("730.9", folder) == []
+    assert rule_removal.tests_of("730.5", folder) == ["reference_impl/test_it.py::test_both"]
+    assert rule_removal.tests_of("730.6", folder) == ["reference_impl/test_it.py::test_third"]
+    assert rule_removal.tests_of("730.9", folder) == []
 
 
 @pytest.mark.parametrize("arguments", ["NUMBER", "*NUMBERS", "'730.4', why='so'", "7.4"])
@@ -49,9 +49,9 @@ def test_a_marker_that_cannot_be_read_is_refused(tmp_path: Path, arguments: str)
     with pytest.raises(
         ValueError, match=r"test_it\.py:2: pytest\.mark\.rule\(.*: give the numbers of rules, written out"
     ):
-        rule_tests.marked(folder)
+        rule_removal.marked(folder)
 
 
 def test_without_tests_there_are_none(tmp_path: Path) -> None:
     """As in an installed package, which carries no tests."""
-    assert rule_tests.tests_of("730.4", tmp_path / "tests") == []
+    assert rule_removal.tests_of("730.4", tmp_path / "tests") == []

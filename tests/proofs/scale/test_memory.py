@@ -8,13 +8,13 @@ import weakref
 from pathlib import Path
 
 import pytest
-from fencepost.proofs.scale.gc_pause import YOUNG, seldom_collected
 from fencepost.proofs.scale.generate import generate
+from fencepost.proofs.scale.memory import YOUNG, seldom_collected
 
 PIECES = """
 import resource, sys
 import numpy as np
-from fencepost.proofs.scale.malloc import keep_freed_memory
+from fencepost.proofs.scale.memory import keep_freed_memory
 
 def check_piece():
     several = [np.zeros(250_000) + 1 for _ in range(20)]

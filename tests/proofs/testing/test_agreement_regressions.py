@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import fencepost, read_json
 from fencepost.proofs.testing import agree
-from fencepost.proofs.testing.regressions import regressions
+from fencepost.proofs.testing.pasting import regressions
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.transactions.interface import Call, message
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fencepost.proofs.testing import engine, shrinking
+from fencepost.proofs.testing import engine, failures
 from fencepost.proofs.testing.search import Failure, Search
 from fencepost.properties.conformance_spec import Agreeing, driven
 from fencepost.properties.driving import Program
@@ -91,7 +91,7 @@ def test_shrinking_is_bounded_by_its_calls(monkeypatch: pytest.MonkeyPatch) -> N
     search = Search(ID_BLOCKS, Falling, "kraft", {}, frozenset(), ID_BLOCKS.black_box, ())
     failure = search.replay(Program(CONFIG, CALLS))
     assert isinstance(failure, Failure)
-    monkeypatch.setattr(shrinking, "MOST_CALLS", 8)
+    monkeypatch.setattr(failures, "MOST_CALLS", 8)
     told = engine._shortest(search, "", [failure])
     assert told.left
     assert "perhaps not the shortest" in str(told)
