@@ -395,14 +395,14 @@ class ZkNoReread(BlockLoop):
             self.seen = (self.seen[0], self.node.version)
 
 
-@defect("730.15", PROMISE, part="migrated_next_id", mode="bridge")
-def migrates_from_block_start(latest: Block) -> int:
+@defect("730.15", PROMISE, name="migrates_from_block_start", part="migrated_next_id", mode="bridge")
+def from_block_start(latest: Block) -> int:
     """KRaft begins at the start of the block that ZooKeeper gave out last (730.15)."""
     return max(0, latest.first)
 
 
-@defect("730.15", PROMISE, part="migrated_next_id", mode="bridge")
-def migrates_from_inclusive_end(latest: Block) -> int:
+@defect("730.15", PROMISE, name="migrates_from_inclusive_end", part="migrated_next_id", mode="bridge")
+def from_inclusive_end(latest: Block) -> int:
     """KRaft begins at the last id of the block that ZooKeeper gave out last (730.15)."""
     return max(0, latest.last)
 

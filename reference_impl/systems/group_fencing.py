@@ -1,4 +1,22 @@
-"""The pieces of a cluster and its clients that a broken implementation replaces; the defaults are the correct ones."""
+"""The pieces of a cluster and its clients that a broken implementation replaces; the defaults are the correct ones.
+
+The plug: a whole cluster, its consumer group and the application behind the few operations by which a driver moves
+it, step by step.
+
+>>> system = reference({"seed": 1, "members": 1, "inputs": 1, "records": 1})
+>>> system.step(0)  # initTransactions(): a request leaves
+True
+>>> system.messages()
+[(0, 'init', 'producer-0', 'coordinator', 0)]
+>>> system.settle(30_000)  # everything arrives, and time passes; the application goes on
+>>> [(event.partition, event.offset) for event in system.drain_events() if event.kind == "consumed"]
+[(0, 0)]
+>>> system.audit()  # what is committed: the copies in the output, and the group's offsets
+([(0, 0)], [1])
+
+Nothing happens between two calls: deliveries, the application's steps, appends to the transaction log and time are
+the driver's. `Parts` are the pieces that a broken implementation replaces.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -60,23 +78,6 @@ class Parts:
             coordinator=self.transactions, offsets_leader=self.coordinator, offsets_log=self.offsets
         )
 
-
-# The plug: a whole cluster, its consumer group and the application behind the few operations by which a driver moves
-# it, step by step.
-#
-# >>> system = reference({"seed": 1, "members": 1, "inputs": 1, "records": 1})
-# >>> system.step(0)  # initTransactions(): a request leaves
-# True
-# >>> system.messages()
-# [(0, 'init', 'producer-0', 'coordinator', 0)]
-# >>> system.settle(30_000)  # everything arrives, and time passes; the application goes on
-# >>> [(event.partition, event.offset) for event in system.drain_events() if event.kind == "consumed"]
-# [(0, 0)]
-# >>> system.audit()  # what is committed: the copies in the output, and the group's offsets
-# ([(0, 0)], [1])
-#
-# Nothing happens between two calls: deliveries, the application's steps, appends to the transaction log and time are
-# the driver's. `Parts` are the pieces that a broken implementation replaces.
 
 SETTLE_STEP_MS = 100
 STEPS_MAX = 100_000

@@ -1,4 +1,25 @@
-"""The pieces of a source task that a broken implementation replaces; the defaults are the correct ones."""
+"""The pieces of a source task that a broken implementation replaces; the defaults are the correct ones.
+
+The plug: one source task with its upstream system and its topics behind the few operations by which a driver moves
+it, step by step.
+
+>>> system = reference({"partitions": 1, "records": 1, "outputs": 1})
+>>> system.start()
+True
+>>> system.threads()  # the task's thread is about to read its stored offsets
+[(0, 'start', 0, 0, -1)]
+>>> system.go_on()  # everything happens, until nothing is left to happen
+>>> system.commit_due()
+True
+>>> system.go_on()
+>>> [(event.partition, event.offset) for event in system.drain_events() if event.kind == "discarded"]
+[(0, 1)]
+>>> system.audit()  # what is committed: the records in the output, and the stored source offsets
+([(0, 1)], [1])
+
+Nothing happens between two calls: operations of threads, arrivals of requests and commit intervals are the driver's.
+`Parts` are the pieces that a broken implementation replaces.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -44,26 +65,6 @@ class Parts:
         """The next instance."""
         return self.exactly_once(env) if env.config.is_transactional else self.task(env)
 
-
-# The plug: one source task with its upstream system and its topics behind the few operations by which a driver moves
-# it, step by step.
-#
-# >>> system = reference({"partitions": 1, "records": 1, "outputs": 1})
-# >>> system.start()
-# True
-# >>> system.threads()  # the task's thread is about to read its stored offsets
-# [(0, 'start', 0, 0, -1)]
-# >>> system.go_on()  # everything happens, until nothing is left to happen
-# >>> system.commit_due()
-# True
-# >>> system.go_on()
-# >>> [(event.partition, event.offset) for event in system.drain_events() if event.kind == "discarded"]
-# [(0, 1)]
-# >>> system.audit()  # what is committed: the records in the output, and the stored source offsets
-# ([(0, 1)], [1])
-#
-# Nothing happens between two calls: operations of threads, arrivals of requests and commit intervals are the driver's.
-# `Parts` are the pieces that a broken implementation replaces.
 
 IDLE_ROUNDS = 4
 """A task polls for ever: after so many rounds of all that waits in which nothing happens, nothing will."""

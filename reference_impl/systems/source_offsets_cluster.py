@@ -1,4 +1,19 @@
-"""A connector with its source tasks behind the operations by which a driver moves it, and its replaceable parts."""
+"""A connector with its source tasks behind the operations by which a driver moves it, and its replaceable parts.
+
+The plug: one source connector with its source and its Kafka behind the few operations by which a driver moves it.
+
+>>> system = reference({"seed": 1, "tasks": 1, "partitions": 1, "separate": False})
+>>> system.threads()  # the first set has started: its task wants to open its producer
+[(0, 'open', 0, 0)]
+>>> for operation in ("open", "check", "ask_end", "run", "poll", "send", "send", "flush", "commit"):
+...     assert system.threads()[0][1] == operation
+...     system.step(0)
+>>> system.audit()  # what is committed: two records, and where a restart would resume
+([(0, 0, 1), (0, 0, 2)], [2])
+
+Nothing happens between two calls: every thread waits at its next operation. `Parts` are the pieces that a broken
+implementation replaces.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,20 +54,6 @@ class Parts:
     source: type[SourceTask] = SourceTask
     owner: type[Owner] = Owner  # the migration of the earlier text
 
-
-# The plug: one source connector with its source and its Kafka behind the few operations by which a driver moves it.
-#
-# >>> system = reference({"seed": 1, "tasks": 1, "partitions": 1, "separate": False})
-# >>> system.threads()  # the first set has started: its task wants to open its producer
-# [(0, 'open', 0, 0)]
-# >>> for operation in ("open", "check", "ask_end", "run", "poll", "send", "send", "flush", "commit"):
-# ...     assert system.threads()[0][1] == operation
-# ...     system.step(0)
-# >>> system.audit()  # what is committed: two records, and where a restart would resume
-# ([(0, 0, 1), (0, 0, 2)], [2])
-#
-# Nothing happens between two calls: every thread waits at its next operation. `Parts` are the pieces that a broken
-# implementation replaces.
 
 OUTPUT = 2  # as `change_leader` numbers it
 

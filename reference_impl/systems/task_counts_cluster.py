@@ -1,4 +1,21 @@
-"""A cluster of Connect workers behind the few operations by which a driver moves it, and its replaceable parts."""
+"""A cluster of Connect workers behind the few operations by which a driver moves it, and its replaceable parts.
+
+The plug: a whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
+
+>>> system = reference({"seed": 1, "mode": "shipped", "workers": 1, "support": "enabled"})
+>>> system.threads()  # the worker wants to join the group
+[(0, 'join', 0, -1, -1)]
+>>> for operation in ("join", "assign", "sync", "claim", "write"):  # the last one is the session key
+...     assert system.threads()[0][1] == operation
+...     system.step(0)
+>>> system.configure(worker=0, connector=0, tasks=1)
+True
+>>> system.threads()  # the leader writes the connector's configuration
+[(0, 'write', 0, 0, -1)]
+
+Nothing happens between two calls: every thread waits at its next operation. `Parts` are the pieces that a broken
+implementation replaces.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,23 +60,6 @@ class Parts:
     task: type[SourceTask] = SourceTask  # the start-up's steps, polling
     config: type[Config] = Config  # keys and their defaults
     brokers: type[Brokers] = Brokers  # the Kafka below
-
-
-# The plug: a whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
-#
-# >>> system = reference({"seed": 1, "mode": "shipped", "workers": 1, "support": "enabled"})
-# >>> system.threads()  # the worker wants to join the group
-# [(0, 'join', 0, -1, -1)]
-# >>> for operation in ("join", "assign", "sync", "claim", "write"):  # the last one is the session key
-# ...     assert system.threads()[0][1] == operation
-# ...     system.step(0)
-# >>> system.configure(worker=0, connector=0, tasks=1)
-# True
-# >>> system.threads()  # the leader writes the connector's configuration
-# [(0, 'write', 0, 0, -1)]
-#
-# Nothing happens between two calls: every thread waits at its next operation. `Parts` are the pieces that a broken
-# implementation replaces.
 
 
 class System(DrivenSystem[Environment]):

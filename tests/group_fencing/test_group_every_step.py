@@ -43,6 +43,6 @@ def test_a_scenario_leads_to_steps_of_its_own(
     machine.begin({**SIZE, **config, "mode": variant})
     getattr(machine, scenario)(**arguments)
     machine.teardown()
-    search._account()
+    search.account()
     assert search.failures == []
     assert steps <= {name for name, taken in search.coverage.actions.items() if taken}

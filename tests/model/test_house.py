@@ -6,9 +6,9 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 LIMITS = {
     "model": (139, 20647),
     "properties": (157, 42626),
-    "reference_impl": (136, 30929),
+    "reference_impl": (136, 30932),
     "proofs": (258, 38301),
-    "tests": (525, 71534),
+    "tests": (525, 71536),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -27,10 +27,10 @@ class Plain:
 
 def reference(protocol: str, defect: str = "") -> Factory:
     """The reference of a protocol, or with one of its defects."""
-    package = f"fencepost.reference_impl.{folder(protocol)}"
     if not defect:
-        return import_module(package).reference  # type: ignore[no-any-return]
-    entry = import_module(f"{package}.defects.broken").REGISTRY[defect]
+        system = import_module(f"fencepost.reference_impl.systems.{folder(protocol)}")
+        return system.reference  # type: ignore[no-any-return]
+    entry = import_module(f"fencepost.reference_impl.defects.{folder(protocol)}").REGISTRY[defect]
 
     def broken(config: Mapping[str, Any]) -> Plain:
         assert dict(entry.needs).keys() <= config.keys()

@@ -310,7 +310,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         (("source-offsets/text-merged-view", "--from", "model"), "no histories are made of its model"),
         (("id-blocks/bridge", "--from", "model", "--bound", "controllers=2"), "one controller at a time"),
         (("transactions/v2", "--from", "model", "--bound", "epochs=12"), "last=12 or more"),
-        (("id-blocks/kraft", "--from", "model", "--config", "events=4"), "--config and --simulator are of the"),
+        (("id-blocks/kraft", "--from", "model", "--config", "events=4"), "--config is of the reference"),
         (("id-blocks/kraft", "--bound", "ids=4"), "--bound is of a model"),
         (("id-blocks/kraft", "--steps", "4"), "--steps is of a model"),
         (("id-blocks/zookeeper", "--from", "model", "--histories", "9" * 15), "ask for fewer, or name --master"),

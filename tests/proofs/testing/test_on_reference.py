@@ -131,4 +131,6 @@ def test_of_a_defect_of_the_reference():
     assert "'task_checked' in kinds[" in report.program
     with pytest.raises(AssertionError):
         exec(report.program, {})
-    exec(report.program.replace("defects.broken import no_check_before", "system import reference"), {})
+    exec(
+        report.program.replace("defects.task_counts import no_check_before", "systems.task_counts import reference"), {}
+    )

@@ -67,7 +67,7 @@ class _Runs(Search):
         self.runs: list[Run] = []
         super().__init__(*given)
 
-    def _account(self) -> None:
+    def account(self) -> None:
         if self.under_way is not None and any(made.events for made in self.under_way.made):
             self.runs.append(self.under_way)
         self.under_way = None

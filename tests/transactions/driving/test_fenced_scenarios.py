@@ -27,7 +27,7 @@ def played(agreeing: Agreeing, factory: Any, variant: str, name: str, **argument
     machine.begin(({**SIZE, "mode": variant}, False, variant == "v2"))
     getattr(machine, name)(**arguments)
     machine.teardown()
-    search._account()
+    search.account()
     return machine, search
 
 
