@@ -10,7 +10,7 @@ from fencepost.proofs.engines.explore import explore, sets
 from fencepost.proofs.engines.explore.emit import columns
 from fencepost.proofs.engines.explore.fewest_switches import changes_of_process
 from fencepost.proofs.engines.explore.traces import runs_to, state_at
-from fencepost.proofs.engines.simulate import Starts, Wandering, shortening, walks, wander
+from fencepost.proofs.engines.simulate import Starts, Wandering, shortening, starts, wander
 from fencepost.proofs.engines.simulate.distance import distance, lower
 from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.pages.stories import lane_of
@@ -37,7 +37,7 @@ def sources() -> Starts:
     """Runs of the yardstick as it should be, near to where its promises would break.  (About 8 s.)"""
     variant = variant_of("yardstick")
     near = {n: p for n, p in variant.asked.items() if p.role in ("promise", "witness")}
-    return walks(variant.spec, near, BOUNDS, 160, seed=1)
+    return starts(variant.spec, near, BOUNDS, 160, seed=1)
 
 
 def walker_of(variant: Variant, bounds: dict[str, int]) -> Walker:
