@@ -1,6 +1,6 @@
-"""The pieces of a cluster and its clients that a broken implementation replaces; the defaults are the correct ones.
+"""Group fencing: the interface by which a driver moves a cluster and a group, its replaceable parts, and free runs.
 
-The plug: a whole cluster, its consumer group and the application behind the few operations by which a driver moves
+A whole cluster, its consumer group and the application behind the few operations by which a driver moves
 it, step by step.
 
 >>> system = reference({"seed": 1, "members": 1, "inputs": 1, "records": 1})

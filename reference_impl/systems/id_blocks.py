@@ -1,4 +1,4 @@
-"""The plug: a whole cluster behind the few operations by which a driver moves it, step by step.
+"""Id blocks: a whole cluster behind the operations by which a driver moves it, its replaceable parts, and free runs.
 
 >>> system = reference({"seed": 1, "brokers": 2, "block_size": 10})
 >>> system.init_producer_id(0)  # no block yet: 14, come back later; but a request is on its way

@@ -1,6 +1,6 @@
-"""The pieces of a source task that a broken implementation replaces; the defaults are the correct ones.
+"""Source commits: the interface by which a driver moves one source task, its replaceable parts, and free runs.
 
-The plug: one source task with its upstream system and its topics behind the few operations by which a driver moves
+One source task with its upstream system and its topics behind the few operations by which a driver moves
 it, step by step.
 
 >>> system = reference({"partitions": 1, "records": 1, "outputs": 1})

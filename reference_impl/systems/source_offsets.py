@@ -1,4 +1,4 @@
-"""Faults of a free-running history of source tasks, and what operators do in it: how often, and how long it lasts."""
+"""Free-running histories of source tasks: the faults in them, and what operators do; the cluster is in its own file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

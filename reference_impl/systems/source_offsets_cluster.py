@@ -1,6 +1,6 @@
 """A connector with its source tasks behind the operations by which a driver moves it, and its replaceable parts.
 
-The plug: one source connector with its source and its Kafka behind the few operations by which a driver moves it.
+One source connector with its source and its Kafka behind the few operations by which a driver moves it.
 
 >>> system = reference({"seed": 1, "tasks": 1, "partitions": 1, "separate": False})
 >>> system.threads()  # the first set has started: its task wants to open its producer

@@ -1,7 +1,7 @@
-"""Users of a free-running history: they create, reconfigure, stop and delete connectors, and restart what
-failed. No faults here.
+"""Free-running histories of Connect workers: their users, and their faults; the cluster is in `task_counts_cluster`.
 
-A user asks any worker that is up; one that is refused asks another worker a little later.
+Users create, reconfigure, stop and delete connectors, and restart what failed.  A user asks any worker
+that is up; one that is refused asks another worker a little later.
 """
 
 from collections.abc import Callable, Mapping, Sequence

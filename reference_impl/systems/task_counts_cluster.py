@@ -1,6 +1,6 @@
 """A cluster of Connect workers behind the few operations by which a driver moves it, and its replaceable parts.
 
-The plug: a whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
+A whole Connect cluster with its Kafka behind the few operations by which a driver moves it, step by step.
 
 >>> system = reference({"seed": 1, "mode": "shipped", "workers": 1, "support": "enabled"})
 >>> system.threads()  # the worker wants to join the group

@@ -1,4 +1,4 @@
-"""The plug: a whole cluster with its clients behind the few operations by which a driver moves it, step by step.
+"""Transactions: the interface by which a driver moves a cluster with its clients, its parts, and free runs.
 
 >>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)  # initTransactions(): a request leaves
