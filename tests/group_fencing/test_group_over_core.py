@@ -2,16 +2,14 @@
 
 from dataclasses import replace
 
-import pytest
 from fencepost.model.group_fencing.core import Member, Partition, Stage
 from fencepost.model.group_fencing.over_core import ShippedOverCore
 from fencepost.model.language import Properties, exists, implies, lemma, witness
 from fencepost.model.language.derived.inheritance import departure
-from fencepost.model.language.derived.mutations import mutation
 from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.tracing.mappings import in_core
 from fencepost.model.transactions.abstract.core import Fate, Outcome, Txn
-from fencepost.proofs.engines.explore import coverage, explore, unsaid
+from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.properties.catalogue import features_of, find
 from fencepost.properties.group_fencing.claims.shipped import ShippedLemmas
@@ -32,23 +30,6 @@ def test_it_is_proved() -> None:
     assert departure(VARIANT.spec, "txn", FatedV2.protocol.spec) is None
     assert {fact.fact.protocol for fact in proof.inherited.values()} == {"V2Core"}
     assert "txn.cleared_takes_part" in proof.rests_on(NAME)
-
-
-def test_all_that_happens_to_a_member_happens() -> None:
-    """Each step of what shipped that a member's transactions take part in is, within the bounds, a step of the core as
-    well as of the interface, and none is another than the refinement says."""
-    by: dict[str, set[str]] = {}
-    for bounds in BOUNDS.values():
-        made = explore(VARIANT.spec, {NAME: ITEM}, bounds)
-        assert made.verdicts[NAME] == "holds" and unsaid(made, NAME) == []
-        for step, actions in coverage(made, NAME).items():
-            by.setdefault(step, set()).update(actions)
-    assert by["accept"] == {"accept", "accept_offsets"}
-    assert by["commit"] == {"commit", "end_txn"}
-    assert by["give_up"] == {"give_up", "txn.take_over"}
-    assert by["fence"] == {"fence", "be_fenced", "txn.fence_producers"}
-    assert by["initialise"] == {"initialise", "start", "answer_again", "initialize_again"}
-    assert by["end"] == {"end", "mark_offsets", "mark_offsets_late", "txn.complete"}
 
 
 PROMISES = [n for n, p in ShippedLemmas.properties.items() if p.role == "promise"]
@@ -125,19 +106,3 @@ def test_the_dangers_are_there() -> None:
         made = explore(VARIANT.spec, Dangers.properties, bounds)
         seen |= {n for n, verdict in made.verdicts.items() if verdict == "holds"}
     assert seen == set(Dangers.properties)
-
-
-NOTICED = [
-    ("txn.15", "txn.append: guard 1 dropped"),
-    ("txn.7", "txn.end: guard 1 dropped"),
-    ("txn.9", "txn.end: guard 1 dropped"),
-    ("txn.18", "txn.take_over: guard 1 dropped"),
-]
-
-
-@pytest.mark.parametrize(("rule", "name"), NOTICED, ids=[f"{r} {n}" for r, n in NOTICED])
-def test_a_mistake_in_transactions_is_noticed_by_the_group(rule: str, name: str) -> None:
-    """A mutation of the core of v2 makes the group do what it does not do over the interface."""
-    spec = mutation(ShippedOverCore.spec, rule, name).apply()
-    made = explore(spec, {NAME: ITEM}, BOUNDS[""], stop_when_violated=True)
-    assert made.verdicts[NAME] == "violated"

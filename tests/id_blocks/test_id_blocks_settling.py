@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from block_bench import fetch_block
 from broken_lines import lines, reached
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.driving import Run
@@ -10,8 +11,9 @@ from fencepost.properties.id_blocks import scenarios
 from fencepost.properties.id_blocks.interface import CONTROLLER, Call, settle
 from fencepost.properties.monitoring import Broken
 from fencepost.properties.roles import Named
-from fencepost.reference_impl.defects.id_blocks import REGISTRY
-from fencepost.reference_impl.systems.id_blocks import reference
+from fencepost.reference_impl.defects.id_blocks import REGISTRY, AdvancedOneTooLittle, OverlapByOneAccepted
+from fencepost.reference_impl.kafka.producer_ids.broker import ProducerIds
+from fencepost.reference_impl.systems.id_blocks import Parts, build, reference
 
 ID_BLOCKS = driven("id-blocks")
 CONFIG: dict[str, Any] = {
@@ -132,3 +134,16 @@ def test_ids_begin_again_at_the_end() -> None:
     broken = found(REGISTRY["begins_again_at_the_end"], (), mode="bridge", max_id=9)
     assert broken is not None and broken.rule == "730.P1"
     assert found(reference, (Call("zk_step", CONTROLLER),), mode="bridge", max_id=10) is None
+
+
+@pytest.mark.parametrize(("broker", "twice"), [(OverlapByOneAccepted, True), (ProducerIds, False)])
+def test_an_overlap_by_one(broker: type[ProducerIds], twice: bool) -> None:
+    """KAFKA-20031: the start of a new block was compared with `<`, so that one equal to the last id passed.  Of a
+    controller that counts one id too few, and answers [9, 18] after [0, 9], a broker that is right refuses that."""
+    system = build({"block_size": 10, "max_id": 1000, "prefetch": 0}, Parts(broker, AdvancedOneTooLittle))
+    ids = []
+    for _ in range(2):
+        fetch_block(system, 0)
+        answers = [system.init_producer_id(0) for _ in range(10)]
+        ids += [producer_id for error, producer_id in answers if not error]
+    assert (len(set(ids)) < len(ids)) == twice

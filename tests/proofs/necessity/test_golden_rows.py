@@ -16,6 +16,7 @@ from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
 
 WHOLE = (
     "id-blocks", "read-committed", "idempotence", "transactional-offsets", "transaction-log", "transaction-partitions",
+    "task-count-deletion", "task-count-connectors", "exactly-once-upgrade", "config-topic", "config-topic-writes",
 )  # fmt: skip
 OF_TRANSACTIONS = """
 core-v2 | txn.1 | initialize: guard 1 looser
