@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fencepost.properties.history import ABSENT, Manifest
+from fencepost.properties.history import ABSENT
 from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
+from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import HISTORY as id_blocks
 
 MAX = 2**63 - 1
@@ -160,47 +160,3 @@ def test_figures_account_for_every_id() -> None:
         "ids_lost": 27,
         "blocks_leaked": 1,
     }
-
-
-def test_no_rows() -> None:
-    """A piece without rows judges nothing and fails nothing."""
-    findings, figures = id_blocks.check(absent_columns(ID_BLOCKS, 0))
-    assert all(found.judged == found.violations == 0 for found in findings.values())
-    assert set(figures.values()) == {0}
-
-
-ALL = tuple(kind.name for kind in Kind)
-BLACK_BOX = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
-
-
-@pytest.mark.parametrize(
-    ("observable", "mode", "ordered", "decided"),
-    [
-        (ALL, "kraft", True, set(id_blocks.properties)),
-        (ALL, "bridge", True, set(id_blocks.properties)),
-        (
-            ALL,
-            "kraft",
-            False,
-            set(id_blocks.properties) - {"answered_after_commit", "handed_out_after_grant", "ids_increase"},
-        ),
-        (BLACK_BOX, "kraft", True, {"ids_unique", "answers_disjoint"}),
-        (("block_committed",), "kraft", True, {"blocks_disjoint", "blocks_contiguous", "blocks_well_formed"}),
-        (("block_committed",), "zookeeper", True, set()),
-        (("zk_written",), "zookeeper", True, {"blocks_disjoint", "blocks_contiguous", "blocks_well_formed"}),
-        (("zk_written", "block_committed"), "bridge", True, set()),
-        ((), "kraft", True, set()),
-    ],
-)
-def test_what_a_recording_can_decide(observable: tuple[str, ...], mode: str, ordered: bool, decided: set[str]) -> None:
-    """A property whose events were not recorded is unknown, with the reason, and never satisfied."""
-    manifest = Manifest("id-blocks", observable, (), ordered=ordered, config={"mode": mode})
-    unknown = id_blocks.undecidable(manifest)
-    assert set(id_blocks.properties) - set(unknown) - set(id_blocks.unpromised(manifest)) == decided
-    assert all("order of steps" in reason or "do not show" in reason for reason in unknown.values())
-
-
-def test_every_kind_says_which_columns_it_uses() -> None:
-    """The vocabulary is complete: each kind has its columns, and each column is used."""
-    assert set(ID_BLOCKS.used_by) == set(ID_BLOCKS.codes)
-    assert {name for names in ID_BLOCKS.used_by.values() for name in names} == {c.name for c in ID_BLOCKS.columns}

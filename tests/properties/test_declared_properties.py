@@ -1,6 +1,7 @@
 """Declared history properties, against a plain reading of the declaration: event by event, in Python."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,7 @@ from fencepost.properties.task_counts.histories.view import TaskCountView
 from fencepost.properties.transactions.histories.promises import DRIVEN
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from fencepost.properties.transactions.histories.view import TransactionView
-from random_task_counts import doctored as doctored_task_counts
-from random_task_counts import noise as noise_of_task_counts
-from random_transactions import doctored as doctored_transactions
-from random_transactions import noise as noise_of_transactions
+from random_histories import doctored, noise
 
 
 class Plain:
@@ -120,14 +118,14 @@ class Plain:
 
 def views() -> list[tuple[Mapping[str, HistoryProperty[Any]], EventView]]:
     found: list[tuple[Mapping[str, HistoryProperty[Any]], EventView]] = []
-    for make in (noise_of_task_counts, doctored_task_counts):
+    for make in (partial(noise, "task-counts"), partial(doctored, "task-counts")):
         found.append((task_counts.properties, TaskCountView(make(3, 6), {"mode": "B"})))
-    for make in (noise_of_transactions, doctored_transactions):
+    for make in (partial(noise, "transactions"), partial(doctored, "transactions")):
         config = {"mode": "v2", "max_epoch": 3, "partitions": 2}
         found.append((transactions.properties, TransactionView(make(3, 6), config)))
         found.append((in_a_table(*DRIVEN), TransactionView(make(4, 6), config)))
-    found.append((CORNERS, TaskCountView(doctored_task_counts(3, 6), {"mode": "B"})))
-    found.append((CORNERS, TaskCountView(noise_of_task_counts(3, 6), {"mode": "B"})))
+    found.append((CORNERS, TaskCountView(doctored("task-counts", 3, 6), {"mode": "B"})))
+    found.append((CORNERS, TaskCountView(noise("task-counts", 3, 6), {"mode": "B"})))
     return found
 
 

@@ -7,7 +7,7 @@ from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.histories.properties import BED, PLANTS
+from fencepost.properties.task_counts.histories.properties import BED
 from fencepost.reference_impl.systems.task_counts import simulate
 from task_count_story import TaskCountStory
 
@@ -32,17 +32,6 @@ def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:
     plainly = [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits_plainly(columns)]
     assert [(misfit.row, misfit.check.says) for misfit in KERNEL.misfits(columns)] == plainly
     return plainly
-
-
-def test_the_example_is_followed_to_its_end() -> None:
-    """Two connectors of it, each in a lane of its own."""
-    assert KERNEL.explain(BED.history.columns()) == "history 0 fits the model B: all 434 events"
-
-
-@pytest.mark.parametrize("name", PLANTS)
-def test_plants(name: str) -> None:
-    """The core finds what it has a state for; the rest is named."""
-    assert bool(readings(BED.bent(name))) == (name not in NOT_FOLLOWED)
 
 
 def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:

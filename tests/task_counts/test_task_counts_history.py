@@ -4,12 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fencepost.properties.history import Manifest
-from fencepost.properties.history.pieces import absent_columns
-from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
-from fencepost.properties.task_counts.histories.properties import BED, PLANTS, RECORDINGS
+from fencepost.properties.task_counts.events import SUPPORT, Kind
+from fencepost.properties.task_counts.histories.properties import BED
 from fencepost.properties.task_counts.histories.properties import HISTORY as task_counts
-from fencepost.reference_impl.connect import config as events
 from task_count_story import TaskCountStory
 
 CONFIG = {"mode": "B", "quiet_end": True}
@@ -21,27 +18,10 @@ def violated(columns: dict[str, np.ndarray], **config: Any) -> dict[str, int]:
     return {name: found.violations for name, found in findings.items() if found.violations}
 
 
-def test_the_reference_implementation_speaks_the_same_words() -> None:
-    """The values of `support` were written down twice, apart from one another, and agree."""
-    assert dict(SUPPORT) == events.SUPPORT_CODES
-
-
 def test_the_example_keeps_every_promise() -> None:
     """And every property has something to judge in it."""
     findings, _ = task_counts.check(BED.history.columns(), config=CONFIG)
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
-
-
-@pytest.mark.parametrize("name", PLANTS)
-def test_a_plant_is_found(name: str) -> None:
-    """What is bent breaks the properties that are named, as often as is said, and no other."""
-    assert violated(BED.bent(name)) == PLANTS[name].found
-
-
-def test_every_property_has_a_plant() -> None:
-    """One that only it reports, if the property can be broken alone."""
-    alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
-    assert alone == set(task_counts.properties)
 
 
 def test_the_first_witness_is_told() -> None:
@@ -143,54 +123,6 @@ def test_what_was_compacted_away_does_not_stop_a_worker(mode: str) -> None:
     story.emit(Kind.topic_read, node=1, offset=story.end)
     story.emit(Kind.task_checked, node=1, connector=0, task=0, instance=1, set=4, status=200)
     assert violated(story.columns(), mode=mode)["checked_with_count"] == 2
-
-
-def recorded(*, mode: str = "B", recording: str = "all", ordered: bool = True, quiet_end: bool = True) -> Manifest:
-    config = {"mode": mode, "quiet_end": quiet_end}
-    return Manifest("task-counts", RECORDINGS[recording], (), ordered=ordered, config=config)
-
-
-def undecided(**said: Any) -> dict[str, str]:
-    return task_counts.undecidable(recorded(**said))
-
-
-def not_promised(**said: Any) -> dict[str, str]:
-    return task_counts.unpromised(recorded(**said))
-
-
-def test_what_a_recording_does_not_show() -> None:
-    """The topic alone decides the sizes of counts; what shows from outside, the promises and few mechanisms."""
-    everything = set(task_counts.properties) - set(not_promised())
-    assert everything - set(undecided(recording="topic", ordered=False)) == {"counts_are_sizes"}
-    assert everything - set(undecided(recording="outside")) == {
-        "no_zombie_commits", "producers_covered", "only_running_polls", "running_with_count", "counts_are_sizes",
-        "fenced_before_count", "newest_set_polls", "fencing_goes_on",
-    }  # fmt: skip
-    assert undecided(recording="outside")["fenced_never_commit"] == "the histories do not show topic_claimed"
-    assert undecided() == {}
-    assert not_promised() == {"assignments_reach_counts": "mode B does not promise it"}
-
-
-@pytest.mark.parametrize(("mode", "others"), [
-    ("A", {"checked_after_fencing", "opened_after_answer", "answers_with_count"}),
-    ("M", {"assignments_reach_counts", "opened_after_answer"}),
-    ("shipped", {"assignments_reach_counts", "opened_after_check", "checked_with_count"}),
-])  # fmt: skip
-def test_each_text_promises_its_own(mode: str, others: set[str]) -> None:
-    """What only the other texts have is not asked."""
-    assert (set(not_promised(mode=mode)), undecided(mode=mode)) == (others, {})
-
-
-def test_progress_is_asked_only_of_what_came_to_rest() -> None:
-    """618.P4 needs a manifest that says quiet_end."""
-    assert "newest_set_polls" in undecided(quiet_end=False)
-
-
-def test_no_rows() -> None:
-    """A piece without rows judges nothing and fails nothing."""
-    findings, figures = task_counts.check(absent_columns(TASK_COUNTS, 0))
-    assert all(found.judged == found.violations == 0 for found in findings.values())
-    assert set(figures.values()) == {0}
 
 
 def test_figures_count_what_became_of_sets_and_tasks() -> None:

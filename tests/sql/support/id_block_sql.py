@@ -8,6 +8,7 @@ reserved words somewhere are renamed: first -> start, length -> size, grant -> o
 import duckdb
 import pyarrow as pa
 from fencepost.properties.id_blocks.histories import HISTORY
+from in_duckdb import Verdict, by_text
 from related_sql import generated
 
 MAX = 9223372036854775807
@@ -47,28 +48,14 @@ VIOLATIONS = {
     **generated(HISTORY.properties.values(), RENAMED),
 }
 
-QUERY = " UNION ALL ".join(
-    f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in VIOLATIONS.items()
-)
+
+def statements(**_: str) -> tuple[dict[str, str], dict[str, str]]:
+    """No tables, and a statement for each property."""
+    return {}, {
+        name: f"SELECT '{name}' AS property, history, step FROM ({text}) v" for name, text in VIOLATIONS.items()
+    }
 
 
-def told(rows: list[tuple[str, int, int]]) -> dict[str, tuple[int, tuple[int, int]]]:
-    """(property, history, step) rows -> {property: (count, least (history, step))}."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for name, history, step in rows:
-        found.setdefault(name, []).append((int(history), int(step)))
-    return {name: (len(places), min(places)) for name, places in found.items()}
-
-
-def in_duckdb(
-    events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None
-) -> dict[str, tuple[int, tuple[int, int]]]:
+def in_duckdb(events: pa.Table | str, connection: duckdb.DuckDBPyConnection | None = None) -> Verdict:
     """The verdict of DuckDB on an Arrow table, or on the Parquet files that a glob names."""
-    duck = connection or duckdb.connect()
-    source = f"read_parquet('{events}')" if isinstance(events, str) else "events_table"
-    if not isinstance(events, str):
-        duck.register("events_table", events)
-    renamed = ", ".join(f'"{old}" AS {new}' for old, new in RENAMED.items())
-    dropped = ", ".join(f'"{old}"' for old in RENAMED)
-    duck.execute(f"CREATE OR REPLACE TEMP VIEW events AS SELECT * EXCLUDE ({dropped}), {renamed} FROM {source}")
-    return told(duck.execute(QUERY).fetchall())
+    return by_text(events, " UNION ALL ".join(statements()[1].values()), RENAMED, connection)

@@ -1,9 +1,8 @@
-"""The history properties of task counts in SQL: those with kernels of their own, and some that are declared.
-
-What is written here shares nothing with the kernels but the table; the declared ones among it test the SQL that is
-written from declarations. One text for DuckDB and Spark. Columns whose names are reserved words are renamed. `seen` has
-every event with the steps at which things last happened before it: `set_at` the latest set of its connector, `round_at`
-its writer's round, and so on; the properties look up what stands there.
+"""The history properties of task counts in SQL: what is written here is of those with kernels of their own, and shares
+nothing with these but the table; of the declared ones it is generated. One text for DuckDB and Spark. Columns whose
+names are reserved words are renamed. `seen` has every event with the steps at which things last happened before it:
+`set_at` the latest set of its connector, `round_at` its writer's round, and so on; the properties look up what stands
+there.
 """
 
 from collections.abc import Mapping
@@ -12,8 +11,8 @@ import duckdb
 import pyarrow as pa
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.histories.properties import PROPERTIES
+from in_duckdb import Verdict, by_text
 from related_sql import generated
-from twins import Verdict, by_text
 
 RENAMED = {"set": "gen", "count": "n", "offset": "spot"}
 NEEDED = {"A": 3, "M": 1, "B": 1, "shipped": 2}
@@ -38,10 +37,7 @@ SEEN = ", ".join((
     last("known_at", "node", "1, 2, 13, 20, 22"),
     last("worker_at", "node", "1"),
     last("read_at", "node", "30"),
-    last("asked_at", "request", "40"),
-    last("first_at", "instance", "51"),
     last("any_claim_at", "", "20"),
-    last("raised", "producer_id", "20, 42, 52", value="epoch", also="error = 0"),
 ))  # fmt: skip
 
 
@@ -68,10 +64,6 @@ PARTS = {
       SELECT x.*, CASE WHEN c.kind = 27 THEN c.step END AS latest_at, CASE WHEN c.kind = 27 THEN c.n END AS latest,
         s.spot AS set_spot, s.n AS set_size
       FROM seen x {at("c", "count_at")} {at("s", "set_at")}""",
-    "given": "SELECT * FROM events WHERE kind IN (20, 42, 52) AND error = 0 AND producer_id >= 0",
-    "placed": """
-      SELECT *, row_number() OVER (PARTITION BY history, connector ORDER BY spot, step) AS place
-      FROM events WHERE kind IN (24, 26, 27) AND connector >= 0""",
     "whole": """
       SELECT s.history, s.connector, s.step, s.spot, s.n, count(DISTINCT c.task) AS configured
       FROM seen s LEFT JOIN events c ON c.history = s.history AND c.connector = s.connector AND c.kind = 25
@@ -144,26 +136,11 @@ VIOLATIONS = {
                      JOIN newest m ON m.history = u.history AND m.connector = u.connector) p
           ON p.history = n.history AND p.connector = n.connector AND p.gen = n.spot AND p.task < n.n
       GROUP BY n.history, n.step, n.n HAVING count(DISTINCT p.task) < n.n""",
-    "fenced_never_commit": "SELECT history, step FROM seen WHERE kind = 61 AND raised > epoch",
-    "ids_of_their_own": """
-      SELECT g.history, g.step FROM given g
-        JOIN (SELECT history, producer_id, min(step) AS step FROM given GROUP BY history, producer_id) m
-          ON m.history = g.history AND m.producer_id = g.producer_id
-        JOIN events f ON f.history = m.history AND f.step = m.step
-      WHERE f.connector <> g.connector OR f.task <> g.task""",
     "running_with_count": """
       SELECT r.history, r.step FROM events r
         LEFT JOIN counted k ON k.history = r.history AND k.connector = r.connector AND k.kind = 27 AND k.step < r.step
           AND k.set_spot = r.gen
       WHERE r.kind = 54 AND r.connector >= 0 AND k.step IS NULL""",
-    "counts_are_sizes": """
-      SELECT t.history, t.step FROM (
-          SELECT history, connector, step, kind, n,
-            max(CASE WHEN kind = 26 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS set_place,
-            max(CASE WHEN kind = 24 THEN place END) OVER (PARTITION BY history, connector ORDER BY place) AS gone
-          FROM placed) t
-        JOIN placed s ON s.history = t.history AND s.connector = t.connector AND s.place = t.set_place
-      WHERE t.kind = 27 AND t.n <> s.n AND NOT (t.n = 0 AND coalesce(t.gone, -1) > t.set_place)""",
     "sets_whole": """
       SELECT b.history, b.step FROM (
           SELECT x.history, x.step, x.connector, x.task, min(s.step) AS own
@@ -195,14 +172,6 @@ VIOLATIONS = {
     "writes_while_leading": f"""
       SELECT x.history, x.step FROM writes x {at("k", "known_at")}
       WHERE x.node >= 0 AND x.was < 27 AND (k.step IS NULL OR NOT (k.kind = 20 OR k.kind = 13 AND k.n = 1))""",
-    "answers_with_count": """
-      SELECT x.history, x.step FROM counted x
-        JOIN counted a ON a.history = x.history AND a.step = x.asked_at
-      WHERE x.kind = 45 AND x.status = 200 AND x.connector >= 0 AND a.set_at IS NOT NULL
-        AND NOT (coalesce(x.latest_at, -1) > a.step OR coalesce(a.latest_at, -1) > a.set_at)""",
-    "opened_after_check": f"""
-      SELECT x.history, x.step FROM seen x {at("c", "first_at")}
-      WHERE x.kind = 52 AND x.instance >= 0 AND coalesce(c.status, -1) <> 200""",
     "checked_with_count": """
       SELECT history, step FROM counted
       WHERE kind = 51 AND node >= 0 AND connector >= 0 AND status = 200 AND set_at > coalesce(latest_at, -1)""",
@@ -227,7 +196,9 @@ nothing of a set that was compacted away before."""
 DECLARED = generated(PROPERTIES.values(), RENAMED)
 
 
-def statements(mode: str, texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> tuple[dict[str, str], dict[str, str]]:
+def statements(
+    mode: str = "B", quiet_end: bool = True, texts: Mapping[str, str] = VIOLATIONS | DECLARED
+) -> tuple[dict[str, str], dict[str, str]]:
     """(tables, violations): each property's text yields its name, history and step."""
     texts = {**texts, "checked_with_count": AS_READ} if mode in ("A", "M") else texts
     parts = {name: text.replace("{needed}", str(NEEDED[mode])) for name, text in PARTS.items()}
@@ -236,7 +207,7 @@ def statements(mode: str, texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> t
 
 def query(mode: str = "B", texts: Mapping[str, str] = VIOLATIONS | DECLARED) -> str:
     """One statement for all of them."""
-    parts, violations = statements(mode, texts)
+    parts, violations = statements(mode, texts=texts)
     tables = ", ".join(f"{name} AS MATERIALIZED ({text})" for name, text in parts.items())
     return f"WITH {tables} " + " UNION ALL ".join(violations.values())
 

@@ -1,9 +1,7 @@
-"""The history properties of transactions in SQL: those with kernels of their own, and some that are declared.
-
-What is written here shares nothing with the kernels but the table; the declared ones among it test the SQL that is
-written from declarations. One text for DuckDB and Spark. Columns whose names are reserved words somewhere are renamed.
-`PARTS` are the tables that the properties speak of: what owners sent, asked and were told, and the logs of partitions
-and of the coordinator.
+"""The history properties of transactions in SQL: what is written here is of those with kernels of their own, and shares
+nothing with these but the table; of the declared ones it is generated. One text for DuckDB and Spark. Columns whose
+names are reserved words somewhere are renamed. `PARTS` are the tables that the properties speak of: what owners sent,
+asked and were told, and the logs of partitions and of the coordinator.
 """
 
 from collections.abc import Mapping
@@ -11,9 +9,9 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 from fencepost.properties.transactions.histories.properties import PROPERTIES
+from in_duckdb import Verdict, by_text
 from related_sql import generated
 from transaction_sql_logs import LOG_PARTS, LOG_VIOLATIONS
-from twins import Verdict, by_text
 
 RENAMED = {"offset": "spot", "partition": "part", "record": "rec"}
 
@@ -163,19 +161,6 @@ CLIENT_VIOLATIONS = {
     "transactions_whole": """
       SELECT l.history, l.step FROM left_out l
         JOIN (SELECT DISTINCT history, txn FROM data_reads) r ON r.history = l.history AND r.txn = l.txn""",
-    "read_once": """
-      SELECT history, step FROM (
-        SELECT history, step, spot, first_value(spot) OVER (
-          PARTITION BY history, rec, part ORDER BY step ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest
-        FROM events WHERE kind IN (51, 52)) n
-      WHERE spot <> earliest""",
-    "reads_within_bound": """
-      SELECT r.history, r.step FROM (
-        SELECT history, step, kind, spot, max(CASE WHEN kind = 50 THEN step END)
-            OVER (PARTITION BY history, client, part ORDER BY step) AS fetch
-        FROM events WHERE kind IN (50, 51)) r
-        LEFT JOIN events f ON f.history = r.history AND f.step = r.fetch
-      WHERE r.kind = 51 AND (f.step IS NULL OR r.spot < f.spot OR r.spot >= f.upto)""",
     "fenced_unread": "SELECT history, step FROM fenced WHERE what = 'sent'",
     "fenced_appends_unread": "SELECT history, step FROM fenced WHERE what = 'appended'",
     "fenced_never_commit": "SELECT history, step FROM fenced WHERE what = 'committed'",
@@ -215,9 +200,6 @@ CLIENT_VIOLATIONS = {
           AND min(part) = max(part)) l
       WHERE EXISTS (SELECT 1 FROM events o WHERE o.history = l.history AND o.step > l.since AND o.client <> l.client
         AND o.kind = 12 AND o.error = 0 AND o.outcome = 1)""",
-    "group_offsets_stable": """
-      SELECT history, step FROM offset_reads
-      WHERE txn IS NOT NULL AND (told_abort IS NOT NULL OR asked_commit IS NULL OR asked_commit > step)""",
     "group_offsets_kept": "SELECT history, step FROM older_offsets WHERE what = 'kept'",
     "group_offsets_forward": "SELECT history, step FROM older_offsets WHERE what = 'forward'",
 }
@@ -240,7 +222,11 @@ def query(
 
 
 def statements(
-    mode: str, max_epoch: int, quiet_end: bool, texts: Mapping[str, str] = VIOLATIONS | DECLARED, release: str = "4.0"
+    mode: str = "v2",
+    max_epoch: int = 32767,
+    quiet_end: bool = False,
+    texts: Mapping[str, str] = VIOLATIONS | DECLARED,
+    release: str = "4.0",
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The tables in the order in which they build on one another, and a statement for each property."""
     values = {"max_epoch": str(max_epoch), "quiet_end": "1 = 1" if quiet_end else "1 = 0"}

@@ -24,10 +24,6 @@ LOG_PARTS = {
       SELECT b.history, b.marker, b.fate, o.txn FROM batches b
         LEFT JOIN own o ON o.history = b.history AND o.rec = b.rec
       WHERE b.marker IS NOT NULL""",
-    "first_at": """
-      SELECT e.history, e.part, e.spot, e.rec, e.step FROM events e
-        JOIN (SELECT history, part, spot, min(step) AS step FROM events WHERE kind = 40 GROUP BY history, part, spot) f
-          ON f.history = e.history AND f.step = e.step""",
     "logged": """
       SELECT history, step, txn_id, state, producer_id, epoch, lag(step) OVER w AS before,
         lag(producer_id) OVER w AS id_before, lag(epoch) OVER w AS epoch_before,
@@ -56,18 +52,6 @@ LOG_VIOLATIONS = {
         SELECT history, marker, fate, first_value(fate) OVER (PARTITION BY history, txn ORDER BY marker
           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS earliest FROM decisions WHERE txn IS NOT NULL) n
       WHERE fate <> earliest""",
-    "sequences_follow_on": """
-      SELECT m.history, m.step FROM marked m LEFT JOIN log b ON b.history = m.history AND b.part = m.part
-        AND b.producer_id = m.producer_id AND b.nth = m.last_batch
-      WHERE m.kind = 40 AND m.sequence >= 0 AND m.before IS NOT NULL AND m.sequence <>
-        CASE WHEN b.epoch = m.epoch AND b.sequence < 2147483647 THEN b.sequence + 1 ELSE 0 END""",
-    "appended_while_added": """
-      SELECT b.history, b.step FROM marked b LEFT JOIN log m ON m.history = b.history AND m.part = b.part
-        AND m.producer_id = b.producer_id AND m.nth = b.last_marker
-      WHERE b.kind = 40 AND NOT EXISTS (
-        SELECT 1 FROM events c WHERE c.kind = 27 AND c.error = 0 AND c.history = b.history AND c.part = b.part
-          AND c.producer_id = b.producer_id AND c.epoch = b.epoch AND c.step < b.step
-          AND (c.step > coalesce(m.step, -1) OR ({is_v2} AND m.epoch = b.epoch)))""",
     "markers_as_prepared": """
       SELECT m.history, m.step FROM events m LEFT JOIN prepared p ON p.history = m.history
         AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
@@ -76,11 +60,6 @@ LOG_VIOLATIONS = {
       SELECT m.history, m.step FROM events m JOIN prepared p ON p.history = m.history
         AND p.producer_id = m.producer_id AND p.epoch = m.epoch AND p.outcome = m.outcome
       WHERE m.kind = 43 AND p.step > m.step""",
-    "reads_as_marked": """
-      SELECT r.history, r.step FROM events r LEFT JOIN first_at f
-          ON f.history = r.history AND f.part = r.part AND f.spot = r.spot AND f.rec = r.rec
-        LEFT JOIN batches b ON b.history = f.history AND b.step = f.step
-      WHERE r.kind = 51 AND (b.fate IS NULL OR b.fate <> 1)""",
     "stable_below_open": """
       SELECT s.history, s.step FROM events s WHERE s.kind = 47 AND EXISTS (
         SELECT 1 FROM batches b WHERE b.history = s.history AND b.part = s.part AND b.spot < s.upto

@@ -14,7 +14,6 @@ from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, confo
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.kinds import Kind
-from fencepost.reference_impl.defects.transactions import REGISTRY
 from transaction_bends import FAULTY, calm, histories
 
 MODES = ("v2", "v1-verified", "v1")
@@ -144,58 +143,6 @@ def test_bent_histories_are_caught(
     bent = bend(calm(mode))
     [(row, found, its_rule)] = misfits_of(kernel, bent)
     assert bent["kind"][row] == kind and found.startswith(says) and its_rule == rule
-
-
-NEEDED: dict[str, dict[str, Any]] = {
-    "older_epoch_accepted": FAULTY, "lost_commit_told_ok": FAULTY, "equal_epoch_marker_accepted": FAULTY,
-    "older_coordinator_accepted": FAULTY, "open_in_any_epoch": FAULTY, "reload_reopens_prepared": FAULTY,
-}  # fmt: skip
-RULES_BROKEN = {
-    "init_keeps_epoch": "txn.8",
-    "init_leaves_transaction_open": None,
-    "init_answers_before_completion": "txn.2",
-    "exhausted_one_late": "txn.7",
-    "add_overwrites": None,
-    "end_takes_older_epoch": "txn.7",
-    "end_keeps_epoch": None,
-    "epoch_before_pending": "txn.7",
-    "lost_commit_told_ok": "txn.7",
-    "end_answers_before_durable": "txn.7",
-    "fence_markers_keep_epoch": None,
-    "completes_at_first_marker": None,
-    "reload_reopens_prepared": None,
-    "older_epoch_accepted": "txn.12",
-    "unverified": "txn.15",
-    "equal_epoch_marker_accepted": "txn.12",
-    "older_coordinator_accepted": "txn.11",
-    "window_outlives_epoch": "txn.14",
-    "open_in_any_epoch": "txn.15",  # what is open under another epoch is no excuse for not asking
-    "stable_offset_inclusive": "txn.17",
-    "aborted_index_misses_fences": "txn.17",
-    "offsets_applied_at_once": "txn.21",
-    "abort_commits_offset": "txn.21",
-    "fenced_continues": None,
-    "commits_early": None,
-    "produces_before_add": None,
-}
-
-
-@pytest.mark.parametrize(("name", "rule"), RULES_BROKEN.items())
-def test_broken_implementations_do_not_conform(name: str, rule: str | None) -> None:
-    """What has one thing wrong does not fit, and some misfit cites the rule that is checked there."""
-    config = {"mode": "v2", **NEEDED.get(name, {}), **dict(REGISTRY[name].needs), "broken": name}
-    kernel = conformance_kernel(config["mode"], config, "transactions")
-    found = misfits_of(kernel, histories(range(40), config), 1)
-    assert found
-    assert rule in {its for _, _, its in found}
-
-
-@pytest.mark.parametrize("name", ["end_takes_larger_epoch", "sequence_unchecked", "reader_skips_for_ever"])
-def test_what_the_model_does_not_see(name: str) -> None:
-    """What needs the last epoch fits where nobody comes to it, and so does what is about sequence numbers, which the
-    model leaves to `idempotence`, or about what never happens."""
-    config = {"mode": "v2", **dict(REGISTRY[name].needs), "broken": name}
-    assert kernel_of("v2").misfits(histories(range(30), config)) == []
 
 
 def test_one_violation_a_history() -> None:

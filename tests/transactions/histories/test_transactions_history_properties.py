@@ -5,11 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from fencepost.proofs.scale.replay import check_columns
-from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import HistoryError
-from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, TRANSACTIONS, Kind
+from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, Kind
 from fencepost.properties.transactions.histories import view
-from fencepost.properties.transactions.histories.properties import BED, PLANTS
+from fencepost.properties.transactions.histories.properties import BED
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
 from transaction_story import Story
 
@@ -106,13 +105,6 @@ def test_stories_that_keep_every_promise(name: str, mode: str) -> None:
     assert violated(story) == {}
 
 
-def test_the_example_keeps_every_promise_and_judges_every_property() -> None:
-    """Where nothing is bent nothing is found, though each property but one looked at something."""
-    findings, _ = transactions.check(BED.history.columns(), config={"quiet_end": True})
-    assert [name for name, found in findings.items() if found.violations] == []
-    assert [name for name, found in findings.items() if not found.judged] == ["lone_client_never_fenced"]
-
-
 def test_a_transaction_that_another_process_resumes_is_refused() -> None:
     """As a sink does at its recovery, under the pair of the one before: nothing is wrong, and no broker did it."""
     columns = BED.history.columns()
@@ -124,38 +116,6 @@ def test_a_transaction_that_another_process_resumes_is_refused() -> None:
     with pytest.raises(HistoryError, match=told):
         check_columns(resumed, 1, "transactions", (), (), {})
     assert check_columns(columns, 1, "transactions", (), (), {}).findings == {}
-
-
-@pytest.mark.parametrize("plant", PLANTS)
-def test_each_plant_is_found(plant: str) -> None:
-    """Exactly the violations that the table names, each with a first witness in words, and no others."""
-    findings, _ = transactions.check(BED.bent(plant), config={"quiet_end": True})
-    assert {name: found.violations for name, found in findings.items() if found.violations} == PLANTS[plant].found
-    for name in PLANTS[plant].found:
-        first = findings[name].first
-        assert first is not None
-        assert first.property == name
-        assert f" at step {first.step} (" in first.told
-        assert "\n" not in first.told
-
-
-def test_every_property_has_a_plant() -> None:
-    """None is untested, and most are found by a plant that nothing else finds."""
-    assert {name for plant in PLANTS.values() for name in plant.found} == set(transactions.properties)
-    alone = {name for plant in PLANTS.values() for name in plant.found if len(plant.found) == 1}
-    implied = {
-        "aborts_unread", "open_unread", "reads_as_decided", "fenced_unread", "fenced_never_commit",
-        "markers_as_decided", "transactions_share_fate", "markers_agree", "ends_bump_epoch",
-    }  # fmt: skip
-    assert set(transactions.properties) - alone == implied
-
-
-def test_planted_histories_report_what_was_planted() -> None:
-    """In many histories at once, with shifted producer ids, the counts of all plants add up."""
-    columns, expected = BED.planted(7, 100, 600, bent=0.5)
-    findings, _ = transactions.check(columns, config={"quiet_end": True})
-    assert {name: found.violations for name, found in findings.items() if found.violations} == expected
-    assert set(expected) == set(transactions.properties)
 
 
 TOLD = {
@@ -342,20 +302,6 @@ def test_figures_count_what_became_of_transactions() -> None:
         "transactions": 7, "told_committed": 4, "told_aborted": 1, "records_sent": 21, "records_acked": 21,
         "records_read": 12, "fences": 4,
     }  # fmt: skip
-
-
-def test_no_rows() -> None:
-    """A piece without rows judges nothing and fails nothing."""
-    findings, figures = transactions.check(absent_columns(TRANSACTIONS, 0))
-    assert len(findings) == len(transactions.properties)
-    assert all(found.judged == found.violations == 0 for found in findings.values())
-    assert set(figures.values()) == {0}
-
-
-def test_every_kind_says_which_columns_it_uses() -> None:
-    """The vocabulary is complete: each kind has its columns, and each column is used."""
-    assert set(TRANSACTIONS.used_by) == set(TRANSACTIONS.codes)
-    assert {name for names in TRANSACTIONS.used_by.values() for name in names} == {c.name for c in TRANSACTIONS.columns}
 
 
 def test_many_readers_that_start_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.transactions.events.kinds import TRANSACTIONS
 from fencepost.properties.transactions.histories.properties import BED
 from fencepost.properties.transactions.histories.properties import HISTORY as transactions
-from fencepost.reference_impl.defects.transactions import REGISTRY
 from pyarrow import compute, concat_tables, parquet
 
 HISTORIES = 300
@@ -88,26 +87,6 @@ def simulated(place: Path, histories: int, seed: int = 1, **config: Any) -> Repl
     return replay(place, cores=1)
 
 
-FAULTY = {"duplicate": 0.1, "delay": 0.1, "drop": 0.05, "append_failure": 0.05, "fail_over": 0.02, "fence": 0.02}
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        FAULTY,
-        {"txn_ids": 1, "max_epoch": 3},
-        {"txn_ids": 4, "partitions": 3, "groups": 2, "readers": 2, "fence": 0.0},
-    ],
-)
-def test_v2_keeps_every_promise(tmp_path: Path, config: dict[str, Any]) -> None:
-    """Under every fault, with epochs that end and several groups and readers; and nothing holds for want of events."""
-    report = simulated(tmp_path, 150, mode="v2", events=300, **config)
-    assert report.violations == {}
-    assert set(report.unknown) == {"none_hanging", "calls_come_to_an_end"}
-    assert report.vacuous == ()
-
-
 @pytest.mark.parametrize(
     ("broken", "found", "config"),
     [
@@ -136,62 +115,6 @@ def test_v1_is_found_out(tmp_path: Path) -> None:
     """A late EndTxn decides the next transaction (KAFKA-17754), and a late record joins it (KAFKA-14402)."""
     report = simulated(tmp_path, 300, mode="v1", events=300, duplicate=0.1, delay=0.1)
     assert {"markers_as_decided", "markers_as_told", "open_unread", "transactions_share_fate"} <= set(report.violations)
-
-
-DEFECTS = [
-    ("older_epoch_accepted", "partition_epochs_never_fall"),
-    ("aborted_index_misses_fences", "aborts_unread"),
-    ("reads_to_the_end", "fetches_stop_at_stable"),
-    ("stable_offset_inclusive", "open_unread"),
-    ("reader_skips_for_ever", "commits_kept"),
-    ("commits_early", "commits_acknowledged"),
-    ("fence_takes_any_answer", "epochs_in_range"),
-    ("init_keeps_epoch", "init_bumps_epoch"),
-    ("init_answers_before_completion", "init_answered_when_idle"),
-    ("init_leaves_transaction_open", "states_follow_on"),
-    ("end_keeps_epoch", "ends_bump_epoch"),
-    ("end_answers_before_durable", "ends_answered_as_logged"),
-    ("end_takes_older_epoch", "prepared_as_asked"),
-    ("completes_at_first_marker", "completed_after_markers"),
-    ("double_bump", "logged_epochs_never_fall"),
-    ("older_coordinator_accepted", "coordinators_never_older"),
-    ("older_answers_taken", "markers_as_told"),
-    ("fence_markers_keep_epoch", "markers_as_prepared"),
-    ("lost_commit_told_ok", "markers_as_told"),
-    ("abort_commits_offset", "group_offsets_stable"),
-    ("pending_offsets_visible", "group_offsets_kept"),
-    ("new_epoch_takes_any_sequence", "sequences_follow_on"),
-    ("window_outlives_epoch", "duplicates_answered_rightly"),
-    ("retry_numbered_anew", "appended_once"),
-    ("open_in_any_epoch", "one_epoch_while_open"),
-    ("unverified", "appended_while_added"),
-    ("add_takes_older_epoch", "fenced_unread"),
-    ("reload_reopens_prepared", "transactions_share_fate"),
-    ("epoch_before_pending", "lone_client_never_fenced"),
-]
-
-
-MORE: dict[str, dict[str, Any]] = {
-    "epoch_before_pending": {"txn_ids": 4, "restart": 0.0, "fence": 0.0, "fail_over": 0.0},
-    "completes_at_first_marker": {"mode": "v2"},
-}
-
-
-@pytest.fixture(scope="module")
-def as_it_should_be(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReplayReport]:
-    """By mode, the report on 150 histories of the implementation with nothing wrong."""
-    place = tmp_path_factory.mktemp("modes")
-    return {mode: simulated(place / mode, 150, mode=mode, events=300) for mode in ("v1", "v1-verified", "v2")}
-
-
-@pytest.mark.parametrize(("name", "first_seen_as"), DEFECTS)
-def test_a_broken_implementation(
-    tmp_path: Path, as_it_should_be: dict[str, ReplayReport], name: str, first_seen_as: str
-) -> None:
-    """Within 150 histories the property nearest to the defect is violated, and without the defect it is not."""
-    config = {"mode": "v2", "events": 300, **dict(REGISTRY[name].needs), **MORE.get(name, {}), "broken": name}
-    assert first_seen_as in simulated(tmp_path, 150, **config).violations
-    assert first_seen_as not in as_it_should_be[config["mode"]].violations
 
 
 def test_generate_and_replay_by_name(tmp_path: Path) -> None:

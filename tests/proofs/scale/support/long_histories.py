@@ -4,7 +4,7 @@ import numpy as np
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.planting.beds import BEDS, Bed
-from random_told import doctored_story, random_events
+from random_histories import doctored_story, random_events
 
 Columns = dict[str, np.ndarray]
 VALUES = frozenset({
