@@ -1,9 +1,42 @@
-"""Configurations that users may name and examples do not draw: the reference breaks no promise in them."""
+"""Configurations that examples do not draw.  With elections of replicas that lack the end of a log, what they break is
+predicted and the rest is still judged; in others the reference breaks no promise."""
 
 import pytest
 from fencepost.proofs.testing import agree
+from fencepost.reference_impl.defects import transactions
+from fencepost.reference_impl.systems.transactions import reference
 
-REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
+UNCLEAN = {"unclean_elections": True}
+
+
+def test_what_an_unclean_election_breaks_is_predicted() -> None:
+    """Records that were told committed are lost, a transaction whose marker is lost hangs; nothing else is found."""
+    report = agree(
+        reference, protocol="transactions", variant="v2", seed=1, max_examples=15, config=UNCLEAN, promises_only=True,
+        verdict_only=True,
+    )  # fmt: skip
+    assert report.verdict == "holds", report.failure
+    assert {"txn.P4", "txn.P10"} <= report.excused.keys()
+    assert {why for whys in report.excused.values() for why in whys} == {
+        "txn.26 elect_unclean: a replica that lacked the end of its log has led"
+    }
+
+
+def test_a_zombie_is_found_all_the_same() -> None:
+    """That a fence stays is judged: leaders that do not ask whether a transaction is open let a zombie's record in."""
+    report = agree(
+        transactions.find("unverified"), protocol="transactions", variant="v1-verified", seed=1, max_examples=10,
+        config=UNCLEAN, promises_only=True, promises=["txn.P1"], verdict_only=True,
+    )  # fmt: skip
+    assert report.verdict == "violated"
+    assert report.failure is not None and report.failure.promise.startswith("txn.P1")
+
+
+def test_no_replica_out_of_sync_leads_by_default() -> None:
+    """unclean.leader.election.enable is false; and what a log has not, it cannot lose."""
+    with pytest.raises(ValueError, match="unclean_elections is false"):
+        reference({"seed": 0}).elect_unclean(0, 1)
+    reference({"seed": 0, **UNCLEAN}).elect_unclean(0, 3)
 
 
 @pytest.mark.parametrize("variant", ["v2", "v1-verified"])
@@ -18,7 +51,7 @@ REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
 def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None:
     """txn.P8 and txn.P10 are of producers whose ids are not forgotten meanwhile, and of ids that have clients."""
     report = agree(
-        REFERENCE, protocol="transactions", variant=variant, seed=1, max_examples=8, config=config,
+        reference, protocol="transactions", variant=variant, seed=1, max_examples=8, config=config,
         promises_only=True, verdict_only=True,
     )  # fmt: skip
     assert (report.verdict, report.failure) == ("holds", None)

@@ -66,7 +66,7 @@ def test_what_was_measured_on_recent_releases_conforms(config: dict[str, Any]) -
     assert "no model for v2 of release 'trunk'" in str(kernel("trunk"))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", MODES[1:])
 @pytest.mark.parametrize(
     "config",
     [
@@ -78,7 +78,8 @@ def test_what_was_measured_on_recent_releases_conforms(config: dict[str, Any]) -
     ids=["epochs end", "four ids", "leaders forget", "long"],
 )
 def test_other_clusters_conform(mode: str, config: dict[str, Any]) -> None:
-    """So it is where epochs are used up, with several ids, groups and readers, forgetful leaders, and for longer."""
+    """So it is where epochs are used up, with several ids, groups and readers, forgetful leaders, and for longer; of v2
+    see test_histories_of_defects.py."""
     columns = histories(range(12 if "events" not in config else 3), {"mode": mode, **config})
     kernel = kernel_of(mode, **config)
     assert misfits_of(kernel, columns, 1) == []

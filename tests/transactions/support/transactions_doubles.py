@@ -50,15 +50,3 @@ class Crashing(BlackBox):
 def crashing(config: Mapping[str, Any]) -> Crashing:
     """A cluster whose fail-over raises."""
     return Crashing(reference(config))
-
-
-class Mute:
-    """Has no method of the plug but the one that says what is under way."""
-
-    def messages(self) -> list[Any]:
-        return []
-
-
-def mute(config: Mapping[str, Any]) -> Mute:
-    """A cluster that can't be driven."""
-    return Mute()
