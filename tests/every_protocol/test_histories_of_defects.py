@@ -19,7 +19,7 @@ from fencepost.properties.source_commits.variants import OVERLAPPING
 
 EVERYTHING = ("promise", "progress", "conformance", "nothing")
 
-SHOWN: dict[str, dict[str, str]] = {
+VIOLATED: dict[str, dict[str, str]] = {
     "transactions": {
         "partition_epochs_never_fall": "older_epoch_accepted",
         "aborts_unread": "aborted_index_misses_fences",
@@ -216,24 +216,24 @@ def found_in(protocol: str, config: Mapping[str, Any], wanted: set[str], histori
 
 def cases() -> list[Any]:
     wanted: dict[tuple[str, str], set[str]] = {("source-commits", name): set() for name in sorted(ANY)}
-    for protocol, properties in SHOWN.items():
+    for protocol, properties in VIOLATED.items():
         for one, names in properties.items():
             for name in names.split():
                 wanted.setdefault((protocol, name), set()).add(one)
-    for (protocol, name), shown in wanted.items():
+    for (protocol, name), violated in wanted.items():
         if protocol == "task-counts" and name not in ONLY_WAIT:
-            shown.add("model")
+            violated.add("model")
     daily = {(protocol, name) for protocol, names in DAILY.items() for name in names.split()}
     return [
-        pytest.param(*each, shown, id=" ".join(each), marks=[] if each in daily else pytest.mark.nightly(nights=4))
-        for each, shown in wanted.items()
+        pytest.param(*each, violated, id=" ".join(each), marks=[] if each in daily else pytest.mark.nightly(nights=4))
+        for each, violated in wanted.items()
     ]
 
 
-@pytest.mark.parametrize(("protocol", "name", "shown"), cases())
-def test_histories_show_a_defect(protocol: str, name: str, shown: set[str]) -> None:
-    found = found_in(protocol, config_of(protocol, name), shown or {"model"}, HISTORIES)
-    assert shown <= found and found
+@pytest.mark.parametrize(("protocol", "name", "violated"), cases())
+def test_histories_show_a_defect(protocol: str, name: str, violated: set[str]) -> None:
+    found = found_in(protocol, config_of(protocol, name), violated or {"model"}, HISTORIES)
+    assert violated <= found and found
     assert not (name in ONLY_WAIT and "model" in found)
 
 
@@ -253,7 +253,7 @@ def test_what_is_harmless_shows_nothing(protocol: str, name: str) -> None:
 def test_what_is_right_shows_none_of_these(mode: str) -> None:
     """Of transactions, whose v1 breaks promises by itself; of the others nothing is violated at all (`verify`)."""
     needed = {
-        shown for shown, names in SHOWN["transactions"].items() for name in names.split()
+        violated for violated, names in VIOLATED["transactions"].items() for name in names.split()
         if config_of("transactions", name)["mode"] == mode
     }  # fmt: skip
     assert not found_in("transactions", config_of("transactions", "") | {"mode": mode}, set(), 60) & needed
@@ -284,7 +284,7 @@ def test_what_the_model_of_transactions_does_not_see(name: str) -> None:
 def test_every_defect_of_task_counts_is_asked_for() -> None:
     """But what never comes to pass; what users mend, for which there was no fault, as histories do not show which
     operations failed; and what begins when the session key is replaced, for which they are too short."""
-    named = {name for names in SHOWN["task-counts"].values() for name in names.split()}
+    named = {name for names in VIOLATED["task-counts"].values() for name in names.split()}
     assert defects("task-counts").keys() - named == {
         "unauthorized_passed_over", "commit_incomplete", "refused_at_first", "starts_for_its_connectors",
         "restarts_anywhere", "catches_up_or_not", "failed_stays_failed", "key_of_the_start",

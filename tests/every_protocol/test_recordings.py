@@ -47,7 +47,7 @@ OUTSIDE = {
 COPIES = {"nothing_twice", "nothing_skipped", "offsets_agree", "everything_copied", "no_other_error_ends_it"}
 COMMITS = COPIES | {"one_producer_commits", "newest_owner_commits", "stale_never_commits"}
 
-SHOWN: dict[str, Mapping[str, tuple[str, ...]]] = {
+RECORDED: dict[str, Mapping[str, tuple[str, ...]]] = {
     "id-blocks": {
         "all": tuple(VOCABULARIES["id-blocks"].codes), "black box": BLACK_BOX, "log": ("block_committed",),
         "ZooKeeper": ("zk_written",), "both logs": ("zk_written", "block_committed"), "nothing": (),
@@ -97,7 +97,7 @@ def test_what_a_recording_can_decide(
     protocol: str, recording: str, mode: str, ordered: bool, rests: bool, decided: set[str]
 ) -> None:
     held, config = properties_of(protocol), {"mode": mode, "quiet_end": rests, "records": 8}
-    manifest = Manifest(protocol, SHOWN[protocol][recording], (), ordered=ordered, config=config)
+    manifest = Manifest(protocol, RECORDED[protocol][recording], (), ordered=ordered, config=config)
     unknown, not_asked = held.undecidable(manifest), held.unpromised(manifest)
     assert ALL[protocol] - set(unknown) - set(not_asked) == decided
     words = ("do not show", "order of steps", "may end while")
@@ -107,20 +107,20 @@ def test_what_a_recording_can_decide(
 
 @pytest.mark.parametrize(
     ("protocol", "recording"),
-    [(protocol, name) for protocol in BEDS for name in SHOWN[protocol] if name not in ("all", "nothing")],
+    [(protocol, name) for protocol in BEDS for name in RECORDED[protocol] if name not in ("all", "nothing")],
 )
 def test_what_a_recording_decides_it_decides_from_what_it_shows(protocol: str, recording: str) -> None:
     """Take away every event that the recording does not show: each property that it decides finds the same, in the
     example and in each edit of it."""
     held, bed = properties_of(protocol), BEDS[protocol]
     config: dict[str, Any] = {"quiet_end": True, **bed.config}
-    manifest = Manifest(protocol, SHOWN[protocol][recording], (), config=config)
+    manifest = Manifest(protocol, RECORDED[protocol][recording], (), config=config)
     decided = sorted(ALL[protocol] - set(held.undecidable(manifest)) - set(held.unpromised(manifest)))
-    kinds = [VOCABULARIES[protocol].codes[name] for name in SHOWN[protocol][recording]]
+    kinds = [VOCABULARIES[protocol].codes[name] for name in RECORDED[protocol][recording]]
     for edit in ("", *bed.plants):
         columns = bed.bent(edit)
-        shown = np.isin(columns["kind"], kinds)
-        seen = {name: values[shown] for name, values in columns.items()}
+        there = np.isin(columns["kind"], kinds)
+        seen = {name: values[there] for name, values in columns.items()}
         whole, parts = (held.check(each, decided, config)[0] for each in (columns, seen))
         assert {n: (f.judged, f.violations) for n, f in parts.items()} == {
             n: (f.judged, f.violations) for n, f in whole.items()
@@ -152,7 +152,7 @@ def test_dangers_show_in_the_example_of_source_offsets() -> None:
 
 def test_what_an_auditor_of_source_offsets_can_tell() -> None:
     """The promise itself needs nothing but the output and where a restart would resume."""
-    held, seen = properties_of("source-offsets"), set(SHOWN["source-offsets"]["auditor"])
+    held, seen = properties_of("source-offsets"), set(RECORDED["source-offsets"]["auditor"])
     decided = {name for name, one in held.properties.items() if {kind.name for kind in one.needs} <= seen}
     assert {"nothing_twice", "in_order", "everything_copied"} <= decided
     assert "read_to_the_end" not in decided

@@ -8,7 +8,9 @@ import pytest
 from conformance_histories import Columns, first_histories
 from fencepost.proofs.scale.replay import Undecided
 from fencepost.proofs.testing import agree
+from fencepost.proofs.testing.search import Search
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
 from fencepost.properties.group_fencing.histories import BED
 from fencepost.properties.group_fencing.translator.conforming import SHOWN
@@ -18,7 +20,7 @@ from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap
 from fencepost.reference_impl.defects.group_fencing import REGISTRY
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
-from fencepost.reference_impl.systems.group_fencing import simulate
+from fencepost.reference_impl.systems.group_fencing import reference, simulate
 
 REFERENCE = "fencepost.reference_impl.systems.group_fencing:reference"
 CLASSIC = [variant for variant in RIGHT if variant not in NEW]
@@ -253,3 +255,42 @@ def test_numbers_are_only_names() -> None:
     assert (row, says) == (100, "the protocol has such an event")
     nothing = {name: column[:0] for name, column in columns.items()}
     assert misfits(kernel, nothing) == []
+
+
+SIZE = {
+    "members": 2, "inputs": 1, "outputs": 1, "records": 20, "static": False, "stable_ids": True, "metadata_at": "poll",
+    "session_timeout_ms": 300, "heartbeat_ms": 60, "max_poll_ms": 1_000, "initial_delay_ms": 30,
+    "transaction_timeout_ms": 400, "request_timeout_ms": 100, "timeout_check_ms": 50, "seed": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", NEW)
+@pytest.mark.parametrize(
+    ("scenario", "arguments", "config", "steps"),
+    [
+        ("deaf", dict(slot=0, other=1, lines=2, asleep=False, long=False, last=False), {}, {"be_fenced"}),
+        (
+            "replaced",
+            dict(slot=0, lines=2, other=1, killed=False, moved=False),
+            {"static": True},
+            {"leave", "replace", "crash"},
+        ),
+        ("replaced", dict(slot=0, lines=2, other=1, killed=True, moved=False), {}, {"crash", "fence"}),
+        ("slow", dict(slot=0, lines=4, aborts=True), {}, {"initialise"}),
+        ("stale", dict(slot=0, lines=2), {"static": True}, {"leave", "come_back"}),
+        ("stale", dict(slot=0, lines=2), {"transaction_timeout_ms": 2_000}, {"refuse", "expel"}),
+    ],
+)
+def test_a_scenario_leads_to_steps_of_its_own(
+    variant: str, scenario: str, arguments: dict[str, Any], config: dict[str, Any], steps: set[str]
+) -> None:
+    """And the model follows it."""
+    agreeing = driven("group-fencing")
+    search = Search(agreeing, reference, variant, {}, frozenset(), None, ())
+    machine = type("One", (agreeing.machines[variant],), {"session": search})()
+    machine.begin({**SIZE, **config, "mode": variant})
+    getattr(machine, scenario)(**arguments)
+    machine.teardown()
+    search.account()
+    assert search.failures == []
+    assert steps <= {name for name, taken in search.coverage.actions.items() if taken}

@@ -139,13 +139,13 @@ def test_histories_that_keep_every_promise(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_the_first_witness_is_told(name: str) -> None:
+def test_the_first_witness_in_words(name: str) -> None:
     """The violated property names the step and the events concerned, in words."""
-    broken, step, told, events = BAD[name]
+    broken, step, words, events = BAD[name]
     findings, _ = id_blocks.check(history(*events), [broken])
     first = findings[broken].first
     assert first is not None
-    assert (first.history, first.step, first.property, first.told) == (4, step, broken, told)
+    assert (first.history, first.step, first.property, first.told) == (4, step, broken, words)
     assert findings[broken].violations == 1
 
 

@@ -24,7 +24,7 @@ def test_the_example_keeps_every_promise() -> None:
     assert {name for name, found in findings.items() if found.violations or not found.judged} == set()
 
 
-def test_the_first_witness_is_told() -> None:
+def test_the_first_witness_in_words() -> None:
     """History, step, and both events in words."""
     columns = BED.bent("a zombie commits")
     first = task_counts.check(columns, ["no_zombie_commits"], CONFIG)[0]["no_zombie_commits"].first

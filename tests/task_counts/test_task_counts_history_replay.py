@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fencepost, read_json
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, Undecided, replay
-from fencepost.proofs.scale.spark import session
-from fencepost.proofs.scale.units import SparkSettings
 from fencepost.proofs.traces import conformance_of
 from fencepost.properties.history import Manifest
 from fencepost.properties.task_counts.histories.properties import RECORDINGS
@@ -54,37 +51,3 @@ def test_what_can_not_be_held_against_the_core(hidden: str, reason: str) -> None
     """A recording that lacks a kind, or the order, says so."""
     shown = tuple(kind for kind in RECORDINGS["all"] if kind != hidden)
     assert conformance_of(Manifest("task-counts", shown, (), ordered=bool(hidden))) == Undecided(reason)
-
-
-def test_generate_and_replay_by_name(tmp_path: Path) -> None:
-    """`fencepost generate task-counts/M` and `fencepost replay`; a defect that is asked for ends in exit code 1."""
-    made = tmp_path / "made"
-    ran = fencepost("generate", "task-counts/M", made, "--histories", 10, "--cores", 1)
-    assert ran.code == 0, ran.err
-    ran = fencepost("replay", made, "--cores", 1, "--json", tmp_path / "r.json")
-    assert ran.code == 0, ran.out + ran.err
-    report = read_json(tmp_path / "r.json")
-    assert (report["histories"], report["violations"], report["judged"]["conformance"]) == (10, {}, 10)
-    bad = ("--config", "broken=no_fencing", "--histories", 10, "--cores", 1)
-    assert fencepost("generate", "task-counts/shipped", tmp_path / "bad", *bad).code == 0
-    ran = fencepost("replay", tmp_path / "bad", "--cores", 1)
-    assert ran.code == 1
-    assert "fenced before count          violated" in ran.out
-
-
-def test_spark_gives_the_same(tmp_path: Path) -> None:
-    """The same rows, and the same report, from Spark as from this process (starts Spark: about 20 s)."""
-    config = {"mode": "shipped", "events": 300, "broken": "fence_new_count"}
-    local = SparkSettings("local[2]")
-    alone = generate(tmp_path / "a", SIMULATOR, histories=40, seed=5, config=config, protocol="task-counts", cores=1)
-    with session(local):
-        made = generate(
-            tmp_path / "b", SIMULATOR, histories=40, seed=5, config=config, protocol="task-counts", spark=local
-        )
-        assert made == alone
-        files = sorted(path.name for path in (tmp_path / "a").glob("*.parquet"))
-        assert all((tmp_path / "a" / f).read_bytes() == (tmp_path / "b" / f).read_bytes() for f in files)
-        further = {"conformance": conformance_of(made)}
-        report = replay(tmp_path / "b", spark=local, further=further)
-    assert report == replay(tmp_path / "a", cores=1, further=further)
-    assert "conformance" in report.violations and "rounds_fence_the_count" in report.violations

@@ -118,7 +118,7 @@ def test_a_transaction_that_another_process_resumes_is_refused() -> None:
     assert check_columns(columns, 1, "transactions", (), (), {}).findings == {}
 
 
-TOLD = {
+WITNESSES = {
     "torn, its end untold": (
         "transactions_whole",
         "fetched at step 174 (client 1000, partition 1, offset 6, upto 8): others of the transaction were read, but "
@@ -147,13 +147,13 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("plant", TOLD)
-def test_the_first_witness_is_told(plant: str) -> None:
+@pytest.mark.parametrize("plant", WITNESSES)
+def test_the_first_witness_in_words(plant: str) -> None:
     """One line: the event, what is wrong with it, and the event that explains it, if there is one."""
-    name, told = TOLD[plant]
+    name, words = WITNESSES[plant]
     findings, _ = transactions.check(BED.bent(plant), [name], {"quiet_end": True})
     assert findings[name].first is not None
-    assert findings[name].first.told == told
+    assert findings[name].first.told == words
 
 
 def test_a_fetch_that_ends_the_history_is_not_judged_unless_it_is_complete() -> None:
