@@ -14,7 +14,7 @@ from fencepost.reference_impl.defects import source_offsets_stores
 from fencepost.reference_impl.kafka.clients.producer import State
 from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts, build
+from fencepost.reference_impl.systems.source_offsets import Parts, build
 
 # Defects of a task at work: what is in a transaction, what is noted when (618.27, 618.28), and how it goes on or ends
 # after something was refused or aborted.

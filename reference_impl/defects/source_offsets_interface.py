@@ -12,7 +12,7 @@ from fencepost.reference_impl.simulation.defects import (
     defect,
     registry,
 )
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts, build
+from fencepost.reference_impl.systems.source_offsets import Parts, build
 
 
 @defect("618.29", CONFORMANCE, part="choose")

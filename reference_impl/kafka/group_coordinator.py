@@ -1,13 +1,15 @@
 """The coordinator of a consumer group, with its offsets partition: who may commit, and what the group's members get."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
 from fencepost.reference_impl.kafka.group_environment import Environment, Kind, Place
 from fencepost.reference_impl.kafka.leader import OffsetsLeader, Waiting
 from fencepost.reference_impl.kafka.log import NO_GUARD, OffsetsLog, PartitionLog, ProducerEntry
 from fencepost.reference_impl.kafka.messages import (
+    NO_INSTANCE,
     NO_OFFSET,
     Batch,
     ErrorResponse,
@@ -78,32 +80,75 @@ WITH_TOPIC_IDS = 6
 WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, in KIP-447's release
 
 
-class GroupState(Protocol):
-    """A group under one protocol, as the coordinator has it."""
+class GroupState:
+    """A group under one protocol, in one coordinator's memory. `members`: by id."""
+
+    __slots__ = ("coordinator", "env", "members")
+
+    def __init__(self, coordinator: "GroupCoordinator") -> None:
+        self.coordinator = coordinator
+        self.env = coordinator.env
+        self.members: dict[int, Any] = {}
 
     @property
+    @abstractmethod
     def is_known(self) -> bool:
         """Whether there is, or was, such a group."""
 
     @property
-    def members(self) -> Collection[int]:
-        """The ids of its members."""
-
-    @property
+    @abstractmethod
     def generation(self) -> int:
         """The current generation, or the group's epoch."""
 
-    def receive(self, message: Message, /) -> None:
+    @abstractmethod
+    def receive(self, message: Message) -> None:
         """A request of a member."""
 
-    def expire(self, member: int, /) -> bool:
-        """The session of a member is over; False if there is no such member."""
+    @abstractmethod
+    def remove(self, member: Any) -> None:
+        """The group goes on without the member."""
 
-    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool, /) -> int:
+    @abstractmethod
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         """The error for a commit of offsets of these partitions; 0 for none."""
 
-    def fetch_refused(self, metadata: GroupMetadata, /) -> int:
+    @abstractmethod
+    def fetch_refused(self, metadata: GroupMetadata) -> int:
         """The error for a fetch of offsets; 0 for none."""
+
+    def expire(self, member: int) -> bool:
+        """The session of a member is over; False if there is no such member."""
+        if member not in self.members:
+            return False
+        self.remove(self.members[member])
+        return True
+
+    def identity_error(self, member: int, instance: int) -> int:
+        """25 for a member that is unknown, 82 for one whose instance id another one has; 0 for none."""
+        if instance != NO_INSTANCE:
+            holder = self.of_instance(instance)
+            if holder is None:
+                return GroupErrorCode.UNKNOWN_MEMBER_ID
+            if holder.member != member:
+                return GroupErrorCode.FENCED_INSTANCE_ID
+        return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
+
+    def of_instance(self, instance: int) -> Any:
+        """The static member with this instance id; None for none."""
+        found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
+        return next(found, None)
+
+    def answer(self, message: Message, data: Any) -> None:
+        self.coordinator.reply(message, data)
+
+    def later(self, ms: int, handler: Any, argument: Any = None) -> None:
+        """A timer of this group, which means nothing to the next coordinator."""
+
+        def fire(_: object) -> None:
+            if self.coordinator.group is self and not self.coordinator.loading:
+                handler(argument)
+
+        self.coordinator.after(ms * 1000, fire)
 
 
 class OffsetsBatch(ProduceRequest):

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
+from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupState
 from fencepost.reference_impl.kafka.group_environment import RELAXED, Kind
 from fencepost.reference_impl.kafka.messages import (
     NO_GENERATION,
@@ -15,10 +16,6 @@ from fencepost.reference_impl.kafka.messages import (
     GroupMetadata,
 )
 from fencepost.reference_impl.simulation import Message
-
-if TYPE_CHECKING:
-    from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator
-
 
 # How a new-protocol member comes from what it has to what it is meant to have: it revokes before others are assigned.
 #
@@ -123,17 +120,18 @@ class Stored(NamedTuple):
     targeted_ms: int | None
 
 
-class ModernGroup:
-    """The group in one coordinator's memory."""
+class ModernGroup(GroupState):
+    """A group whose members heartbeat only."""
 
-    __slots__ = ("coordinator", "deadlines", "env", "epoch", "members", "target", "target_epoch", "targeted_ms")
+    __slots__ = ("deadlines", "epoch", "target", "target_epoch", "targeted_ms")
 
-    def __init__(self, coordinator: "GroupCoordinator") -> None:
-        self.coordinator = coordinator
-        self.env = coordinator.env
+    members: dict[int, Member]
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        super().__init__(coordinator)
         stored: Stored = coordinator.stored or Stored(0, (), (), 0, None)
         self.epoch = stored.epoch
-        self.members: dict[int, Member] = {member.member: self.loaded(member) for member in stored.members}
+        self.members = {member.member: self.loaded(member) for member in stored.members}
         self.target: dict[int, frozenset[int]] = dict(stored.target)
         self.target_epoch = stored.target_epoch  # of the group, when it got this target
         self.targeted_ms = stored.targeted_ms  # and when that was
@@ -148,12 +146,10 @@ class ModernGroup:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is, or was, such a group."""
         return self.epoch > 0
 
     @property
     def generation(self) -> int:
-        """The group's epoch."""
         return self.epoch
 
     # Heartbeats
@@ -203,21 +199,6 @@ class ModernGroup:
         is_subset = request.owned is not None and member.assigned.keys() >= set(request.owned)
         missed = request.epoch < member.epoch and request.epoch == member.previous_epoch and is_subset
         return GroupErrorCode.NONE if missed else GroupErrorCode.FENCED_MEMBER_EPOCH
-
-    def identity_error(self, member: int, instance: int) -> int:
-        """25 for who is not a member, 82 for one whose instance id is another member's; 0 for none."""
-        if instance != NO_INSTANCE:
-            holder = self.of_instance(instance)
-            if holder is None:
-                return GroupErrorCode.UNKNOWN_MEMBER_ID
-            if holder.member != member:
-                return GroupErrorCode.FENCED_INSTANCE_ID
-        return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
-
-    def of_instance(self, instance: int) -> Member | None:
-        """The static member with this instance id."""
-        found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
-        return next(found, None)
 
     # Membership
 
@@ -340,12 +321,6 @@ class ModernGroup:
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
             self.remove(self.members[member])
 
-    def expire(self, member: int) -> bool:
-        if member not in self.members:
-            return False
-        self.remove(self.members[member])
-        return True
-
     # Who may commit, and fetch
 
     def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
@@ -383,23 +358,8 @@ class ModernGroup:
             return GroupErrorCode.UNKNOWN_MEMBER_ID
         return GroupErrorCode.NONE if member.epoch == metadata.generation else GroupErrorCode.STALE_MEMBER_EPOCH
 
-    # What is stored, and sent
-
     def store(self) -> None:
         """Write what has changed."""
         self.coordinator.stored = Stored(
             self.epoch, tuple(self.members.values()), tuple(self.target.items()), self.target_epoch, self.targeted_ms
         )  # fmt: skip
-
-    def answer(self, message: Message, data: Any) -> None:
-        """Answer a member."""
-        self.coordinator.reply(message, data)
-
-    def later(self, ms: int, handler: Any) -> None:
-        """A timer of this group, which means nothing to the next coordinator."""
-
-        def fire(_: object) -> None:
-            if self.coordinator.group is self and not self.coordinator.loading:
-                handler(_)
-
-        self.coordinator.after(ms * 1000, fire)

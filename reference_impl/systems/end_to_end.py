@@ -28,17 +28,13 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS
 from fencepost.reference_impl.simulation.log import Row
 from fencepost.reference_impl.systems import group_fencing, id_blocks, task_counts
 from fencepost.reference_impl.systems.end_to_end_kafka import (
-    COLUMNS,
-    KIND_NAMES,
     Config,
     Environment,
-    Event,
     Kafka,
     Kind,
     Net,
     ProducerIds,
     StuckError,
-    readable,
 )
 from fencepost.reference_impl.systems.end_to_end_parts import Parts, Sources
 from fencepost.reference_impl.systems.group_fencing import SETTLED_US, Workload
@@ -457,6 +453,3 @@ def read(config: Mapping[str, Any]) -> tuple[Run, Config, Parts]:
 
 
 simulate = Simulator()
-
-
-__all__ = ["COLUMNS", "KIND_NAMES", "Config", "Event", "Kind", "readable", "simulate"]

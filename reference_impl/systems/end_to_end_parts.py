@@ -20,7 +20,7 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.systems import group_fencing
 from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers, Inputs, Kind, Needs
 from fencepost.reference_impl.systems.id_blocks import Parts as IdBlocksParts
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts as SourceParts
+from fencepost.reference_impl.systems.source_offsets import Parts as SourceParts
 from fencepost.reference_impl.systems.task_counts_cluster import Parts as ConnectParts
 from fencepost.reference_impl.systems.transactions import Parts as TransactionParts
 

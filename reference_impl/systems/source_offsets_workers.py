@@ -21,7 +21,7 @@ from fencepost.reference_impl.connect.offsets.stores import Found, OffsetStore
 from fencepost.reference_impl.connect.source_task import STOP, SourceTask, TaskFailed
 from fencepost.reference_impl.connect.threads import Operation, Script
 from fencepost.reference_impl.systems import task_counts_cluster
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+from fencepost.reference_impl.systems.source_offsets import Parts
 
 NONE = -1
 TOLD_AS = {

@@ -1,14 +1,15 @@
 """Free-running histories of Connect workers: their users, and their faults; the cluster is in `task_counts_cluster`.
+The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
 
 Users create, reconfigure, stop and delete connectors, and restart what failed.  A user asks any worker
 that is up; one that is refused asks another worker a little later.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.reference_impl.connect.config import COLUMNS, KIND_NAMES, Config, Event, Kind, readable
+from fencepost.reference_impl.connect.config import Config, Kind
 from fencepost.reference_impl.connect.config_records import NOTHING, ClusterConfigState
 from fencepost.reference_impl.connect.environment import Environment
 from fencepost.reference_impl.connect.group import ASSIGNMENT, CONNECTOR
@@ -19,7 +20,8 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS
 from fencepost.reference_impl.simulation.free_run import NodeFaults
 from fencepost.reference_impl.simulation.free_run import Run as AnyRun
 from fencepost.reference_impl.simulation.log import Row
-from fencepost.reference_impl.systems.task_counts_cluster import Parts, System, reference
+from fencepost.reference_impl.systems import task_counts_cluster
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +323,7 @@ class Faults(NodeFaults[Rates, System]):
     def refuse(self, number: int) -> bool:
         connector = number % self.system.env.config.connectors
         self.system.set_fencing(connector, False)
-        self.kernel.after(self.kernel.spread(self.run.refuse_us), self.permit, connector)
+        self.kernel.after(self.kernel.spread(self.run.refuse_us), lambda _: self.system.set_fencing(connector, True))
         users, worker = self.users, self.users.some_worker()
         if users.sizes[connector] >= 0:
             if number // 16 % 2:
@@ -329,10 +331,6 @@ class Faults(NodeFaults[Rates, System]):
             size = users.another_size(users.sizes[connector])
             users.accepted(connector, size, self.system.configure(worker, connector, size))
         return True
-
-    def permit(self, connector: int) -> None:
-        """The connector may fence again."""
-        self.system.set_fencing(connector, True)
 
 
 # When a cluster at rest has settled: each task of each newest set works again.
@@ -428,11 +426,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     }  # fmt: skip
     defects = "fencepost.reference_impl.defects.task_counts"
     nodes: Faults
-
-    @classmethod
-    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """Every defect brings along the config without which it does not show."""
-        return dict(cls.defect(broken).needs) if broken else {}, super().implementation(broken)[1]
+    system: System
 
     def begin(self, parts: Any) -> None:
         """Users ask from the start; threads wait for the scheduler."""
@@ -450,13 +444,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.settled = Settled(self.system, self.users, self.rows)
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
 
-    def play(self) -> None:
-        """So many events, and with `quiet_end` the rest until everything runs."""
+    def play_events(self) -> None:
         self.go_on(self.run.events)
-        if self.run.quiet_end:
-            self.settle()
-        else:
-            del self.rows[self.run.events :]  # the last thing that happened may have written several rows
 
     def go_on(self, enough: int, until_settled: bool = False) -> None:
         """Until there are enough rows, or nothing happens any more."""
@@ -538,20 +527,4 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# KIP-618: who may run. Kafka Connect workers that fence zombie source tasks before they start new ones.
-#
-# The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]
+reference = task_counts_cluster.reference

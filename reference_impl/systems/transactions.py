@@ -1,4 +1,5 @@
 """Transactions: the interface by which a driver moves a cluster with its clients, its parts, and free runs.
+The protocol is in `kafka`.
 
 >>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)  # initTransactions(): a request leaves
@@ -36,16 +37,11 @@ from fencepost.reference_impl.kafka.clients.roles import (
     ReaderFactory,
 )
 from fencepost.reference_impl.kafka.environment import (
-    COLUMNS,
     COORDINATOR,
-    KIND_NAMES,
     Config,
     DrivenPace,
     Environment,
-    Event,
-    Kind,
     SeededPace,
-    readable,
 )
 from fencepost.reference_impl.kafka.leader import OffsetsLeader, PartitionLeader
 from fencepost.reference_impl.kafka.log import OffsetsLog, PartitionLog
@@ -345,22 +341,11 @@ class Faults(NodeFaults[Run, System]):
         if not (isinstance(producer, Producer) and producer.running):
             return False
         producer.crash()
-        self.kernel.after(self.kernel.spread(self.run.down_us), self.start, slot)
+        self.kernel.after(self.kernel.spread(self.run.down_us), self.system.restart_client, slot)
         return True
-
-    def start(self, slot: int) -> None:
-        self.system.restart_client(slot)
 
     def pause(self, number: int) -> bool:
-        producer = self.system.producers[number % self.system.env.config.clients]
-        if not isinstance(producer, Producer) or producer.paused or not producer.running:
-            return False
-        producer.pause()
-        self.kernel.after(self.kernel.spread(self.run.pause_us), self.resume, producer)
-        return True
-
-    def resume(self, producer: Producer) -> None:
-        producer.resume()
+        return self.pause_for(self.run.pause_us, self.system.producers[number % self.system.env.config.clients])
 
     def fail_over(self, number: int) -> bool:
         self.system.fail_over(durable=bool(number & 1))
@@ -421,12 +406,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         for reader in range(run.readers):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
 
-    def play(self) -> None:
-        """Until there are enough rows; and where the history is to end quietly, until nothing is left to happen."""
-        if not self.run.quiet_end:
-            super().play()
-            return
-        self.kernel.run(self.rows, self.run.events)
+    def settle(self) -> None:
+        """What was begun is ended, until nothing is left to happen."""
         self.workload.is_over = True
         for faulty in (self.pace, self.network):
             faulty.stop_faults()
@@ -445,23 +426,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# Kafka transactions, written from what Apache Kafka ships: before KIP-890, with its first part, and with its second.
-#
-# The protocol is in `kafka`.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]
 
 
 # Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, partitions without a leader,

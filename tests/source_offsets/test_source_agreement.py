@@ -14,7 +14,7 @@ from fencepost.properties.driving import Program
 from fencepost.properties.source_offsets.events import FROM_THE_START, MISTAKES, RIGHT, SIMULATORS, SOURCE_OFFSETS
 from fencepost.properties.source_offsets.histories import BED, PLANTS
 from fencepost.reference_impl.defects.source_offsets import REGISTRY
-from fencepost.reference_impl.systems.source_offsets_cluster import reference
+from fencepost.reference_impl.systems.source_offsets import reference
 
 REFERENCE = "fencepost.reference_impl.systems.source_offsets:reference"
 BROKEN = "fencepost.reference_impl.defects.source_offsets"
