@@ -5,12 +5,13 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from fencepost.reference_impl.connect.commits.config import Kind
-from fencepost.reference_impl.connect.commits.connector import SourceRecord
+from fencepost.reference_impl.connect.commits.connector import Connector, SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request
 from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask, TransactionThread
 from fencepost.reference_impl.connect.commits.records import (
     CommittableOffsets,
     Flush,
+    Offsets,
     OffsetStorageWriter,
     SubmittedRecord,
     SubmittedRecords,
@@ -570,10 +571,28 @@ class CommitsBeforeItsRecords(TransactionThread):
         return True
 
 
-# Implementations with one thing wrong each: what histories must show, and (controls) what they must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.source_commits:<name>`, a factory like `reference`, and
-# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, an offset that is told,
+# Defects of the interface: whom `commit` with offsets calls, and of what it speaks.
+
+
+@defect("src.6", CONFORMANCE, interface=True)
+class DefaultDoesNothing(Connector):
+    """The default of commit with offsets does not call the one without, so that an existing connector hears nothing."""
+
+    def commit(self, offsets: Offsets | None) -> None:
+        if offsets is None:
+            super().commit(offsets)
+
+
+@defect("src.9", CONFORMANCE, interface=True)
+class WhateverIsStored(WorkerSourceTask):
+    """The map has all that is stored, whoever has written it."""
+
+    def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
+        stored = {partition: offset for partition, offset in enumerate(self.env.topics.stored) if offset}
+        super().commit_source_task(thread, {**stored, **offsets}, ok)
+
+
+# What the defect of each can show, as `breaks` says: PROMISE, an offset that is told,
 # stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
 # PROGRESS, something that stays tracked for ever.
 
