@@ -158,7 +158,6 @@ class View:
         return topic.read(self.position, self.committed) is not None
 
     def read_one(self) -> None:
-        """Read the next record."""
         self.take_next()
         self.env.emit(Kind.TOPIC_READ, node=self.node, offset=self.position)
 

@@ -88,12 +88,10 @@ class Herder:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it takes itself for the leader."""
         return self.leader == self.node
 
     @property
     def group(self) -> Group:
-        """The group coordinator."""
         return self.env.group
 
     @property
@@ -152,7 +150,6 @@ class Herder:
         self, name: str, act: Callable[[], Any], connector: str = "", task: int = NONE,
         interrupted: Callable[[], bool] | None = None,
     ) -> Operation:  # fmt: skip
-        """An operation of one of this worker's threads."""
         return Operation(name, self.node, act, self.env.numbers.get(connector, NONE), task, interrupted)
 
     def submit(self, script: Callable[[Request], Script]) -> Request:
@@ -359,7 +356,6 @@ class Herder:
             self.submit(self.ask_for_another)
 
     def ask_for_another(self, request: object) -> Script:
-        """One more rebalance after this one."""
         self.rejoin = True
         yield from ()
 
@@ -462,7 +458,6 @@ class Worker:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether it stands still."""
         return self.node in self.env.threads.stalled
 
     def start(self) -> None:

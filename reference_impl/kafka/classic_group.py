@@ -275,12 +275,10 @@ class ClassicGroup(GroupState):
         self.answer(message, ErrorResponse(error))
 
     def remove(self, member: Member) -> None:
-        """One member less: a rebalance."""
         self.forget(member)
         self.prepare_rebalance()
 
     def forget(self, member: Member) -> None:
-        """It is not in the group any more."""
         del self.members[member.member]
         self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
 

@@ -225,7 +225,6 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, answers.get(message.kind, ErrorResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS)))
 
     def reply(self, message: Message, data: Any) -> None:
-        """Answer a request."""
         self.env.network.send(
             f"{message.kind}_answer", self.name, message.source, ResponseBody(message.body.number, data)
         )
@@ -293,7 +292,6 @@ class GroupCoordinator(OffsetsLeader):
         return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
     def partitions_of(self, commit: GroupTxnOffsetCommitRequest) -> tuple[int, ...]:
-        """The partitions of the input that a commit is of."""
         return tuple(self.env.contents[record].partition for record in commit.records)
 
     def taken(self, commit: GroupTxnOffsetCommitRequest) -> None:

@@ -141,7 +141,6 @@ class ModernGroup(GroupState):
             self.watch_revocation(member)
 
     def loaded(self, member: Member) -> Member:
-        """A member as its record has it."""
         return member
 
     @property
@@ -317,7 +316,6 @@ class ModernGroup(GroupState):
         self.later(timeout_ms, lambda _: self.session_expires(member))
 
     def session_expires(self, member: int) -> None:
-        """Nothing was heard of it."""
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
             self.remove(self.members[member])
 
@@ -359,7 +357,6 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE if member.epoch == metadata.generation else GroupErrorCode.STALE_MEMBER_EPOCH
 
     def store(self) -> None:
-        """Write what has changed."""
         self.coordinator.stored = Stored(
             self.epoch, tuple(self.members.values()), tuple(self.target.items()), self.target_epoch, self.targeted_ms
         )  # fmt: skip

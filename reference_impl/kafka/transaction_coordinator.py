@@ -147,13 +147,11 @@ class Coordinator(Node):
         return True
 
     def reply(self, message: Message, data: Any) -> None:
-        """Answer a request."""
         body = message.body
         answer = ResponseBody(body.number, data, body.check)
         self.env.network.send(f"{message.kind}_answer", self.name, message.source, answer)
 
     def find(self, transactional_id: int) -> TransactionMetadata | None:
-        """The metadata of an id, if it is known."""
         return self.transactions.get(transactional_id)
 
     def unavailable(self, transactional_id: int) -> int:
@@ -272,7 +270,6 @@ class Coordinator(Node):
         return now.producer_id, self.bumped(now), now.producer_epoch if expected else -1
 
     def holds_current_pair(self, now: Transit, request: InitProducerIdRequest) -> bool:
-        """Whether the producer holds the pair that is current."""
         return (request.producer_id, request.producer_epoch) == (now.producer_id, now.producer_epoch)
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:

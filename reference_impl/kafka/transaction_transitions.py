@@ -213,7 +213,6 @@ class Markers:
         self.coordinator.after(self.env.config.request_timeout_ms * 1000, self.resend_unanswered, number)
 
     def resend_unanswered(self, number: int) -> None:
-        """No answer in time."""
         if number in self.marker_requests:
             self.resend(self.marker_requests[number])
 

@@ -67,7 +67,6 @@ class NodeFaults(Generic[R, S]):
         self.places = PLACES
 
     def draw(self) -> None:
-        """Perhaps a fault strikes now, at some place."""
         fault = self.mix.draw()
         if fault is not None:
             self.strike((fault, int(self.kernel.random.random() * self.places)))
@@ -122,7 +121,6 @@ class FreeRun(Generic[R, C]):
         return self.faults_type.names
 
     def begin(self, parts: Any) -> None:
-        """Build the cluster of these parts, with `rows` and `nodes`, and queue what its clients do first."""
         raise NotImplementedError(f"{type(self).__name__} must build a cluster and queue its clients: override begin()")
 
     def play(self) -> None:

@@ -44,11 +44,9 @@ class FaultMix:
         return None
 
     def stop(self) -> None:
-        """No more faults strike."""
         self.total = 0.0
 
     def count(self, name: str) -> None:
-        """One more fault of this kind was injected."""
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
@@ -113,7 +111,6 @@ class Network:
             nodes[message.target].arrive(message)
 
     def drop(self, number: int) -> None:
-        """Lose one message."""
         del self.in_flight[self._find(number).number]
 
     def _find(self, number: int) -> Message:

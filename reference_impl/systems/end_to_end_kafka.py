@@ -332,7 +332,6 @@ class Kafka(group.System):
 
     @property
     def coordinator(self) -> Coordinator:
-        """The transaction coordinator of the moment."""
         return self.brokers.coordinator
 
     def audit(self, auditor: int = 0) -> tuple[list[tuple[int, int]], list[int]]:

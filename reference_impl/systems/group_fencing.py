@@ -59,18 +59,15 @@ class Parts:
     transactions: type[GroupAwareCoordinator] = GroupAwareCoordinator
 
     def new_group(self, coordinator: GroupCoordinator) -> GroupState:
-        """The group, under the protocol of its members."""
         is_new = coordinator.env.options.is_new_protocol
         return self.modern_group(coordinator) if is_new else self.classic_group(coordinator)
 
     def new_consumer(self, env: Environment, *arguments: Any) -> Consumer:
-        """A consumer of the group's protocol."""
         is_new = env.options.is_new_protocol
         return self.modern_consumer(env, *arguments) if is_new else self.classic_consumer(env, *arguments)
 
     @property
     def below(self) -> TransactionParts:
-        """The pieces of the transactions below."""
         return TransactionParts(
             coordinator=self.transactions, offsets_leader=self.coordinator, offsets_log=self.offsets
         )
@@ -233,13 +230,11 @@ class System(DrivenSystem[Environment]):
 
     @property
     def group_coordinator(self) -> GroupCoordinator:
-        """The coordinator of the group."""
         coordinator = self.brokers.leaders[self.env.offsets_partition]
         assert isinstance(coordinator, GroupCoordinator), "the offsets partition is led by nothing else"
         return coordinator
 
     def new_instance(self, slot: int) -> Application:
-        """The next instance of a slot."""
         application: Application = self.env.parts.application(self.env, slot)
         return application
 
@@ -298,7 +293,6 @@ class Workload:
 
     @property
     def calm(self) -> bool:
-        """Whether the time of faults is over."""
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
@@ -447,13 +441,11 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.workload.finish()
 
     def step(self, slot: int) -> None:
-        """An instance does the next thing, and will do another."""
         if not self.workload.calm:
             self.nodes.draw()
         self.kernel.after(self.workload.act(slot), self.step, slot)
 
     def calm(self, _: object) -> None:
-        """The time of faults is over."""
         self.network.calm()
 
 

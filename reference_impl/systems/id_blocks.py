@@ -173,7 +173,6 @@ class System(DrivenSystem[Environment]):
 
     @property
     def active(self) -> Controller | ZkController:
-        """The controller node that is active now, of the kind in charge now."""
         in_charge = self.zk_controllers if self.on_zookeeper else self.kraft
         return in_charge[self.env.active_controller]
 

@@ -64,7 +64,6 @@ class Parts:
     transaction_thread: type[TransactionThread] = TransactionThread
 
     def new_task(self, env: Environment) -> Task:
-        """The next instance."""
         return self.exactly_once(env) if env.config.is_transactional else self.task(env)
 
 
@@ -306,7 +305,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     # What happens by itself
 
     def start(self, _: object = None) -> None:
-        """An instance begins, if there is none."""
         if self.system.current is None and self.system.start():
             self.follow(self.system.instances[-1])
 
@@ -394,7 +392,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return OK
 
     def restart(self) -> None:
-        """Another instance follows, after a while."""
         self.kernel.after(int(self.random() * 2 * self.run.down_us), self.start)
 
     def commit_due(self, _: object) -> None:

@@ -219,7 +219,6 @@ class System(DrivenSystem[Environment]):
     # What surrounds them
 
     def fail_over(self) -> None:
-        """Another broker coordinates transactions."""
         self.env.brokers.fail_over()
         self.env.threads.settle()
 
@@ -331,7 +330,6 @@ class Faults(free_run.NodeFaults[Rates, System]):
     )  # fmt: skip
 
     def task(self, number: int) -> int:
-        """The task that a number stands for."""
         return number % self.system.env.tasks
 
     def kill(self, number: int) -> bool:
@@ -361,7 +359,6 @@ class Faults(free_run.NodeFaults[Rates, System]):
         return True
 
     def later(self, mean_us: int, task: int) -> None:
-        """Another instance of the task is there after a while."""
         self.kernel.after(self.kernel.spread(mean_us), self.start, task)
 
     def start(self, task: int) -> None:

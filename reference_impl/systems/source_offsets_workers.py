@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC
+from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC, KafkaError
 from fencepost.reference_impl.connect.config import Kind as ConnectKind
 from fencepost.reference_impl.connect.config_records import OK
 from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE, Config, Kind, SourceEventLog
@@ -19,7 +19,7 @@ from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, SEPARATE, Bro
 from fencepost.reference_impl.connect.offsets.runtime import SourceTask as Source
 from fencepost.reference_impl.connect.offsets.stores import Found, OffsetStore
 from fencepost.reference_impl.connect.source_task import STOP, SourceTask, TaskFailed
-from fencepost.reference_impl.connect.threads import Operation, Script
+from fencepost.reference_impl.connect.threads import Operation, OperationError, Script
 from fencepost.reference_impl.systems import task_counts_cluster
 from fencepost.reference_impl.systems.source_offsets import Parts
 
@@ -64,59 +64,53 @@ class ConnectBrokers(Brokers):
         return found
 
 
-class Around:
-    """What a store needs to know of where it is."""
-
-    merges = True
-
-    def __init__(self, task: "RuntimeTask") -> None:
-        self.brokers = task.brokers
-        self.threads = task.env.threads
-        self.parts = task.pieces
-
-    def new(self, part: str, *arguments: Any) -> Any:
-        """An object of a replaceable piece."""
-        return getattr(self.parts, part)(*arguments)
-
-
-class RuntimeTask(SourceTask):
-    """One start of one task, which goes on where the stored offsets say."""
+class HostTask(SourceTask):
+    """One start of one task in which a runtime and a store of source offsets work: it is their host, and has what they
+    need to know of where they are."""
 
     pieces: Parts
-    """Of the runtime; `connected` sets it."""
+    """Of the runtime; whoever makes the cluster sets it."""
 
-    store: OffsetStore
-    found: Mapping[int, Found]
+    merges = True  # both offsets topics are read as one
 
     @property
-    def brokers(self) -> ConnectBrokers:
-        """Kafka."""
-        brokers = self.env.brokers
-        assert isinstance(brokers, ConnectBrokers), "what `connected` has made"
-        return brokers
+    def brokers(self) -> Any:
+        return self.env.brokers
 
-    # What the runtime needs of its host
+    @property
+    def threads(self) -> Any:
+        return self.env.threads
 
     @property
     def process(self) -> int:
-        """The worker."""
         return self.herder.node
 
+    def new(self, part: str, *arguments: Any) -> Any:
+        return getattr(self.pieces, part)(*arguments)
+
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Of the task's thread."""
         return self.herder.operation(name, act, *self.id, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
         """An operation whose failure is the task's."""
-        return (yield from self.attempt(name, act, interrupted))
+        try:
+            return (yield self.operation(name, act, interrupted))
+        except (OperationError, KafkaError) as error:
+            raise self.failure(error) from error
 
     def failure(self, error: Exception) -> TaskFailed:
-        """The task's failure."""
         return TaskFailed(str(error), getattr(error, "code", 0))
 
     def now_ms(self) -> int:
-        """Of the worker."""
         return self.env.now_ms
+
+
+class RuntimeTask(HostTask):
+    """A task of which both histories tell."""
+
+    brokers: ConnectBrokers
+    store: OffsetStore
+    found: Mapping[int, Found]
 
     def tell(self, kind: int, **columns: int) -> None:
         """An event of this task in the history of source tasks, and what it is in that of the cluster."""
@@ -153,7 +147,7 @@ class RuntimeTask(SourceTask):
         if ending is not None or self.env.numbers[self.id[0]] != 0:
             return ending
         options = self.brokers.options
-        self.store = OffsetStore(Around(self), self, SEPARATE if options.separate else GLOBAL)  # type: ignore[arg-type]
+        self.store = OffsetStore(self, self, SEPARATE if options.separate else GLOBAL)  # type: ignore[arg-type]
         tasks = max(self.herder.view.state.tasks(self.id[0]), self.id[1] + 1)
         self.found = yield from self.store.get(range(self.id[1], options.partitions, tasks))
         return STOP if self.must_stop() else None

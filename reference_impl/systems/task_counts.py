@@ -58,7 +58,6 @@ class Users:
             self.kernel.after(self.kernel.spread(habits.ask_again_us), self.change, connector)
 
     def some_worker(self) -> int:
-        """The worker that is asked."""
         return int(self.random() * self.system.env.config.workers)
 
     def change(self, connector: int) -> None:
@@ -238,7 +237,6 @@ class Faults(NodeFaults[Rates, System]):
             self.come_back((worker, absence))
 
     def strike(self, what: tuple[str, int]) -> None:
-        """Inject one fault, unless nothing goes wrong any more."""
         if not self.quiet:
             super().strike(what)
 
@@ -274,7 +272,6 @@ class Faults(NodeFaults[Rates, System]):
         self.kernel.after(self.kernel.spread(self.run.session_us), self.session_ends, (worker, absence))
 
     def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
-        """The group goes on without a worker that is still away."""
         worker, absence = what
         if self.away.get(worker) == absence:
             self.system.expire(worker)

@@ -75,7 +75,6 @@ class InPieces:
         self.partition, self.log, self.most = log.partition, log, most
 
     def fetch(self, offset: int, committed: bool) -> FetchResponse:
-        """A piece of the log."""
         piece: FetchResponse = self.log.fetch(offset, committed, self.most)
         return piece
 
@@ -88,7 +87,6 @@ class OfKey:
         self.fetch = log.fetch
 
     def fetch_offset(self) -> tuple[int, int]:
-        """The one offset."""
         return self.log.fetch_offset(self.key)
 
 
@@ -416,12 +414,10 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.advance(TIME_OUTS * 1_000 * max(config.transaction_timeout_ms, config.request_timeout_ms))
 
     def step(self, slot: int) -> None:
-        """An application does the next thing, and will do another."""
         self.nodes.draw()
         self.kernel.after(self.workload.act(slot), self.step, slot)
 
     def read(self, reader: int) -> None:
-        """A reader reads, and will read again."""
         self.kernel.after(self.workload.read(reader), self.read, reader)
 
 

@@ -130,7 +130,6 @@ class TransactionThread(OffsetCommit):
         self.wait_for("close")
 
     def leave_loop(self, asked: int) -> None:
-        """The loop is over."""
         task = self.task
         task.leaving, task.failing = True, not asked
         task.env.emit(Kind.STOPPING, instance=task.number, outcome=asked)
@@ -222,7 +221,6 @@ class ExactlyOnceTask(Task):
         self.forget_transaction()
 
     def forget_transaction(self) -> None:
-        """It is over."""
         self.is_open = False
         self.sent, self.appended = [], []
         self.env.unfinished = None
@@ -259,6 +257,5 @@ class ExactlyOnceTask(Task):
             left.forget_transaction()
 
     def ask_for_abort(self) -> bool:
-        """The connector asks for its transaction to be aborted when the batch is sent."""
         self.abort_asked = self.running and not self.leaving
         return self.abort_asked

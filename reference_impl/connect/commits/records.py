@@ -44,7 +44,6 @@ class CommittableOffsets(NamedTuple):
 
     @property
     def has_pending(self) -> bool:
-        """Whether records are left that could not be committed."""
         return self.uncommittable > 0
 
     @property
@@ -118,7 +117,6 @@ class SubmittedRecords:
         return self.unacked == 0
 
     def message_acked(self) -> None:
-        """One less to wait for."""
         self.unacked -= 1
 
 
@@ -163,7 +161,6 @@ class OffsetStorageWriter:
         self.data[partition] = offset
 
     def will_flush(self) -> bool:
-        """Whether there is anything to be flushed."""
         return bool(self.data)
 
     @property
@@ -206,5 +203,4 @@ class OffsetStorageWriter:
             self.cancel_flush()
 
     def end_flush(self) -> None:
-        """What was set aside is written."""
         self.to_flush = self.current = None

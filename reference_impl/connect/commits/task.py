@@ -35,7 +35,6 @@ class OffsetCommit:
         self.begun: Flush | None = None
 
     def wait_for(self, operation: str) -> None:
-        """It stands before this operation now."""
         self.doing = operation
         self.number = self.task.env.waiting_number()
 
@@ -45,11 +44,9 @@ class OffsetCommit:
         return operation(outcome)
 
     def begin_commit(self) -> None:
-        """Offsets are to be committed."""
         self.wait_for("snapshot")
 
     def done(self, committed: bool) -> None:
-        """They are, or they could not be."""
         self.task.release(self)
         self.wait_for(IDLE)
 
@@ -206,7 +203,6 @@ class TaskThread(OffsetCommit):
         return True
 
     def drained(self, all_acked: bool) -> None:
-        """The wait is over."""
         self.task.env.emit(Kind.DRAINED, instance=self.task.number, outcome=int(all_acked))
         self.task.update_committable()
         self.wait_for("snapshot")
@@ -257,7 +253,6 @@ class Task:
             self.env.emit(Kind.RESUMED, instance=self.number, partition=partition, offset=offset)
 
     def is_filtered(self, record: SourceRecord) -> bool:
-        """Whether a transformation drops it."""
         every = self.env.config.filtered
         return bool(every) and record.record % every == 0
 
@@ -267,7 +262,6 @@ class Task:
         self.connector.commit_record(record)
 
     def show(self, kind: int, record: SourceRecord) -> None:
-        """An event of a record."""
         partition, number, offset = record
         self.env.emit(kind, instance=self.number, partition=partition, record=number, offset=offset)
 
@@ -321,7 +315,6 @@ class Task:
                 thread.doing = IDLE
 
     def lose(self) -> None:
-        """Nothing that it has sent arrives any more."""
         self.producer.lose()
         self.offsets.lose()
 

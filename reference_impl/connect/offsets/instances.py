@@ -29,7 +29,6 @@ GROUP, CONNECTOR = "connect", "source"
 
 
 def transactional_id(task: int) -> str:
-    """That of a task (618.6)."""
     return task_transactional_id(GROUP, CONNECTOR, task)
 
 
@@ -45,7 +44,6 @@ class Instance(Process):
         self.source: SourceTask | None = None
 
     def tell(self, kind: int, **columns: int) -> None:
-        """An event of this instance."""
         self.env.emit(kind, task=self.task, instance=self.process, **columns)
 
     def run(self) -> Script:
@@ -90,7 +88,6 @@ class Instance(Process):
         self.tell(Kind.PRODUCER_OPENED, producer_id=producer.producer_id, epoch=producer.epoch)
 
     def transactional_id(self) -> str:
-        """That of its task, which one instance after another has."""
         return transactional_id(self.task)
 
     def check(self) -> Script:
@@ -130,7 +127,6 @@ class Instance(Process):
     # The end
 
     def end(self, kind: int, error: int = 0) -> None:
-        """The thread is over, as this says."""
         self.close()
         self.env.instances.remove(self)
         self.tell(kind, runtime=self.runtime, error=error)
@@ -161,7 +157,6 @@ class Owner(Process):
         super().__init__(env, FIRST - self.number)
 
     def tell(self, kind: int, **columns: int) -> None:
-        """An event of this owner."""
         self.env.emit(kind, owner=self.number, **columns)
 
     def run(self) -> Script:
@@ -173,7 +168,6 @@ class Owner(Process):
             self.end(0)
 
     def transactional_id(self) -> str:
-        """Of all owners of this Connector."""
         return "connect-source-owner"
 
     def migrate(self) -> Script:
@@ -192,7 +186,6 @@ class Owner(Process):
         yield from store.read_topic(SEPARATE)
 
     def commit(self) -> None:
-        """What was copied counts from now on."""
         assert self.producer is not None, "opened before"
         self.producer.commit()
 
@@ -225,7 +218,6 @@ class Owner(Process):
         )  # fmt: skip
 
     def end(self, outcome: int) -> None:
-        """The Connector starts, or has failed."""
         self.close()
         self.tell(Kind.OWNER_DONE, outcome=outcome)
 

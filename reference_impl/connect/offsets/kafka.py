@@ -45,7 +45,6 @@ EARLIER, LATER = "earlier", "later"
 
 
 def of_writing(topic: str) -> tuple[Permission, ...]:
-    """For records, or offsets, in a topic."""
     return (Permission(CONNECTOR_PRODUCER, WRITE, TOPIC, topic),)
 
 
@@ -55,12 +54,10 @@ def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
 
 
 def of_reading(topic: str) -> tuple[Permission, ...]:
-    """For consuming an offsets topic, with read_committed."""
     return (Permission(CONNECTOR_CONSUMER, READ, TOPIC, topic),)
 
 
 def of_creating(topic: str) -> tuple[Permission, ...]:
-    """For an offsets topic that does not exist yet."""
     return (Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),)
 
 
@@ -198,11 +195,9 @@ class Brokers(brokers.Brokers):
         self.appended(partition, position, batch.record, NONE, NONE)
 
     def is_undecided(self, topic: int) -> bool:
-        """Whether a transaction is open in an offsets topic."""
         return bool(self.log(PARTITION_OF[topic]).open)
 
     def new_reader(self) -> Reader:
-        """A consumer at the beginning of everything."""
         self.readers += 1
         return Reader(self.env, self.readers)
 
@@ -222,7 +217,6 @@ class Brokers(brokers.Brokers):
         self.settle()
 
     def change_leader(self, partition: int) -> None:
-        """Another broker leads a partition."""
         leader: PartitionLeader = self.leaders[partition]
         leader.change()
 
@@ -244,7 +238,6 @@ class Rounds:
             self.pending.setdefault(producer_id, []).append(record)
 
     def ended(self, producer_id: int, outcome: int) -> None:
-        """A transaction has ended."""
         for record in self.pending.pop(producer_id, ()):
             if outcome:
                 self.count(record)

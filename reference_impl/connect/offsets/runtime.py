@@ -76,7 +76,6 @@ class Connector(Poll):
 
 
 def boundary_of(config: Config) -> Poll:
-    """That of the configuration."""
     return {INTERVAL: Interval, CONNECTOR: Connector}.get(config.boundary, Poll)(config)
 
 
@@ -126,7 +125,6 @@ class SourceTask:
         return batch
 
     def following(self, record: Record) -> Record:
-        """The record behind this one."""
         if not self.config.stored_offset(record.round, record.offset):
             return Record(record.partition, record.round + 1, 1)
         return Record(record.partition, record.round, record.offset + 1)
@@ -184,7 +182,6 @@ class Runtime:
         yield from self.at_end()
 
     def polled(self, batch: list[Record]) -> None:
-        """A batch is there."""
         self.to_send = batch
         for record in batch:
             self.tell_record(Kind.POLLED, record)
@@ -222,7 +219,6 @@ class Runtime:
         return True
 
     def tell_record(self, kind: int, record: Record, **columns: int) -> None:
-        """An event about a record."""
         partition, round_, offset = record
         self.host.tell(kind, partition=partition, round=round_, offset=offset, **columns)
 
@@ -245,11 +241,9 @@ class Runtime:
         """A transformation has dropped it: it leaves no offset."""
 
     def at_batch(self) -> Script:
-        """A batch is over."""
         raise NotImplementedError(f"{type(self).__name__} must say what follows a batch: override at_batch()")
 
     def at_end(self) -> Script:
-        """The task ends in order."""
         raise NotImplementedError(f"{type(self).__name__} must say how a task ends: override at_end()")
 
 
@@ -348,12 +342,10 @@ class ExactlyOnce(Runtime):
         yield from self.end_transaction("commit", COMMIT)
 
     def stored(self) -> None:
-        """The transaction is committed."""
         self.store.committed(self.writer.flushed())
         self.records = []
 
     def commit_source_task(self) -> None:
-        """`SourceTask.commit`."""
         self.host.tell(Kind.COMMIT_CALLED)
 
     def end_transaction(self, name: str, outcome: int) -> Script:
@@ -380,11 +372,9 @@ class ExactlyOnce(Runtime):
         self.open = False
 
     def pair(self) -> dict[str, int]:
-        """The producer's, as columns."""
         return {"producer_id": self.producer.producer_id, "epoch": self.producer.epoch}
 
     def tell_txn(self, kind: int, **columns: Any) -> None:
-        """An event of its transactions."""
         self.host.tell(kind, **self.pair(), **columns)
 
 
@@ -412,6 +402,5 @@ class AtLeastOnce(Runtime):
         yield from self.at_batch()
 
     def send_offset(self, topic: int, entry: Entry) -> None:
-        """One entry of an offsets topic."""
         self.host.tell(Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset)
         self.store.env.brokers.append_beside(PARTITION_OF[topic], entry)

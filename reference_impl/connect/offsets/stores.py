@@ -22,9 +22,11 @@ from fencepost.reference_impl.connect.threads import Operation, OperationError, 
 
 
 class Host(Protocol):
-    """What they need of it. `process` is the process that it runs in, by the number that its threads have."""
+    """What they need of it."""
 
-    process: int
+    @property
+    def process(self) -> int:
+        """The process that it runs in, by the number that its threads have."""
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
         """Something that happens outside of the thread, when the driver says so."""
@@ -72,11 +74,9 @@ class TopicReader:
 
     @property
     def position(self) -> int:
-        """Where the consumer reads on."""
         return self.consumer.positions.get((self.partition, self.committed), 0)
 
     def is_at_end(self) -> bool:
-        """Whether the consumer is where the end was."""
         return self.position >= self.end
 
     def may_go_on(self) -> bool:
@@ -156,7 +156,6 @@ class OffsetWriter:
         return done
 
     def cancel_flush(self) -> None:
-        """It is not."""
         self.data = {**self.flushing, **self.data}
         self.flushing = {}
 
@@ -216,7 +215,6 @@ class OffsetStore:
         return {partition: self.view(partition) for partition in partitions}
 
     def read_to_end(self) -> Script:
-        """All topics."""
         for topic in self.readers:
             yield from self.read_topic(topic)
 
@@ -234,12 +232,10 @@ class OffsetStore:
         return True
 
     def ask_end(self, reader: TopicReader) -> None:
-        """As the connector's admin."""
         self.env.brokers.permit(of_asking_the_end, reader.partition, "listOffsets")
         reader.ask_end()
 
     def consume(self, reader: TopicReader) -> None:
-        """As the connector's consumer."""
         self.env.brokers.permit(of_reading, reader.partition, "poll")
         reader.consume()
 
@@ -265,7 +261,6 @@ class OffsetStore:
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
 
     def send_all(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> None:
-        """All of them."""
         for partition, offset in offsets.items():
             send(self.primary, Entry(partition, offset))
 

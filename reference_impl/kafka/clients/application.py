@@ -172,7 +172,6 @@ class Work:
 
     @property
     def offsets(self) -> dict[int, int]:
-        """The offsets behind it, by partition."""
         return {partition: offset + 1 for partition, offset in self.places}
 
 
@@ -220,7 +219,6 @@ class Application(Listener):
 
     @property
     def nodes(self) -> list[Node]:
-        """What is in its process."""
         return [self.consumer, *self.producers.values()]
 
     @property
@@ -355,7 +353,6 @@ class Application(Listener):
                 self.producers.pop(partition).crash()
 
     def on_lost(self, partitions: tuple[int, ...]) -> None:
-        """As if they were revoked."""
         self.on_revoked(partitions)
 
     # Its life

@@ -91,7 +91,6 @@ class Consumer(Node):
         raise NotImplementedError(f"{type(self).__name__} must say how it leaves")
 
     def group_metadata(self) -> GroupMetadata:
-        """groupMetadata()."""
         raise NotImplementedError(f"{type(self).__name__} must say when its metadata changes")
 
     def seek_to_committed(self, partitions: Iterable[int]) -> None:
@@ -120,7 +119,6 @@ class Consumer(Node):
             self.fetching.start(Question("offset_fetch", self.ask_offsets, self.told_offsets))
 
     def without_position(self) -> tuple[int, ...]:
-        """Assigned, and not known where to begin."""
         return tuple(partition for partition in self.assignment if partition not in self.positions)
 
     def ask_offsets(self, request: int) -> OffsetFetchRequest:
@@ -217,7 +215,6 @@ class Consumer(Node):
         self.after(ms * 1000, again)
 
     def tell(self, kind: int, **columns: int) -> None:
-        """An event of this consumer's."""
         self.env.tell(kind, slot=self.slot, client=self.client, **columns)
 
 
@@ -271,7 +268,6 @@ class ClassicConsumer(Consumer):
     # Joining
 
     def join(self) -> None:
-        """Ask to be in the next generation."""
         self.rejoin_needed = False
         self.state = MemberState.PREPARING_REBALANCE
         self.joining.start(Question("join", self.ask_join, self.told_join))

@@ -94,7 +94,6 @@ class ModernConsumer(Consumer):
             self.heartbeat()
 
     def heartbeat(self) -> None:
-        """Ask, unless an answer is outstanding."""
         if not self.beating.outstanding:
             self.beating.start(Question("group_heartbeat", self.ask_beat, self.told_beat))
 

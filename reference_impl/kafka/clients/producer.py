@@ -148,7 +148,6 @@ class ProducerCalls(Node):
             self.sends.drop_unsent()
 
     def verdict(self, error: int) -> Verdict:
-        """The consequence of an error from the coordinator for this producer."""
         return from_coordinator(error)
 
     # -- requests to the coordinator, and their answers

@@ -69,7 +69,6 @@ class CoordinatorCall:
         self.number = NONE
 
     def retry(self, backoff_us: int) -> None:
-        """Ask the same again after a while."""
         self._attempt += 1
         self.number = NONE
         self._node.after(backoff_us, self._send_if, self._attempt)
@@ -310,7 +309,6 @@ class Sends:
             self.move(batch.partition)
 
     def drop_unsent(self) -> None:
-        """The transaction cannot be committed any more: what has not left never will."""
         for lane in self.lanes.values():
             lane.unsent.clear()
 
@@ -330,7 +328,6 @@ class Sends:
         return unresolved
 
     def forget_in_flight(self) -> None:
-        """No answer counts any more."""
         self.waiting.clear()
         for lane in self.lanes.values():
             lane.in_flight = []

@@ -208,6 +208,5 @@ class ZkController(BaseController):
         self.step()
 
     def forget(self) -> None:
-        """Leadership lost: requests and what was read are forgotten."""
         self.requests.clear()
         self.loop.seen = None
