@@ -33,7 +33,7 @@ from fencepost.reference_impl.kafka.clients.group_consumer import ClassicConsume
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.kafka.environment import DrivenPace, SeededPace
 from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupOffsetsLog, GroupState
-from fencepost.reference_impl.kafka.group_environment import Config, Environment, Kind
+from fencepost.reference_impl.kafka.group_environment import Config, Environment, Kind, Place
 from fencepost.reference_impl.kafka.group_transactions import GroupAwareCoordinator
 from fencepost.reference_impl.kafka.modern_group import ModernGroup
 from fencepost.reference_impl.simulation import Kernel, Network, free_run
@@ -217,11 +217,15 @@ class System(DrivenSystem[Environment]):
                     Kind.OUTPUT_READ, client=auditor, output=output, position=position, partition=place.partition,
                     offset=place.offset,
                 )  # fmt: skip
+                self.copy_read(place, output, position)
                 found.append((place.partition, place.offset))
         offsets = self.committed_offsets()
         for partition, offset in enumerate(offsets):
             env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
+
+    def copy_read(self, place: Place, output: int, position: int) -> None:
+        """An auditor has found a copy in the output; for who writes a further event of it."""
 
     def committed_offsets(self) -> list[int]:
         """The group's offset in each partition of the input, -1 for none."""

@@ -407,8 +407,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     def settle(self) -> None:
         """What was begun is ended, until nothing is left to happen."""
         self.workload.is_over = True
-        for faulty in (self.pace, self.network):
-            faulty.stop_faults()
+        self.pace.stop_faults()
+        self.network.calm()
         self.faults.stop()
         config = self.config
         self.kernel.advance(TIME_OUTS * 1_000 * max(config.transaction_timeout_ms, config.request_timeout_ms))
@@ -424,13 +424,8 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, partitions without a leader,
-# leaders that forget, or that lack the end of the log, coordinators that overlap.
-#
-#     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
-#     come_back(system, 0)             # its log is as it was
-#
-# Of these the plug of drivers has partitions without a leader, and unclean elections (`System`).
+# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, leaders that forget, or that
+# lack the end of the log, coordinators that overlap.
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
 
@@ -438,16 +433,6 @@ DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced 
 def raise_version(system: System) -> None:
     """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
     system.env.config = replace(system.env.config, mode="v2")
-
-
-def leave(system: System, partition: int) -> None:
-    """All replicas of a partition are down: it has no leader, and the metadata says so."""
-    system.leave(partition)
-
-
-def come_back(system: System, partition: int) -> None:
-    """A replica is up again, and leads with what is in its log."""
-    system.come_back(partition)
 
 
 def elect_unclean(system: System, partition: int, end: int) -> None:
