@@ -14,7 +14,7 @@ from fencepost.reference_impl.kafka.environment import (
     client_name,
 )
 from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
-from fencepost.reference_impl.kafka.errors import FACTS, ErrorCode, Verdict
+from fencepost.reference_impl.kafka.errors import NAMES, ErrorCode, Verdict
 from fencepost.reference_impl.kafka.leader import PartitionLeader
 from fencepost.reference_impl.kafka.log import NO_GUARD, PartitionLog
 from fencepost.reference_impl.kafka.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProduceRequest
@@ -299,7 +299,7 @@ class KafkaError(Refused):
     """A call was refused; `code` is Kafka's error code."""
 
     def __init__(self, code: int, what: str) -> None:
-        name = FACTS[code].name if code in FACTS else f"error {code}"
+        name = NAMES.get(code, f"error {code}")
         super().__init__(f"{what}: {name}")
         self.code = code
 

@@ -324,12 +324,15 @@ class SourceTask:
         passed = yield from self.attempt("check_after", self.check_generation)
         if passed:
             return None
-        if self.env.revision.mismatch_fails:
+        if self.mismatch_fails():
             raise TaskFailed(
                 f"ConnectException: task {self.id} was started from generation {self.generation}, which is not the "
                 f"newest any more, or is not assigned to this worker"
             )
         return ABANDON
+
+    def mismatch_fails(self) -> bool:
+        return self.env.revision.mismatch_fails
 
     def check_generation(self) -> bool:
         """Whether the set started from is still the newest; as shipped, also whether the task is still assigned."""

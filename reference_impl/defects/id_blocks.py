@@ -357,7 +357,7 @@ class WrongErrorForStaleEpoch(Controller):
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         stale = super().check_broker_epoch(request)
-        return IdErrorCode.BROKER_ID_NOT_REGISTERED.value if stale else 0
+        return IdErrorCode.BROKER_ID_NOT_REGISTERED if stale else 0
 
 
 @defect("730.16", PROMISE, max_id=100)
@@ -524,7 +524,7 @@ class NoErrorIsFatal(ProducerIds):
 
     def answer(self, body: IdResponseBody) -> None:
         if body.data.error_code == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-            body = replace(body, data=replace(body.data, error_code=IdErrorCode.UNKNOWN_SERVER_ERROR.value))
+            body = replace(body, data=replace(body.data, error_code=IdErrorCode.UNKNOWN_SERVER_ERROR))
         super().answer(body)
 
 

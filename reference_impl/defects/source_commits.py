@@ -177,8 +177,6 @@ class LastPutBackOnly(OffsetStorageWriter):
 class PolledPutBack(Committer):
     """After a flush that failed the positions of the connector are put back, and not what had been taken."""
 
-    __slots__ = ()
-
     def finished(self, ok: bool) -> None:
         if not ok:
             for partition, offset in enumerate(self.task.connector.polled):
@@ -203,8 +201,6 @@ class LateSuccessClears(OffsetStorageWriter):
 class TimedOutNotPutBack(Committer):
     """A flush that takes too long is not put back, as its writes are on their way; they may fail yet."""
 
-    __slots__ = ()
-
     def finish(self, outcome: str) -> bool:
         if outcome != OK and self.begun is not None and self.begun.failed is None:
             self.task.writer.end_flush()
@@ -214,8 +210,6 @@ class TimedOutNotPutBack(Committer):
 @defect("src.P3", PROGRESS)
 class CommitterInterrupted(Committer):
     """The committer is interrupted when its task is asked to stop: what it has taken by then is never written."""
-
-    __slots__ = ()
 
     def begin(self, outcome: str) -> bool:
         if not self.task.stop_asked:
@@ -245,8 +239,6 @@ class CommitterDies(Committer):
 class TimeOutAcknowledges(TaskThread):
     """Records that are in flight when the last wait runs out of time count as acknowledged."""
 
-    __slots__ = ()
-
     def drained(self, all_acked: bool) -> None:
         for _, tracked in self.task.in_flight.values():
             tracked.ack()
@@ -256,8 +248,6 @@ class TimeOutAcknowledges(TaskThread):
 @defect("src.P1", PROMISE)
 class LastCommitTakesOver(WorkerSourceTask):
     """The last commit does not wait for the committer to be done."""
-
-    __slots__ = ()
 
     def acquire(self, thread: OffsetCommit) -> bool:
         if thread.thread == TASK:
@@ -433,8 +423,6 @@ plant("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_
 class RefusedGoesLast(TaskThread):
     """A record that was refused for now is sent again behind the rest of its batch."""
 
-    __slots__ = ()
-
     def send(self, outcome: str) -> bool:
         task = self.task
         dropped = outcome == FAILED and not task.is_filtered(task.to_send[0]) and not task.send_error
@@ -447,8 +435,6 @@ class RefusedGoesLast(TaskThread):
 @defect("src.P2", PROMISE)
 class RestOfBatchDropped(TaskThread):
     """When a record is refused for now, that one is kept, and the rest of its batch is not."""
-
-    __slots__ = ()
 
     def send(self, outcome: str) -> bool:
         task = self.task
@@ -499,8 +485,6 @@ class StillRegistered(TaskThread):
     """A task that has failed stays in its worker's table, where the next one of its name is refused, for ever: "Task
     already exists in this worker"."""
 
-    __slots__ = ()
-
     table: ClassVar[WeakSet[Environment]] = WeakSet()
 
     def start(self, outcome: str) -> bool:
@@ -519,8 +503,6 @@ class StillRegistered(TaskThread):
 class RefusedIsNoted(ExactlyOnceTask):
     """The source offset of a record is noted though the producer has refused it for now."""
 
-    __slots__ = ()
-
     def submit(self, record: SourceRecord, outcome: str) -> None:
         super().submit(record, outcome)
         if outcome == FAILED:
@@ -531,8 +513,6 @@ class RefusedIsNoted(ExactlyOnceTask):
 class AbortForgetsOffsets(ExactlyOnceTask):
     """With a batch that the connector has aborted its source offsets are forgotten."""
 
-    __slots__ = ()
-
     def abort_batch(self) -> None:
         if self.is_open:
             self.writer.data.clear()
@@ -542,8 +522,6 @@ class AbortForgetsOffsets(ExactlyOnceTask):
 @defect("src.P2", PROMISE, mode="proposed-exactly-once", partitions=2)
 class OneWriterForAll(ExactlyOnceTask):
     """The writer of offsets is the connector's: what an instance that has failed put back is there for the next."""
-
-    __slots__ = ()
 
     writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
 
@@ -559,8 +537,6 @@ class OneWriterForAll(ExactlyOnceTask):
 @defect("src.P2", PROMISE, mode="proposed-exactly-once")
 class CommitsBeforeItsRecords(TransactionThread):
     """The transaction is committed without a wait for its records."""
-
-    __slots__ = ()
 
     def commit(self, outcome: str) -> bool:
         task = self.task

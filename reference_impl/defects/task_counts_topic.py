@@ -8,15 +8,12 @@ from fencepost.reference_impl.connect import config_records
 from fencepost.reference_impl.connect.brokers import (
     OFFSETS_TOPIC,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    KafkaError,
     TransactionalProducer,
-    leader_transactional_id,
-    of_leader,
     task_transactional_id,
 )
 from fencepost.reference_impl.connect.config import Config, Kind
 from fencepost.reference_impl.connect.config_records import OK, ClusterConfigState, ConfigRecord, Properties
-from fencepost.reference_impl.connect.config_topic import NAME, ConfigTopic, WritePrivilege, Writes
+from fencepost.reference_impl.connect.config_topic import ConfigTopic, WritePrivilege, Writes
 from fencepost.reference_impl.connect.herder import Herder
 from fencepost.reference_impl.connect.requests import (
     CONFLICT,
@@ -28,7 +25,7 @@ from fencepost.reference_impl.connect.requests import (
     answered,
 )
 from fencepost.reference_impl.connect.rounds import Round, Rounds
-from fencepost.reference_impl.connect.source_task import ABANDON, SourceTask, TaskFailed
+from fencepost.reference_impl.connect.source_task import SourceTask, TaskFailed
 from fencepost.reference_impl.connect.threads import OperationError, Script
 from fencepost.reference_impl.defects.task_counts_rounds import INTERFACE, STANDS, FencesAsWorker
 from fencepost.reference_impl.simulation.defects import (
@@ -198,17 +195,8 @@ class DeletionTombstonesTheCount(Writes):
 class OwnIdOfEveryLeader(WritePrivilege):
     """The transactional id of the leader's producer is the worker's own, so that no leader fences another (618.24)."""
 
-    def claim(self) -> None:
-        group = self.env.config.group_id
-        self.drop()
-        name = f"{leader_transactional_id(group)}-{self.node}"
-        producer = TransactionalProducer(self.env.brokers, name, of_leader(group, NAME))
-        try:
-            producer.open()
-        except KafkaError as error:
-            raise OperationError("claim", error.code, str(error)) from error
-        self.producer, self.fenced = producer, False
-        self.env.emit(Kind.TOPIC_CLAIMED, node=self.node, producer_id=producer.producer_id, epoch=producer.epoch)
+    def transactional_id(self) -> str:
+        return f"{super().transactional_id()}-{self.node}"
 
 
 # who answers, and what counts
@@ -467,15 +455,8 @@ class PollsBeforeTheCheck(SourceTask):
 class MismatchTheOtherWay(SourceTask):
     """A start that a newer set has overtaken fails in the documents' revisions, and is abandoned as shipped."""
 
-    def check_after(self) -> Script:
-        passed = yield from self.attempt("check_after", self.check_generation)
-        if passed:
-            return None
-        if not self.env.revision.mismatch_fails:
-            raise TaskFailed(
-                f"ConnectException: task {self.id}: generation {self.generation} is not the newest any more"
-            )
-        return ABANDON
+    def mismatch_fails(self) -> bool:
+        return not super().mismatch_fails()
 
 
 @defect("618.20", NOTHING, interface=True)
