@@ -9,7 +9,6 @@ from fencepost.reference_impl.connect.commits.connector import Connector, Source
 from fencepost.reference_impl.connect.commits.environment import Environment, Request
 from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask, TransactionThread
 from fencepost.reference_impl.connect.commits.records import (
-    CommittableOffsets,
     Flush,
     Offsets,
     OffsetStorageWriter,
@@ -339,13 +338,13 @@ class OneQueue(SubmittedRecords):
         self.all.remove(record)
         return super().remove_last_occurrence(record)
 
-    def committable_offsets(self) -> CommittableOffsets:
-        offsets, taken = {}, 0
+    def committable_offsets(self) -> Offsets:
+        offsets: Offsets = {}
         while self.all and self.all[0].acked:
             head = self.all.popleft()
             self.queues[head.partition].popleft()
-            offsets, taken = {head.partition: head.offset}, taken + 1
-        return CommittableOffsets(offsets, taken, len(self.all))
+            offsets = {head.partition: head.offset}
+        return offsets
 
 
 class AcknowledgesTwice(WorkerSourceTask):
@@ -385,24 +384,23 @@ class AcknowledgementsCountedTwice(SubmittedRecords):
 class NewestCommittable(SubmittedRecords):
     """The newest acknowledged record is committable, whatever is in flight before it."""
 
-    def committable_offsets(self) -> CommittableOffsets:
+    def committable_offsets(self) -> Offsets:
         newest = {p: [r.offset for r in queue if r.acked] for p, queue in self.queues.items()}
-        found = super().committable_offsets()
-        return found._replace(offsets={**found.offsets, **{p: acked[-1] for p, acked in newest.items() if acked}})
+        return {**super().committable_offsets(), **{p: acked[-1] for p, acked in newest.items() if acked}}
 
 
 @defect("src.3", CONFORMANCE, "what is tracked only grows")
 class HeadsLeft(SubmittedRecords):
     """Acknowledged heads are looked at and left where they are."""
 
-    def committable_offsets(self) -> CommittableOffsets:
+    def committable_offsets(self) -> Offsets:
         offsets: dict[int, int] = {}
         for partition, queue in self.queues.items():
             for record in queue:
                 if not record.acked:
                     break
                 offsets[partition] = record.offset
-        return CommittableOffsets(offsets, len(offsets))
+        return offsets
 
 
 # src.11: what an acknowledgement is

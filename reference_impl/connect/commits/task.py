@@ -7,7 +7,7 @@ from typing import Any
 from fencepost.reference_impl.connect.commits.config import FLUSHED, Kind
 from fencepost.reference_impl.connect.commits.connector import SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
-from fencepost.reference_impl.connect.commits.records import EMPTY, Flush, Offsets, SubmittedRecord
+from fencepost.reference_impl.connect.commits.records import Flush, Offsets, SubmittedRecord
 
 # The threads of a task: each waits before its next operation, until whoever drives lets that happen, fail, or succeed
 # with its answer lost.
@@ -390,7 +390,7 @@ class WorkerSourceTask(Task):
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
         self.records = env.parts.records()
-        self.committable = EMPTY
+        self.committable: Offsets = {}
         self.holder: OffsetCommit | None = None  # the thread that commits offsets
         self.in_flight: dict[int, tuple[SourceRecord, SubmittedRecord]] = {}  # by the request's number
         self.committer = env.parts.committer(self, COMMITTER)
@@ -438,14 +438,14 @@ class WorkerSourceTask(Task):
     def update_committable(self) -> None:
         """What became committable is added to what nobody has taken yet."""
         newer = self.records.committable_offsets()
-        for partition, offset in newer.offsets.items():
+        for partition, offset in newer.items():
             self.env.emit(Kind.COMMITTABLE, instance=self.number, partition=partition, offset=offset)
-        self.committable = self.committable.updated_with(newer)
+        self.committable = {**self.committable, **newer}
 
     def take_committable(self) -> Offsets:
         """All of that, and nobody takes it again."""
-        taken, self.committable = self.committable, EMPTY
-        return taken.offsets
+        taken, self.committable = self.committable, {}
+        return taken
 
     def send_offset(self, flush: Flush, partition: int, offset: int) -> None:
         """Hand an offset to the producer of the offsets topic."""
