@@ -1,7 +1,8 @@
-"""Simulated histories of every reference: the same in any process, of the documented shape, and refused with a reason
-where their config says what cannot be. What each protocol's histories have in them is asked beside its other tests.
+"""The example of every reference runs; its simulated histories are the same in any process, have the documented shape,
+and are refused with a reason where the config says what cannot be. Each protocol's own tests ask what is in them.
 """
 
+import doctest
 import hashlib
 import itertools
 import os
@@ -33,6 +34,12 @@ def digest() -> str:
     """Of some histories of each."""
     rows = [system(protocol).simulate(seed, {"mode": mode}) for protocol, mode in SIMULATED for seed in range(3)]
     return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("protocol", MODES)
+def test_the_example_in_the_documentation_runs(protocol: str) -> None:
+    results = doctest.testmod(import_module(system(protocol).reference.__module__))
+    assert results.failed == 0 and results.attempted > 3
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1"])
