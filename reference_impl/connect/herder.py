@@ -102,7 +102,6 @@ class Herder:
     # The thread
 
     def run(self) -> Script:
-        """The thread."""
         while True:
             yield Wait(self.has_work)
             if self.must_rejoin():
@@ -116,7 +115,6 @@ class Herder:
                 yield from request.script(request)
 
     def has_work(self) -> bool:
-        """Whether there is something to do now."""
         if self.must_rejoin():
             return True
         if self.must_claim():  # until it is leader in deed too, a leader does nothing else
@@ -246,7 +244,6 @@ class Herder:
         self.env.put_status(name, task, state, trace, self.node, self.generation)
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
-        """A user's restart of one task."""
         yield from self.stop_tasks([(name, task)])
         if (name, task) in self.owned_tasks:
             self.start_task(name, task)
@@ -326,7 +323,6 @@ class Herder:
         return [task.id for task in self.tasks.values() if not task.ended and task.set != state.set_place(task.id[0])]
 
     def revoke(self, tasks: Iterable[TaskId], connectors: Iterable[str]) -> Script:
-        """Stop what this worker no longer has."""
         tasks = sorted(tasks)
         for name in sorted(connectors):
             self.stop_connector(name)

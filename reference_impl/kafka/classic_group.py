@@ -265,7 +265,6 @@ class ClassicGroup(GroupState):
         self.answer(message, ErrorResponse(error))
 
     def receive_leave(self, message: Message) -> None:
-        """LeaveGroup."""
         request: LeaveGroupRequest = message.body.data
         pending = request.member in self.pending
         self.pending.discard(request.member)

@@ -331,7 +331,6 @@ class GroupCoordinator(OffsetsLeader):
     # Commits in none, and fetches
 
     def receive_plain_commit(self, message: Message) -> None:
-        """OffsetCommit."""
         request: OffsetCommitRequest = message.body.data
         error = self.group.commit_refused(request.metadata, tuple(request.offsets), False)
         if not error:
@@ -355,7 +354,6 @@ class GroupCoordinator(OffsetsLeader):
         return bool(expired)
 
     def receive_fetch(self, message: Message) -> None:
-        """OffsetFetch."""
         request: OffsetFetchRequest = message.body.data
         error = self.group.fetch_refused(request.metadata)
         offsets = () if error else tuple(self.fetched(partition, request) for partition in request.partitions)

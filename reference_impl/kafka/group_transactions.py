@@ -213,7 +213,6 @@ class GroupAwareCoordinator(Coordinator):
             self.leaving.discard(transactional_id)
 
     def forgotten(self, transactional_id: int, ok: bool) -> None:
-        """What it was assigned is another's."""
         self.leaving.discard(transactional_id)
         if ok:
             self.assignments.pop(transactional_id, None)

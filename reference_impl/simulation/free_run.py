@@ -132,7 +132,6 @@ class FreeRun(Generic[R, C]):
             del self.rows[self.run.events :]  # the last thing that happened may have written several rows
 
     def play_events(self) -> None:
-        """Until there are enough rows."""
         self.kernel.run(self.rows, self.run.events)
 
     def settle(self) -> None:

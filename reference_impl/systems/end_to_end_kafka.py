@@ -100,7 +100,6 @@ class Config(Configuration):
 
     @property
     def brokers(self) -> TransactionsConfig:
-        """Kafka, as it should be."""
         return TransactionsConfig(
             seed=self.seed, mode="v2", clients=1, partitions=FIRST_OWN + self.inputs - 1 + self.outputs,
             groups=1, keys=self.inputs, transaction_timeout_ms=self.transaction_timeout_ms, max_epoch=self.max_epoch,
@@ -113,7 +112,6 @@ class Config(Configuration):
         return replace(self.brokers, **needs.get("transactions", {}))
 
     def of_group(self, needs: Needs) -> CopyingConfig:
-        """The group and its applications."""
         brokers = self.of_brokers(needs)
         return CopyingConfig(
             **{
@@ -127,7 +125,6 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_connect(self, needs: Needs) -> config.Config:
-        """The Connect cluster."""
         return config.Config(
             **{
                 "seed": self.seed, "workers": self.workers, "connectors": self.connectors, "max_tasks": self.max_tasks,
@@ -271,7 +268,6 @@ class ProducerIds:
 
     @property
     def broker(self) -> int:
-        """The broker that coordinates now."""
         return self.kafka.brokers.coordinator.node_id
 
     def at_hand(self) -> bool:

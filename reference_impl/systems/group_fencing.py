@@ -312,7 +312,6 @@ class Workload:
         self.system.audit()
 
     def copies_all(self) -> bool:
-        """Is everything copied in time?"""
         until = self.kernel.now + SETTLED_US
         while min(self.system.audit()[1]) < self.system.env.options.records:
             if self.kernel.now >= until:

@@ -277,7 +277,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     defects = "fencepost.reference_impl.defects.source_commits"
 
     def begin(self, parts: Any) -> None:
-        """The first instance begins."""
         env = Environment(self.config, self.kernel, parts)
         self.rows = env.log.rows
         self.system = System(env)

@@ -391,7 +391,6 @@ class Faults(free_run.NodeFaults[Rates, System]):
         return self.system.start_owner()
 
     def switch(self, number: int) -> bool:
-        """Take the feature away, or bring it back."""
         env = self.system.env
         if not env.config.downgrades:
             return False
@@ -464,7 +463,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.after(self.run.audit_us, self.audit)
 
     def possible_faults(self) -> tuple[str, ...]:
-        """Those that this configuration can have."""
         without = {"ask"} if self.config.boundary != "connector" else set()
         if not self.config.downgrades:
             without.add("switch")

@@ -46,7 +46,6 @@ class ConnectBrokers(Brokers):
         self.auditor = self.new_reader()
 
     def hear_of(self, kind: int, **columns: int) -> None:
-        """An event of source tasks."""
         self.log_of_tasks.emit(kind, **columns)
 
     def audit(self) -> list[tuple[int, int, int]]:
@@ -153,7 +152,6 @@ class RuntimeTask(HostTask):
         return STOP if self.must_stop() else None
 
     def poll_until_stopped(self) -> Script:
-        """The runtime, until it ends in order."""
         if self.env.numbers[self.id[0]] != 0:
             yield from super().poll_until_stopped()
             return

@@ -61,7 +61,6 @@ class Users:
         return int(self.random() * self.system.env.config.workers)
 
     def change(self, connector: int) -> None:
-        """The next request about a connector."""
         if self.quiet:
             return
         habits, accepted = self.habits, self.request(connector, self.random())
@@ -81,7 +80,6 @@ class Users:
             self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
 
     def request(self, connector: int, luck: float) -> bool:
-        """Ask some worker; whether it accepts."""
         habits, system, worker = self.habits, self.system, self.some_worker()
         if self.sizes[connector] >= 0:
             if luck < habits.delete_share:
@@ -101,7 +99,6 @@ class Users:
         return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
 
     def accepted(self, connector: int, size: int, accepted: bool) -> bool:
-        """Remember what the connector has now."""
         if accepted:
             self.sizes[connector] = size
         return accepted
@@ -219,7 +216,6 @@ class Faults(NodeFaults[Rates, System]):
         self.quiet = False  # nothing goes wrong any more
 
     def draw(self) -> None:
-        """Perhaps something goes wrong now."""
         fault = self.mix.draw()
         if fault is not None and not self.quiet:
             number = int(self.random() * self.places)
@@ -434,7 +430,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.begin_scheduling()
 
     def begin_scheduling(self) -> None:
-        """Nothing has been noticed yet."""
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0
@@ -502,7 +497,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return 0
 
     def outcome(self, operation: str) -> str:
-        """How an operation goes."""
         if self.quiet:
             return OK
         run, luck = self.run, self.random()

@@ -183,7 +183,6 @@ class ExactlyOnceTask(Task):
     # Transactions
 
     def begin_transaction(self) -> None:
-        """One is open."""
         if not self.is_open:
             self.is_open = True
             self.env.unfinished = self

@@ -247,7 +247,6 @@ class Task:
         env.emit(Kind.INSTANCE_STARTED, instance=self.number)
 
     def resume(self) -> None:
-        """It goes on from the stored offsets."""
         stored = list(self.env.topics.stored)
         self.connector.start(stored)
         for partition, offset in enumerate(stored):
@@ -298,7 +297,6 @@ class Task:
         """The producer does not take it now."""
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
-        """The producer's callback."""
         raise NotImplementedError(f"{type(self).__name__} must say what becomes of records: override record_done()")
 
     def stored(self, partition: int, offset: int, flush: int) -> int:
@@ -328,7 +326,6 @@ class Task:
         return (record.partition + record.record) % self.env.config.outputs
 
     def show_flush(self, thread: int, number: int, entries: Mapping[int, int]) -> None:
-        """A flush begins, with these offsets."""
         emit = self.env.emit
         emit(Kind.FLUSH_BEGUN, instance=self.number, thread=thread, flush=number, entries=len(entries))
         for partition, offset in entries.items():
@@ -361,7 +358,6 @@ class Task:
         self.lose()
 
     def stand_still(self) -> None:
-        """No thread of it does anything any more."""
         self.running = False
         for thread in (self.thread, self.committer):
             if thread is not None:
@@ -443,7 +439,6 @@ class WorkerSourceTask(Task):
         self.committable = {**self.committable, **newer}
 
     def take_committable(self) -> Offsets:
-        """All of that, and nobody takes it again."""
         taken, self.committable = self.committable, {}
         return taken
 

@@ -99,7 +99,6 @@ class Process:
         self.env.threads.start(self.process, self.run())
 
     def run(self) -> Script:
-        """The thread."""
         raise NotImplementedError(f"{type(self).__name__} must have a thread: override run()")
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:

@@ -210,7 +210,6 @@ class Owner(Process):
             self.producer.send(PARTITION_OF[SEPARATE], entry)
 
     def tell_copy(self, entry: Entry) -> None:
-        """An entry, or the sentinel, is sent."""
         assert self.producer is not None, "opened before"
         self.tell(
             Kind.MIGRATED, partition=entry.partition, offset=entry.offset if entry.partition >= 0 else -1,
@@ -240,7 +239,6 @@ class Connector:
         self.owners: list[Owner] = []
 
     def configure(self, tasks: int, separate: bool, runtime: int = EXACTLY_ONCE) -> None:
-        """The next set of tasks."""
         env = self.env
         if runtime != EXACTLY_ONCE or env.runtime != EXACTLY_ONCE:
             self.stop_all()
@@ -264,7 +262,6 @@ class Connector:
             self.env.emit(Kind.FENCED, task=task, producer_id=fenced.producer_id, epoch=fenced.epoch)
 
     def start(self, task: int) -> None:
-        """A new instance of a task."""
         instance: Instance = self.env.new("instance", self.env, task)
         self.env.instances.append(instance)
         self.env.assigned[task] = instance

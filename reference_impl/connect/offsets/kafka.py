@@ -62,7 +62,6 @@ def of_creating(topic: str) -> tuple[Permission, ...]:
 
 
 def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """For the transactions of a task."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return tuple(
         Permission(CONNECTOR_PRODUCER, operation, TRANSACTIONAL_ID, transactional_id) for operation in (DESCRIBE, WRITE)
@@ -155,7 +154,6 @@ class Brokers(brokers.Brokers):
                         columns["outcome"])  # fmt: skip
 
     def appended(self, partition: int, position: int, record: int, producer_id: int, epoch: int) -> None:
-        """A record, or an entry, stands there."""
         content = self.env.contents[record]
         if isinstance(content, Record):
             self.rounds.written(producer_id, content)
@@ -170,7 +168,6 @@ class Brokers(brokers.Brokers):
             )  # fmt: skip
 
     def marked(self, partition: int, position: int, producer_id: int, epoch: int, outcome: int) -> None:
-        """A transaction has ended there."""
         if partition == OUTPUT_TOPIC:
             self.rounds.ended(producer_id, outcome)
             self.tell(
@@ -243,7 +240,6 @@ class Rounds:
                 self.count(record)
 
     def count(self, record: Record) -> None:
-        """A record is committed."""
         if record.round == self.now[record.partition]:
             self.last[record.partition] = max(record.offset, self.last[record.partition])
             if self.config.stored_offset(record.round, record.offset) == 0:

@@ -103,7 +103,6 @@ class SourceTask:
         return self.unread
 
     def look_for_more(self) -> bool:
-        """As `has_more`, of what comes next now."""
         return any(record.offset <= self.config.records for record in self.next.values())
 
     def poll(self) -> list[Record]:
@@ -230,11 +229,9 @@ class Runtime:
         return not self.source.has_more()
 
     def produce(self, record: Record) -> None:
-        """The record leaves."""
         raise NotImplementedError(f"{type(self).__name__} must say how a record is sent: override produce()")
 
     def sent(self, record: Record) -> None:
-        """The producer has accepted it."""
         self.writer.offset(record.partition, self.config.stored_offset(record.round, record.offset))
 
     def dropped(self, record: Record) -> None:
@@ -307,7 +304,6 @@ class ExactlyOnce(Runtime):
         yield from self.end(self.boundary.at_end())
 
     def end(self, outcome: int) -> Script:
-        """As the boundary says."""
         if outcome == ABORT:
             yield from self.abort()
         if outcome >= 0:

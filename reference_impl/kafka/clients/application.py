@@ -124,7 +124,6 @@ class GroupProducer(Producer):
             self.fatal_error = error
 
     def tell(self, kind: int, **columns: int) -> None:
-        """An event of this producer's."""
         self.env.tell(
             kind, slot=self.slot, client=self.application, txn=self.txn, producer_id=self.producer_id, epoch=self.epoch,
             **columns,

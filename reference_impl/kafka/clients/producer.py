@@ -106,7 +106,6 @@ class ProducerCalls(Node):
         self.call.start(self.inits)
 
     def adopt(self, producer_id: int, epoch: int) -> None:
-        """Go on under this pair."""
         if (producer_id, epoch) != (self.producer_id, self.epoch):
             self.producer_id = producer_id
             self.epoch = epoch
