@@ -282,7 +282,7 @@ class EpochEndsQuietly(ModernGroup):
 
     def session_expires(self, member: int) -> None:
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
-            self.tell_removed(self.members.pop(member))
+            self.report_removed(self.members.pop(member))
             self.store()
 
 

@@ -47,7 +47,7 @@ class OffsetsFirst(ExactlyOnce):
             self.begin_if_needed()
             offset = self.config.stored_offset(record.round, record.offset)
             self.send_offset(self.store.primary, Entry(record.partition, offset))
-            self.host.tell(Kind.END_SENT, outcome=COMMIT, **self.pair())
+            self.host.report(Kind.END_SENT, outcome=COMMIT, **self.pair())
             self.producer.commit()
             self.open = False
         super().produce(record)

@@ -193,7 +193,7 @@ class ClassicGroup(GroupState):
             return
         self.generation += 1
         self.phase += 1
-        self.env.tell(Kind.GENERATION_BEGUN, generation=self.generation)
+        self.env.report(Kind.GENERATION_BEGUN, generation=self.generation)
         if not joined:
             self.state = State.EMPTY
             self.store()
@@ -279,7 +279,7 @@ class ClassicGroup(GroupState):
 
     def forget(self, member: Member) -> None:
         del self.members[member.member]
-        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
+        self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
 
     def keep(self, member: Member) -> None:
         """The member lives: its session begins anew."""

@@ -213,7 +213,7 @@ class GroupCoordinator(OffsetsLeader):
         """The group as it was stored last."""
         self.group = self.env.parts.new_group(self)
         self.loading = False
-        self.env.tell(Kind.COORDINATOR_LOADED, generation=self.group.generation)
+        self.env.report(Kind.COORDINATOR_LOADED, generation=self.group.generation)
 
     def answer_loading(self, message: Message) -> None:
         """Nothing can be judged before the partition is loaded; a coordinator of transactions is told otherwise."""
@@ -299,17 +299,17 @@ class GroupCoordinator(OffsetsLeader):
         generation = commit.metadata.generation
         self.contributors |= dict.fromkeys(self.partitions_of(commit), (commit.producer_id, generation))
         for record in commit.records:
-            self.tell_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
+            self.report_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
 
     def refuse(self, waiting: Waiting, error: int) -> None:
         assert isinstance(waiting.request, OffsetsBatch), "what producers send here are commits"
         for record in waiting.request.commit.records:
-            self.tell_offset(Kind.OFFSET_REFUSED, waiting.request.commit, self.env.contents[record], error)
+            self.report_offset(Kind.OFFSET_REFUSED, waiting.request.commit, self.env.contents[record], error)
         super().refuse(waiting, error)
 
-    def tell_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
+    def report_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
         """One offset of a commit."""
-        self.env.tell(
+        self.env.report(
             kind, generation=commit.metadata.generation, member=commit.metadata.member,
             instance=commit.metadata.instance, partition=place.partition, offset=place.offset,
             producer_id=commit.producer_id, epoch=commit.producer_epoch, error=error,
@@ -322,7 +322,7 @@ class GroupCoordinator(OffsetsLeader):
         super().receive_marker(message)
         if request.producer_id not in self.log.pending:
             for partition, batch in pending.items():
-                self.env.tell(
+                self.env.report(
                     Kind.OFFSET_SETTLED, partition=partition, offset=self.env.contents[batch.record].offset,
                     producer_id=batch.producer_id, epoch=batch.producer_epoch,
                     outcome=int(request.transaction_result),
@@ -363,10 +363,10 @@ class GroupCoordinator(OffsetsLeader):
         """(error, offset) of one partition: no offset while a transaction may still change it (447.9, 447.16)."""
         error = 0 if self.log.is_stable(partition) else self.unstable(request)
         if error:
-            self.env.tell(Kind.FETCH_HELD, partition=partition, error=error)
+            self.env.report(Kind.FETCH_HELD, partition=partition, error=error)
             return error, NO_OFFSET
         offset = self.log.committed_offset(partition)
-        self.env.tell(
+        self.env.report(
             Kind.FETCH_ANSWERED, partition=partition, offset=offset, outcome=int(request.require_stable),
             generation=request.metadata.generation, member=request.metadata.member,
         )  # fmt: skip

@@ -208,7 +208,7 @@ class ModernGroup(GroupState):
             del self.members[holder.member]
             self.deadlines.pop(holder.member, None)
             if holder.member != request.member:
-                self.tell_removed(holder)
+                self.report_removed(holder)
             self.members[request.member] = holder._replace(member=request.member, epoch=0, previous_epoch=0)
             self.target[request.member] = self.target.pop(holder.member, frozenset())
             self.store()
@@ -222,9 +222,9 @@ class ModernGroup(GroupState):
         if epoch == STATIC_LEFT:
             away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
             self.members[member.member] = away
-            self.env.tell(Kind.EPOCH_GIVEN, member=member.member, generation=STATIC_LEFT)
+            self.env.report(Kind.EPOCH_GIVEN, member=member.member, generation=STATIC_LEFT)
             for partition in sorted(member.revoking):
-                self.tell_partition(member.member, partition, STATIC_LEFT, 0)
+                self.report_partition(member.member, partition, STATIC_LEFT, 0)
             self.store()
         else:
             self.remove(member)
@@ -234,17 +234,17 @@ class ModernGroup(GroupState):
         del self.members[member.member]
         self.deadlines.pop(member.member, None)
         self.target.pop(member.member, None)
-        self.tell_removed(member)
+        self.report_removed(member)
         self.bump()
 
-    def tell_removed(self, member: Member) -> None:
+    def report_removed(self, member: Member) -> None:
         """The member is none any more; where another one takes its place, the group keeps its epoch."""
-        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
+        self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
 
     def bump(self) -> None:
         """The group has changed: a new epoch, and a new target, unless it is too early for one."""
         self.epoch += 1
-        self.env.tell(Kind.GENERATION_BEGUN, generation=self.epoch)
+        self.env.report(Kind.GENERATION_BEGUN, generation=self.epoch)
         self.store()
         self.maybe_target()
 
@@ -272,26 +272,27 @@ class ModernGroup(GroupState):
         after = reconciled(member, target, self.target_epoch, owned, is_free)
         if after != member:
             self.members[member.member] = after
-            self.tell_moved(member, after)
+            self.report_moved(member, after)
             self.store()
             if after.state is not member.state:
                 self.watch_revocation(after)
         return after
 
-    def tell_moved(self, before: Member, after: Member) -> None:
+    def report_moved(self, before: Member, after: Member) -> None:
         """What a member's record says anew: partitions that it has no more, its epoch, and those that are added.  One
         that comes back to it at once has another assignment epoch."""
         had, has = ({**member.revoking, **member.assigned} for member in (before, after))
         for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
-            self.tell_partition(after.member, partition, after.epoch, 0)
+            self.report_partition(after.member, partition, after.epoch, 0)
         if after.epoch != before.epoch:
-            self.env.tell(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
+            self.env.report(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
         for partition in sorted(p for p, since in has.items() if had.get(p) != since):
-            self.tell_partition(after.member, partition, has[partition], 1)
+            self.report_partition(after.member, partition, has[partition], 1)
 
-    def tell_partition(self, member: int, partition: int, generation: int, outcome: int) -> None:
-        """A partition is given, or free again."""
-        self.env.tell(Kind.PARTITION_GIVEN, member=member, partition=partition, generation=generation, outcome=outcome)
+    def report_partition(self, member: int, partition: int, generation: int, outcome: int) -> None:
+        self.env.report(
+            Kind.PARTITION_GIVEN, member=member, partition=partition, generation=generation, outcome=outcome
+        )
 
     def is_free(self, partition: int, asking: Member) -> bool:
         """Whether no other member has the partition, or has still to give it up."""

@@ -132,7 +132,7 @@ class ResumingTask(HostTask):
             self.emit(ConnectKind.TRANSACTION_REFUSED, error=code)
         return super().failure(error)
 
-    def tell(self, kind: int, **columns: int) -> None:
+    def report(self, kind: int, **columns: int) -> None:
         """What the runtime does, in the words of the workers and end to end."""
         if kind == SourceKind.POLLED:
             self.polled(columns["partition"], columns["offset"])

@@ -213,7 +213,7 @@ class System(DrivenSystem[Environment]):
         for output in range(env.options.outputs):
             for position, record in self.brokers.read(auditor, env.output_partition(output)):
                 place = env.contents[record]
-                env.tell(
+                env.report(
                     Kind.OUTPUT_READ, client=auditor, output=output, position=position, partition=place.partition,
                     offset=place.offset,
                 )  # fmt: skip
@@ -221,7 +221,7 @@ class System(DrivenSystem[Environment]):
                 found.append((place.partition, place.offset))
         offsets = self.committed_offsets()
         for partition, offset in enumerate(offsets):
-            env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
+            env.report(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
 
     def copy_read(self, place: Place, output: int, position: int) -> None:

@@ -142,7 +142,7 @@ class System(DrivenSystem[Environment]):
         if owner is None or owner.process in self.env.threads.stalled:
             return False
         self.env.threads.stalled.add(owner.process)
-        owner.tell(Kind.OWNER_STALLED)
+        owner.report(Kind.OWNER_STALLED)
         return True
 
     def resume_owners(self) -> bool:
@@ -150,7 +150,7 @@ class System(DrivenSystem[Environment]):
         found = [each for each in self.connector.owners if each.process in self.env.threads.stalled]
         for owner in found:
             self.env.threads.stalled.discard(owner.process)
-            owner.tell(Kind.OWNER_RESUMED)
+            owner.report(Kind.OWNER_RESUMED)
         self.env.threads.settle()
         return bool(found)
 
@@ -193,7 +193,7 @@ class System(DrivenSystem[Environment]):
         if instance is None or instance.process in self.env.threads.stalled:
             return False
         self.env.threads.stalled.add(instance.process)
-        instance.tell(Kind.STALLED)
+        instance.report(Kind.STALLED)
         return True
 
     def resume(self, task: int) -> bool:
@@ -201,7 +201,7 @@ class System(DrivenSystem[Environment]):
         found = [each for each in self.env.instances if each.task == task and each.process in self.env.threads.stalled]
         for instance in found:
             self.env.threads.stalled.discard(instance.process)
-            instance.tell(Kind.RESUMED)
+            instance.report(Kind.RESUMED)
         self.env.threads.settle()
         return bool(found)
 

@@ -105,13 +105,13 @@ class HostTask(SourceTask):
 
 
 class RuntimeTask(HostTask):
-    """A task of which both histories tell."""
+    """A task that writes to both histories."""
 
     brokers: ConnectBrokers
     store: OffsetStore
     found: Mapping[int, Found]
 
-    def tell(self, kind: int, **columns: int) -> None:
+    def report(self, kind: int, **columns: int) -> None:
         """An event of this task in the history of source tasks, and what it is in that of the cluster."""
         if self.env.numbers[self.id[0]] == 0:
             self.brokers.hear_of(kind, task=self.id[1], instance=self.instance, **columns)
@@ -129,14 +129,14 @@ class RuntimeTask(HostTask):
         """An event of this task in the history of the cluster, and what it is in that of source tasks."""
         super().emit(kind, status, error, pair)
         if kind == ConnectKind.TASK_STARTING:
-            self.tell(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
+            self.report(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
         elif kind == ConnectKind.PRODUCER_OPENED and self.producer is not None:
-            self.tell(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
+            self.report(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
         elif kind == ConnectKind.TASK_CHECKED_AGAIN:
-            self.tell(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
+            self.report(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
         elif kind in TOLD_AS:
             more = {} if kind == ConnectKind.TASK_RUNNING else {"runtime": EXACTLY_ONCE}
-            self.tell(TOLD_AS[kind], error=error, **more)
+            self.report(TOLD_AS[kind], error=error, **more)
 
     # Start and work
 
@@ -157,7 +157,7 @@ class RuntimeTask(HostTask):
             return
         rounds = self.brokers.rounds.now
         for partition, place in self.found.items():
-            self.tell(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
+            self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
         offsets = {partition: place.offset for partition, place in self.found.items()}
         source: Source = self.pieces.source(self.brokers.options, offsets, {p: rounds[p] for p in offsets})
         yield from self.pieces.runtime(self.brokers.options, self, source, self.store, self.producer).run()  # type: ignore[arg-type]

@@ -126,13 +126,13 @@ SENTINEL = Entry(NONE, 0)
 
 
 class Brokers(brokers.Brokers):
-    """One cluster; `tell` takes the events."""
+    """One cluster; `report` takes the events."""
 
     partitions = SEPARATE_TOPIC + 1
 
-    def __init__(self, config: Config, tell: Callable[..., None]) -> None:
+    def __init__(self, config: Config, report: Callable[..., None]) -> None:
         super().__init__(config)
-        self.tell = tell
+        self.report = report
         self.env.emit = self.hear  # type: ignore[assignment]  # all columns are named
         self.rounds = Rounds(config)
         self.readers = 0
@@ -157,12 +157,12 @@ class Brokers(brokers.Brokers):
         content = self.env.contents[record]
         if isinstance(content, Record):
             self.rounds.written(producer_id, content)
-            self.tell(
+            self.report(
                 Kind.RECORD_APPENDED, position=position, partition=content.partition, round=content.round,
                 offset=content.offset, producer_id=producer_id, epoch=epoch,
             )  # fmt: skip
         elif isinstance(content, Entry):
-            self.tell(
+            self.report(
                 Kind.ENTRY_APPENDED, topic=TOPIC_OF[partition], position=position, partition=content.partition,
                 offset=content.offset if content.partition >= 0 else NONE, producer_id=producer_id, epoch=epoch,
             )  # fmt: skip
@@ -170,11 +170,11 @@ class Brokers(brokers.Brokers):
     def marked(self, partition: int, position: int, producer_id: int, epoch: int, outcome: int) -> None:
         if partition == OUTPUT_TOPIC:
             self.rounds.ended(producer_id, outcome)
-            self.tell(
+            self.report(
                 Kind.OUTPUT_MARKED, position=position, producer_id=producer_id, epoch=epoch, outcome=outcome
             )  # fmt: skip
         elif partition in TOPIC_OF:
-            self.tell(
+            self.report(
                 Kind.TOPIC_MARKED, topic=TOPIC_OF[partition], position=position, producer_id=producer_id, epoch=epoch,
                 outcome=outcome,
             )  # fmt: skip

@@ -37,7 +37,7 @@ class Host(Protocol):
     def failure(self, error: Exception) -> Exception:
         """The task's failure, for what has gone wrong in an operation."""
 
-    def tell(self, kind: int, **columns: int) -> None:
+    def report(self, kind: int, **columns: int) -> None:
         """An event of the task."""
 
     def must_stop(self) -> bool:
@@ -222,13 +222,13 @@ class OffsetStore:
         """One topic: its end, and then until there. False if the host gave up before."""
         reader = self.readers[topic]
         yield from self.host.call("ask_end", partial(self.ask_end, reader))
-        self.host.tell(Kind.END_ASKED, topic=topic, position=reader.end)
+        self.host.report(Kind.END_ASKED, topic=topic, position=reader.end)
         while not reader.is_at_end():
             yield Wait(lambda: reader.may_go_on() or self.host.must_stop())
             if self.host.must_stop():
                 return False
             yield from self.host.call("read", partial(self.consume, reader))
-        self.host.tell(Kind.END_REACHED, topic=topic, position=reader.position)
+        self.host.report(Kind.END_REACHED, topic=topic, position=reader.position)
         return True
 
     def ask_end(self, reader: TopicReader) -> None:
@@ -266,9 +266,9 @@ class OffsetStore:
 
     def write_tombstone_beside(self, partition: int) -> Script:
         """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
-        self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+        self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
         yield from self.host.call("copy", partial(self.append_copy, partition, 0))
-        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
+        self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
         """They count from now on: the copies may be made."""
@@ -279,7 +279,7 @@ class OffsetStore:
         if self.has_copy():
             for partition, offset in offsets.items():
                 if offset:
-                    self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=offset)
+                    self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=offset)
                     self.env.threads.start(self.host.process, self.copying(partition, offset))
 
     def copying(self, partition: int, offset: int) -> Script:
@@ -289,7 +289,7 @@ class OffsetStore:
             yield self.host.operation("copy", partial(self.append_copy, partition, offset))
         except OperationError as failed:
             error = failed.code
-        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
+        self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
 
     def append_copy(self, partition: int, offset: int) -> None:
         """Beside any transaction."""

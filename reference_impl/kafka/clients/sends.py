@@ -286,10 +286,10 @@ class Sends:
         lane.in_flight.remove(batch)
         if not lane.in_flight:  # it was refused for certain, and nothing behind it has used a sequence number
             lane.next_sequence = max(batch.sequence, 0)
-        self.tell_failed(batch, error)
+        self.report_failed(batch, error)
         self.sender.record_failed(verdict, error)
 
-    def tell_failed(self, batch: SentBatch, error: int) -> None:
+    def report_failed(self, batch: SentBatch, error: int) -> None:
         for record in (batch.record, *batch.more):
             self.env.emit(
                 Kind.RECORD_FAILED, client=self.sender.client, txn=self.sender.txn, partition=batch.partition,
@@ -323,7 +323,7 @@ class Sends:
         for lane in self.lanes.values():
             for batch in lane.in_flight:
                 unresolved |= batch.sequence != NO_SEQUENCE
-                self.tell_failed(batch, ErrorCode.REQUEST_TIMED_OUT)
+                self.report_failed(batch, ErrorCode.REQUEST_TIMED_OUT)
         self.forget_in_flight()
         return unresolved
 
