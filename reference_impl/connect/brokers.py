@@ -14,7 +14,7 @@ from fencepost.reference_impl.kafka.environment import (
     client_name,
 )
 from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
-from fencepost.reference_impl.kafka.errors import FACTS, ErrorCode, Verdict
+from fencepost.reference_impl.kafka.errors import NAMES, ErrorCode, Verdict
 from fencepost.reference_impl.kafka.leader import PartitionLeader
 from fencepost.reference_impl.kafka.log import NO_GUARD, PartitionLog
 from fencepost.reference_impl.kafka.messages import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProduceRequest
@@ -150,11 +150,9 @@ class Acls:
         self.denied: set[Permission] = set()
 
     def deny(self, permission: Permission) -> None:
-        """Take a permission away."""
         self.denied.add(permission)
 
     def allow(self, permission: Permission) -> None:
-        """Give it back."""
         self.denied.discard(permission)
 
     def error(self, needed: tuple[Permission, ...]) -> int:
@@ -228,7 +226,6 @@ class Brokers:
         )  # fmt: skip
 
     def log(self, partition: int) -> PartitionLog:
-        """The log of a partition."""
         return self.leaders[partition].log
 
     def transactional_id(self, name: str) -> int:
@@ -236,7 +233,6 @@ class Brokers:
         return self.ids.setdefault(name, len(self.ids))
 
     def next_client(self) -> int:
-        """An address for one more client."""
         self.clients += 1
         return self.clients
 
@@ -303,7 +299,7 @@ class KafkaError(Refused):
     """A call was refused; `code` is Kafka's error code."""
 
     def __init__(self, code: int, what: str) -> None:
-        name = FACTS[code].name if code in FACTS else f"error {code}"
+        name = NAMES.get(code, f"error {code}")
         super().__init__(f"{what}: {name}")
         self.code = code
 
@@ -314,7 +310,6 @@ class Client(Producer):
     error = ErrorCode.NONE
 
     def fail(self, verdict: Verdict, error: int) -> None:
-        """Move to one of the error states."""
         self.error = self.error or error
         super().fail(verdict, error)
 
@@ -347,7 +342,6 @@ class TransactionalProducer:
         self.producer_id, self.epoch = self.client.producer_id, self.client.epoch
 
     def begin(self) -> None:
-        """beginTransaction()."""
         self.check_open("beginTransaction")
         if not self.client.begin():
             raise KafkaError(self.client.error or ErrorCode.INVALID_TXN_STATE, f"beginTransaction of {self.name}")
@@ -380,12 +374,10 @@ class TransactionalProducer:
             del self.brokers.env.network.nodes[self.client.name]  # nothing of its is in flight between two calls
 
     def finish(self, call: str, state: State) -> None:
-        """Run until the state is left."""
         self.brokers.run(lambda: self.client.error != 0 or self.client.state is not state)
         self.check(call)
 
     def check(self, call: str) -> None:
-        """Raise the error that there was."""
         if self.client.error:
             raise KafkaError(self.client.error, f"{call} of {self.name}")
 

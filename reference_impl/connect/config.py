@@ -105,12 +105,10 @@ class Config(Configuration):
 
     @property
     def support_of_workers(self) -> tuple[str, ...]:
-        """exactly.once.source.support of every worker, in order."""
         return self.support if isinstance(self.support, tuple) else (self.support,) * self.workers
 
     @property
     def connector_names(self) -> tuple[str, ...]:
-        """The name of every connector, in order of its number."""
         return self.names or tuple(f"connector-{number}" for number in range(self.connectors))
 
 

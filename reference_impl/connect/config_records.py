@@ -51,7 +51,6 @@ class Parsed(NamedTuple):
 
 
 def connector_record(connector: str, properties: Properties) -> ConfigRecord:
-    """A connector's configuration."""
     return ConfigRecord(f"connector-{connector}", _encoded({"properties": dict(properties)}))
 
 
@@ -96,7 +95,6 @@ def target_state_record(connector: str, state: str) -> ConfigRecord:
 
 
 def target_state_tombstone(connector: str) -> ConfigRecord:
-    """Written together with the connector's own tombstone."""
     return ConfigRecord(f"target-state-{connector}", None)
 
 
@@ -286,11 +284,9 @@ class ClusterConfigState:
     # What workers ask
 
     def is_known(self, connector: str) -> bool:
-        """Whether the connector exists."""
         return connector in self.connectors
 
     def names(self) -> list[str]:
-        """The connectors that exist, in order of name."""
         return sorted(self.connectors)
 
     def tasks(self, connector: str) -> int:
@@ -376,7 +372,6 @@ class SessionKey(NamedTuple):
     created_ms: int
 
     def record(self) -> ConfigRecord:
-        """The config topic's record of it."""
         return session_key_record(base64.b64encode(self.secret).decode(), self.algorithm, self.created_ms)
 
 
@@ -387,12 +382,10 @@ class Signature(NamedTuple):
     mac: bytes
 
     def headers(self) -> dict[str, str]:
-        """The HTTP headers that carry it."""
         return {ALGORITHM_HEADER: self.algorithm, AUTHORIZATION_HEADER: base64.b64encode(self.mac).decode()}
 
 
 def new_key(random: Random, now_ms: int) -> SessionKey:
-    """A fresh key."""
     return SessionKey(random.randbytes(KEY_BYTES), ALGORITHM, now_ms)
 
 

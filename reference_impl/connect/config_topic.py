@@ -158,7 +158,6 @@ class View:
         return topic.read(self.position, self.committed) is not None
 
     def read_one(self) -> None:
-        """Read the next record."""
         self.take_next()
         self.env.emit(Kind.TOPIC_READ, node=self.node, offset=self.position)
 
@@ -223,11 +222,14 @@ class WritePrivilege:
         """Whether a leader has to open a producer before it may write; one that is still held is kept."""
         return self.transactional and (self.fenced or self.producer is None)
 
+    def transactional_id(self) -> str:
+        return leader_transactional_id(self.env.config.group_id)
+
     def claim(self) -> None:
         """Open the producer, which fences every leader before. Raises OperationError."""
-        group = self.env.config.group_id
         self.drop()
-        producer = TransactionalProducer(self.env.brokers, leader_transactional_id(group), of_leader(group, NAME))
+        permissions = of_leader(self.env.config.group_id, NAME)
+        producer = TransactionalProducer(self.env.brokers, self.transactional_id(), permissions)
         try:
             producer.open()
         except KafkaError as error:

@@ -61,5 +61,4 @@ class Environment(environment.Environment[Config]):
         self.written_by[connector, task] = node, generation
 
     def new(self, part: str, *arguments: Any) -> Any:
-        """An object of a replaceable piece."""
         return getattr(self.parts, part)(*arguments)

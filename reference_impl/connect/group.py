@@ -175,7 +175,6 @@ class Join:
 
     @property
     def answered(self) -> bool:
-        """Whether there is something to go on with."""
         return self.void or self.generation != NONE
 
 

@@ -88,12 +88,10 @@ class Herder:
 
     @property
     def is_leader(self) -> bool:
-        """Whether it takes itself for the leader."""
         return self.leader == self.node
 
     @property
     def group(self) -> Group:
-        """The group coordinator."""
         return self.env.group
 
     @property
@@ -104,7 +102,6 @@ class Herder:
     # The thread
 
     def run(self) -> Script:
-        """The thread."""
         while True:
             yield Wait(self.has_work)
             if self.must_rejoin():
@@ -118,7 +115,6 @@ class Herder:
                 yield from request.script(request)
 
     def has_work(self) -> bool:
-        """Whether there is something to do now."""
         if self.must_rejoin():
             return True
         if self.must_claim():  # until it is leader in deed too, a leader does nothing else
@@ -152,7 +148,6 @@ class Herder:
         self, name: str, act: Callable[[], Any], connector: str = "", task: int = NONE,
         interrupted: Callable[[], bool] | None = None,
     ) -> Operation:  # fmt: skip
-        """An operation of one of this worker's threads."""
         return Operation(name, self.node, act, self.env.numbers.get(connector, NONE), task, interrupted)
 
     def submit(self, script: Callable[[Request], Script]) -> Request:
@@ -249,7 +244,6 @@ class Herder:
         self.env.put_status(name, task, state, trace, self.node, self.generation)
 
     def restart_task(self, name: str, task: int, request: Request) -> Script:
-        """A user's restart of one task."""
         yield from self.stop_tasks([(name, task)])
         if (name, task) in self.owned_tasks:
             self.start_task(name, task)
@@ -329,7 +323,6 @@ class Herder:
         return [task.id for task in self.tasks.values() if not task.ended and task.set != state.set_place(task.id[0])]
 
     def revoke(self, tasks: Iterable[TaskId], connectors: Iterable[str]) -> Script:
-        """Stop what this worker no longer has."""
         tasks = sorted(tasks)
         for name in sorted(connectors):
             self.stop_connector(name)
@@ -359,7 +352,6 @@ class Herder:
             self.submit(self.ask_for_another)
 
     def ask_for_another(self, request: object) -> Script:
-        """One more rebalance after this one."""
         self.rejoin = True
         yield from ()
 
@@ -462,7 +454,6 @@ class Worker:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether it stands still."""
         return self.node in self.env.threads.stalled
 
     def start(self) -> None:

@@ -20,7 +20,6 @@ class Request:
     error: str = ""
 
     def finish(self, error: str = "") -> None:
-        """It is over."""
         self.done = True
         self.error = error
 
@@ -73,7 +72,6 @@ class FenceRequest(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where it is sent."""
         query = "" if self.forward is None else f"?forward={str(self.forward).lower()}"
         return f"/connectors/{self.connector}/fence{query}"
 
@@ -107,7 +105,6 @@ class Decision(NamedTuple):
 
 
 def answered(status: int) -> Decision:
-    """The request is answered at once."""
     return Decision(Verdict.ANSWER, status)
 
 
@@ -117,7 +114,6 @@ class FenceEndpoint:
     __slots__ = ()
 
     def decide(self, request: FenceRequest, receiver: Receiver) -> Decision:
-        """The worker's decision on the request."""
         if not receiver.serves:
             return answered(NOT_FOUND)
         status = self.signature_status(request, receiver)

@@ -223,7 +223,6 @@ class Rounds:
         return Round(connector, number, state.set_place(connector), state.generation(connector), count, size)
 
     def start(self, round: Round) -> None:
-        """The round is under way."""
         fences = self.has_producers_to_fence(round.connector)
         self.emit(Kind.ROUND_STARTED, round, count=len(list(self.ids(round))) if fences else 0)
 
@@ -353,7 +352,6 @@ class Rounds:
         self, kind: int, round: Round, task: int = -1, count: int = -1, producer_id: int = -1, epoch: int = -1,
         status: int = -1, error: int = 0,
     ) -> None:  # fmt: skip
-        """An event of this round."""
         self.env.emit(
             kind, node=self.herder.node, connector=self.env.numbers[round.connector], task=task, set=round.set,
             count=count, request=round.request, producer_id=producer_id, epoch=epoch, status=status, error=error,

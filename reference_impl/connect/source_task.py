@@ -54,7 +54,6 @@ class Connector:
         self.asked_for = NONE  # the newest set when it last asked
 
     def run(self) -> Script:
-        """The thread."""
         unchanged = yield from self.publish()
         if self.stopping:
             return
@@ -193,7 +192,6 @@ class SourceTask:
     # The thread
 
     def run(self) -> Script:
-        """The thread."""
         self.emit(Kind.TASK_STARTING)
         try:
             ending = (yield from self.start_up()) if self.herder.enabled else None
@@ -211,7 +209,6 @@ class SourceTask:
             self.fail(failure)
 
     def steps(self) -> tuple[str, ...]:
-        """The start-up, in order."""
         return self.env.revision.steps
 
     def start_up(self) -> Script:
@@ -283,7 +280,6 @@ class SourceTask:
         yield from self.attempt("open_producer", self.open)
 
     def open(self) -> None:
-        """The call itself."""
         assert self.producer is not None, "made just before"
         self.producer.open()
         self.emit(Kind.PRODUCER_OPENED)
@@ -324,12 +320,15 @@ class SourceTask:
         passed = yield from self.attempt("check_after", self.check_generation)
         if passed:
             return None
-        if self.env.revision.mismatch_fails:
+        if self.mismatch_fails():
             raise TaskFailed(
                 f"ConnectException: task {self.id} was started from generation {self.generation}, which is not the "
                 f"newest any more, or is not assigned to this worker"
             )
         return ABANDON
+
+    def mismatch_fails(self) -> bool:
+        return self.env.revision.mismatch_fails
 
     def check_generation(self) -> bool:
         """Whether the set started from is still the newest; as shipped, also whether the task is still assigned."""
@@ -453,7 +452,6 @@ class SourceTask:
             raise TaskFailed(str(error), error.code) from error
 
     def emit(self, kind: int, status: int = NONE, error: int = 0, pair: tuple[int, int] | None = None) -> None:
-        """An event of this instance."""
         name, task = self.id
         producer_id, epoch = pair or (
             (NONE, NONE) if self.producer is None else (self.producer.producer_id, self.producer.epoch)

@@ -1,5 +1,5 @@
 """Implementations with one thing wrong each.
 
 A protocol's file is called as the protocol: each defect is reachable as `<protocol>:<name>` there, a factory like
-`reference`, and by the key `broken` of a simulated history. `<protocol>_interface` breaks one interface rule each.
+`reference`, and by the key `broken` of a simulated history, which those of the interface are not.
 """

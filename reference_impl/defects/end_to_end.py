@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost.reference_impl.connect.brokers import KafkaError
-from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE
-from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, SEPARATE
+from fencepost.reference_impl.connect.offsets.kafka import GLOBAL
 from fencepost.reference_impl.connect.offsets.stores import Found
 from fencepost.reference_impl.connect.source_task import SourceTask
 from fencepost.reference_impl.connect.threads import Script
@@ -15,7 +14,7 @@ from fencepost.reference_impl.kafka.environment import EPOCH_MAX
 from fencepost.reference_impl.kafka.group_environment import VARIANTS
 from fencepost.reference_impl.simulation.defects import PROMISE, Defect, Registry, defect, registry
 from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers, Copied, Inputs, Kind
-from fencepost.reference_impl.systems.end_to_end_parts import Parts, ResumingTask, Stores, TaskHost, WholeParts
+from fencepost.reference_impl.systems.end_to_end_parts import Parts, ResumingTask, WholeParts
 
 # What puts the layers together, with one thing wrong each: where tasks begin, where their records go, what the group
 # gets, and when a call is done.
@@ -27,16 +26,15 @@ class ReadsOffsetsFirst(ResumingTask):
 
     def start_up(self) -> Script:
         mine = self.sources.of_task(self.connector, self.id[1], self.tasks)
-        stores = Stores(self, self.source_parts)
-        store = stores.new("store", stores, TaskHost(self), GLOBAL if self.connector else SEPARATE, EXACTLY_ONCE)
+        store = self.new_store()
         found: dict[int, Found] = yield from store.get(mine)
         ending = yield from SourceTask.start_up(self)
         if ending is not None:
             return ending
         for partition, there in found.items():
-            self.tell(Kind.RESUMED, partition, there.offset)
+            self.emit_end(Kind.RESUMED, partition, there.offset)
         begun = {partition: there.offset for partition, there in found.items()}
-        self.runtime = self.new_runtime(TaskHost(self), store, begun)
+        self.runtime = self.new_runtime(store, begun)
         return None
 
 
@@ -53,9 +51,9 @@ class OutputOfTheTask(ResumingTask):
 class RemembersWhatItRead(ResumingTask):
     """A task that is started again on a worker goes on behind what was last read there, committed or not (618.27)."""
 
-    def new_runtime(self, host: TaskHost, store: Any, found: dict[int, int]) -> Any:
+    def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         read: dict[int, int] = self.herder.__dict__.setdefault("read_here", {})
-        return super().new_runtime(host, store, {p: max(offset, read.get(p, 0)) for p, offset in found.items()})
+        return super().new_runtime(store, {p: max(offset, read.get(p, 0)) for p, offset in found.items()})
 
     def polled(self, partition: int, offset: int) -> None:
         super().polled(partition, offset)
@@ -82,9 +80,9 @@ class CommitsWhatIsLeft(ResumingTask):
 class ReadsTheWorkersTopic(ResumingTask):
     """A task begins where the worker's offsets topic says, also where its connector has one of its own (618.31)."""
 
-    def new_runtime(self, host: TaskHost, store: Any, found: dict[int, int]) -> Any:
+    def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         there = store.readers[GLOBAL].offsets
-        return super().new_runtime(host, store, {p: there.get(p, 0) for p in found})
+        return super().new_runtime(store, {p: there.get(p, 0) for p in found})
 
 
 @defect("447.P1", PROMISE)

@@ -7,12 +7,15 @@ from fencepost.reference_impl.kafka.classic_group import ClassicGroup, State, St
 from fencepost.reference_impl.kafka.classic_group import Member as ClassicMember
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
 from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupOffsetsLog
+from fencepost.reference_impl.kafka.group_transactions import GroupAwareCoordinator
 from fencepost.reference_impl.kafka.log import ProducerEntry
 from fencepost.reference_impl.kafka.messages import (
     Batch,
     ErrorResponse,
+    GroupInitProducerIdRequest,
     GroupMetadata,
     GroupTxnOffsetCommitRequest,
+    InitProducerIdRequest,
     ProduceResponse,
     SyncGroupRequest,
     SyncGroupResponse,
@@ -279,7 +282,7 @@ class EpochEndsQuietly(ModernGroup):
 
     def session_expires(self, member: int) -> None:
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
-            self.tell_removed(self.members.pop(member))
+            self.report_removed(self.members.pop(member))
             self.store()
 
 
@@ -360,10 +363,78 @@ class GenerationBeforeInDraft(GroupCoordinator):
         return GroupErrorCode.NONE if error == GroupErrorCode.ILLEGAL_GENERATION and is_before else error
 
 
-# Implementations with one thing wrong each: what an auditor must find, and (controls) what it must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.group_fencing:<name>`, a factory like `reference`, and
-# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, some input is copied twice
+# Defects of the interface: what a group's requests carry, and in which words they are answered.
+
+
+@defect("447.1", NOTHING, interface=True)
+class InitialisesOnce(GroupAwareCoordinator):
+    """A producer that has been assigned something is refused when it comes again."""
+
+    def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
+        again = request.transactional_id in self.assignments and not self.is_completing(request)
+        return super().group_init_refused(request) or (GroupErrorCode.INVALID_REQUEST if again else 0)
+
+
+@defect("447.4", NOTHING, interface=True)
+class GroupRequired(GroupAwareCoordinator):
+    """A request that names a transactional id alone is refused."""
+
+    def init_refused(self, request: InitProducerIdRequest) -> int:
+        alone = not isinstance(request, GroupInitProducerIdRequest)
+        return super().init_refused(request) or (GroupErrorCode.INVALID_REQUEST if alone else 0)
+
+
+class MembersNotRead(ClassicGroup):
+    """Nor does the group itself read them."""
+
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
+        return super().commit_refused(GroupMetadata(), partitions, transactional)
+
+
+@defect("447.7", NOTHING, interface=True, also=(MembersNotRead,))
+class MetadataNotRead(GroupCoordinator):
+    """Of a commit in a transaction neither generation nor member is read."""
+
+    def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        return super().commit_refused(commit._replace(metadata=GroupMetadata()))
+
+
+@defect("447.11", NOTHING, interface=True)
+class OlderBrokersTakeGroups(GroupAwareCoordinator):
+    """A broker from before KIP-447 does as if it knew InitProducerId with a group."""
+
+    def group_init_refused(self, request: GroupInitProducerIdRequest) -> int:
+        error = super().group_init_refused(request)
+        return 0 if error == GroupErrorCode.UNSUPPORTED_VERSION else error
+
+
+@defect("447.11", NOTHING, interface=True)
+class OlderBrokersTakeGenerations(GroupCoordinator):
+    """A broker from before KIP-447 does as if it knew TxnOffsetCommit with a generation."""
+
+    def receive_commit(self, message: Message) -> None:
+        self.receive_produce(message)
+
+
+@defect("447.22", NOTHING, interface=True)
+class OldWordsForAll(GroupCoordinator):
+    """Every version is answered in the words of the oldest: 22 for a stale epoch and an unknown group."""
+
+    def commit_refused(self, commit: GroupTxnOffsetCommitRequest) -> int:
+        return super().commit_refused(commit._replace(version=min(commit.version, 5)))
+
+
+@defect("447.22", NOTHING, interface=True)
+class TopicsByName(GroupCoordinator):
+    """An unknown topic is an unknown name in every version."""
+
+    def receive_commit(self, message: Message) -> None:
+        commit: GroupTxnOffsetCommitRequest = message.body.data
+        older = message.body._replace(data=commit._replace(version=min(commit.version, 5)))
+        super().receive_commit(Message(message.number, message.kind, message.source, message.target, older))
+
+
+# What the defect of each can show, as `breaks` says: PROMISE, some input is copied twice
 # or never; PROGRESS, something stays unresolved for ever, though faults have stopped.
 
 REGISTRY = registry(Parts, build, __name__, group_fencing_clients)

@@ -193,9 +193,9 @@ class FirstErrorCounts(ClassicConsumer):
     """Of an answer with the offsets of several partitions the error of one is looked at; where another one has none to
     tell yet, it begins at the beginning."""
 
-    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+    def offsets_answered(self, request: int, answer: OffsetFetchResponse) -> None:
         heard = tuple((error if place == 0 else 0, offset) for place, (error, offset) in enumerate(answer.offsets))
-        super().told_offsets(request, answer._replace(offsets=heard))
+        super().offsets_answered(request, answer._replace(offsets=heard))
 
 
 @defect("447.18", PROMISE, fetch_records=1)
@@ -229,10 +229,10 @@ class AsksAsBefore(ModernConsumer):
     def fetch_metadata(self) -> GroupMetadata:
         return self.asks_as
 
-    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+    def offsets_answered(self, request: int, answer: OffsetFetchResponse) -> None:
         if answer.error_code == GroupErrorCode.STALE_MEMBER_EPOCH:
             answer = answer._replace(error_code=GroupErrorCode.NOT_COORDINATOR)
-        super().told_offsets(request, answer)
+        super().offsets_answered(request, answer)
 
 
 # Defects of offsets: when a commit is judged, who is told of them, and what a marker makes of them.

@@ -13,7 +13,7 @@ from fencepost.reference_impl.kafka.messages import (
 from fencepost.reference_impl.kafka.producer_ids.broker import NONE, Broker, ProducerIds
 from fencepost.reference_impl.kafka.producer_ids.controller import NONE as CONTROLLER_NONE
 from fencepost.reference_impl.kafka.producer_ids.controller import Controller, MetadataLog
-from fencepost.reference_impl.kafka.producer_ids.environment import Environment, Kind
+from fencepost.reference_impl.kafka.producer_ids.environment import Config, Environment, Kind, protocol_version
 from fencepost.reference_impl.kafka.producer_ids.zookeeper import BlockLoop, BlockNode, decode
 from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect, plant, registry
 from fencepost.reference_impl.systems.id_blocks import Parts, build
@@ -357,7 +357,7 @@ class WrongErrorForStaleEpoch(Controller):
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         stale = super().check_broker_epoch(request)
-        return IdErrorCode.BROKER_ID_NOT_REGISTERED.value if stale else 0
+        return IdErrorCode.BROKER_ID_NOT_REGISTERED if stale else 0
 
 
 @defect("730.16", PROMISE, max_id=100)
@@ -506,10 +506,60 @@ class BeginsAgainAtTheEnd(BlockLoop):
         return block if block.first - 1 <= self.env.config.max_id - block.length else Block(0, block.length)
 
 
-# Implementations with one thing wrong each: what a suite must find, and (controls) what it must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.id_blocks:<name>`, a factory like `reference`, and by
-# the generator's config key `broken`. `breaks` says what its defect can show:
+# Defects of the interface: a format, a code, a throttle, a version.
+
+
+@defect("730.5", NOTHING, interface=True)
+class EveryErrorIsFatal(ProducerIds):
+    """The broker stops at every error of the controller."""
+
+    def back_off(self) -> None:
+        super().back_off()
+        self.broker.crash()
+
+
+@defect("730.5", NOTHING, interface=True)
+class NoErrorIsFatal(ProducerIds):
+    """CLUSTER_AUTHORIZATION_FAILED is retried, although the configuration says what the KIP says."""
+
+    def answer(self, body: IdResponseBody) -> None:
+        if body.data.error_code == IdErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            body = replace(body, data=replace(body.data, error_code=IdErrorCode.UNKNOWN_SERVER_ERROR))
+        super().answer(body)
+
+
+@defect("730.6", NOTHING, interface=True)
+class NeverThrottles(Controller):
+    """The quota is counted, and no broker has to wait."""
+
+    def throttle(self, body: IdRequestBody) -> int:
+        super().throttle(body)
+        return 0
+
+
+@defect("730.6", NOTHING, interface=True)
+class ThrottleIgnored(ProducerIds):
+    """The broker asks again although it has to stay silent."""
+
+    def answer(self, body: IdResponseBody) -> None:
+        super().answer(replace(body, data=replace(body.data, throttle_time_ms=0)))
+
+
+@defect("730.9", NOTHING, interface=True)
+class AuditLogWithoutBroker(Controller):
+    """The records say which ids are used up, and not who got them."""
+
+    def record_for(self, request: AllocateProducerIdsRequest, block: Block) -> ProducerIdsRecord:
+        return replace(super().record_for(request, block), broker_id=-1, broker_epoch=-1)
+
+
+@defect("730.21", NOTHING, interface=True, name="rpc_from_2_8", part="uses_rpc")
+def from_2_8(config: Config) -> bool:
+    """The RPC is used one version too early."""
+    return config.mode == "kraft" or protocol_version(config.inter_broker_protocol) >= protocol_version("2.8-IV1")
+
+
+# What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: some id is handed out twice (730.P1);
 # - CONFORMANCE: no id twice, but events that no correct implementation shows;

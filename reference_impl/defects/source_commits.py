@@ -5,12 +5,12 @@ from typing import ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from fencepost.reference_impl.connect.commits.config import Kind
-from fencepost.reference_impl.connect.commits.connector import SourceRecord
+from fencepost.reference_impl.connect.commits.connector import Connector, SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request
 from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask, TransactionThread
 from fencepost.reference_impl.connect.commits.records import (
-    CommittableOffsets,
     Flush,
+    Offsets,
     OffsetStorageWriter,
     SubmittedRecord,
     SubmittedRecords,
@@ -176,8 +176,6 @@ class LastPutBackOnly(OffsetStorageWriter):
 class PolledPutBack(Committer):
     """After a flush that failed the positions of the connector are put back, and not what had been taken."""
 
-    __slots__ = ()
-
     def finished(self, ok: bool) -> None:
         if not ok:
             for partition, offset in enumerate(self.task.connector.polled):
@@ -202,8 +200,6 @@ class LateSuccessClears(OffsetStorageWriter):
 class TimedOutNotPutBack(Committer):
     """A flush that takes too long is not put back, as its writes are on their way; they may fail yet."""
 
-    __slots__ = ()
-
     def finish(self, outcome: str) -> bool:
         if outcome != OK and self.begun is not None and self.begun.failed is None:
             self.task.writer.end_flush()
@@ -213,8 +209,6 @@ class TimedOutNotPutBack(Committer):
 @defect("src.P3", PROGRESS)
 class CommitterInterrupted(Committer):
     """The committer is interrupted when its task is asked to stop: what it has taken by then is never written."""
-
-    __slots__ = ()
 
     def begin(self, outcome: str) -> bool:
         if not self.task.stop_asked:
@@ -244,8 +238,6 @@ class CommitterDies(Committer):
 class TimeOutAcknowledges(TaskThread):
     """Records that are in flight when the last wait runs out of time count as acknowledged."""
 
-    __slots__ = ()
-
     def drained(self, all_acked: bool) -> None:
         for _, tracked in self.task.in_flight.values():
             tracked.ack()
@@ -255,8 +247,6 @@ class TimeOutAcknowledges(TaskThread):
 @defect("src.P1", PROMISE)
 class LastCommitTakesOver(WorkerSourceTask):
     """The last commit does not wait for the committer to be done."""
-
-    __slots__ = ()
 
     def acquire(self, thread: OffsetCommit) -> bool:
         if thread.thread == TASK:
@@ -348,13 +338,13 @@ class OneQueue(SubmittedRecords):
         self.all.remove(record)
         return super().remove_last_occurrence(record)
 
-    def committable_offsets(self) -> CommittableOffsets:
-        offsets, taken = {}, 0
+    def committable_offsets(self) -> Offsets:
+        offsets: Offsets = {}
         while self.all and self.all[0].acked:
             head = self.all.popleft()
             self.queues[head.partition].popleft()
-            offsets, taken = {head.partition: head.offset}, taken + 1
-        return CommittableOffsets(offsets, taken, len(self.all))
+            offsets = {head.partition: head.offset}
+        return offsets
 
 
 class AcknowledgesTwice(WorkerSourceTask):
@@ -394,24 +384,23 @@ class AcknowledgementsCountedTwice(SubmittedRecords):
 class NewestCommittable(SubmittedRecords):
     """The newest acknowledged record is committable, whatever is in flight before it."""
 
-    def committable_offsets(self) -> CommittableOffsets:
+    def committable_offsets(self) -> Offsets:
         newest = {p: [r.offset for r in queue if r.acked] for p, queue in self.queues.items()}
-        found = super().committable_offsets()
-        return found._replace(offsets={**found.offsets, **{p: acked[-1] for p, acked in newest.items() if acked}})
+        return {**super().committable_offsets(), **{p: acked[-1] for p, acked in newest.items() if acked}}
 
 
 @defect("src.3", CONFORMANCE, "what is tracked only grows")
 class HeadsLeft(SubmittedRecords):
     """Acknowledged heads are looked at and left where they are."""
 
-    def committable_offsets(self) -> CommittableOffsets:
+    def committable_offsets(self) -> Offsets:
         offsets: dict[int, int] = {}
         for partition, queue in self.queues.items():
             for record in queue:
                 if not record.acked:
                     break
                 offsets[partition] = record.offset
-        return CommittableOffsets(offsets, len(offsets))
+        return offsets
 
 
 # src.11: what an acknowledgement is
@@ -432,8 +421,6 @@ plant("failure_not_acknowledged", "src.11", PROGRESS, tolerance="all", failures_
 class RefusedGoesLast(TaskThread):
     """A record that was refused for now is sent again behind the rest of its batch."""
 
-    __slots__ = ()
-
     def send(self, outcome: str) -> bool:
         task = self.task
         dropped = outcome == FAILED and not task.is_filtered(task.to_send[0]) and not task.send_error
@@ -446,8 +433,6 @@ class RefusedGoesLast(TaskThread):
 @defect("src.P2", PROMISE)
 class RestOfBatchDropped(TaskThread):
     """When a record is refused for now, that one is kept, and the rest of its batch is not."""
-
-    __slots__ = ()
 
     def send(self, outcome: str) -> bool:
         task = self.task
@@ -498,8 +483,6 @@ class StillRegistered(TaskThread):
     """A task that has failed stays in its worker's table, where the next one of its name is refused, for ever: "Task
     already exists in this worker"."""
 
-    __slots__ = ()
-
     table: ClassVar[WeakSet[Environment]] = WeakSet()
 
     def start(self, outcome: str) -> bool:
@@ -518,8 +501,6 @@ class StillRegistered(TaskThread):
 class RefusedIsNoted(ExactlyOnceTask):
     """The source offset of a record is noted though the producer has refused it for now."""
 
-    __slots__ = ()
-
     def submit(self, record: SourceRecord, outcome: str) -> None:
         super().submit(record, outcome)
         if outcome == FAILED:
@@ -530,8 +511,6 @@ class RefusedIsNoted(ExactlyOnceTask):
 class AbortForgetsOffsets(ExactlyOnceTask):
     """With a batch that the connector has aborted its source offsets are forgotten."""
 
-    __slots__ = ()
-
     def abort_batch(self) -> None:
         if self.is_open:
             self.writer.data.clear()
@@ -541,8 +520,6 @@ class AbortForgetsOffsets(ExactlyOnceTask):
 @defect("src.P2", PROMISE, mode="proposed-exactly-once", partitions=2)
 class OneWriterForAll(ExactlyOnceTask):
     """The writer of offsets is the connector's: what an instance that has failed put back is there for the next."""
-
-    __slots__ = ()
 
     writers: ClassVar[WeakKeyDictionary[Environment, OffsetStorageWriter]] = WeakKeyDictionary()
 
@@ -559,8 +536,6 @@ class OneWriterForAll(ExactlyOnceTask):
 class CommitsBeforeItsRecords(TransactionThread):
     """The transaction is committed without a wait for its records."""
 
-    __slots__ = ()
-
     def commit(self, outcome: str) -> bool:
         task = self.task
         if outcome != OK or task.send_error or not task.producer.in_flight:
@@ -570,10 +545,28 @@ class CommitsBeforeItsRecords(TransactionThread):
         return True
 
 
-# Implementations with one thing wrong each: what histories must show, and (controls) what they must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.source_commits:<name>`, a factory like `reference`, and
-# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, an offset that is told,
+# Defects of the interface: whom `commit` with offsets calls, and of what it speaks.
+
+
+@defect("src.6", CONFORMANCE, interface=True)
+class DefaultDoesNothing(Connector):
+    """The default of commit with offsets does not call the one without, so that an existing connector hears nothing."""
+
+    def commit(self, offsets: Offsets | None) -> None:
+        if offsets is None:
+            super().commit(offsets)
+
+
+@defect("src.9", CONFORMANCE, interface=True)
+class WhateverIsStored(WorkerSourceTask):
+    """The map has all that is stored, whoever has written it."""
+
+    def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
+        stored = {partition: offset for partition, offset in enumerate(self.env.topics.stored) if offset}
+        super().commit_source_task(thread, {**stored, **offsets}, ok)
+
+
+# What the defect of each can show, as `breaks` says: PROMISE, an offset that is told,
 # stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
 # PROGRESS, something that stays tracked for ever.
 

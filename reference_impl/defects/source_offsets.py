@@ -6,15 +6,22 @@ from fencepost.reference_impl.connect.brokers import FENCED, KafkaError
 from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE, Kind
 from fencepost.reference_impl.connect.offsets.environment import Failed
 from fencepost.reference_impl.connect.offsets.instances import Connector, Instance
-from fencepost.reference_impl.connect.offsets.kafka import Brokers, Entry, Record
+from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, Brokers, Entry, Record
 from fencepost.reference_impl.connect.offsets.runtime import ABORT, COMMIT, NONE, ExactlyOnce, Interval, Runtime
-from fencepost.reference_impl.connect.offsets.stores import Found, OffsetStore, TopicReader
+from fencepost.reference_impl.connect.offsets.stores import Choice, Found, OffsetStore, TopicReader, chosen
 from fencepost.reference_impl.connect.threads import OperationError, Script
 from fencepost.reference_impl.defects import source_offsets_stores
 from fencepost.reference_impl.kafka.clients.producer import State
 from fencepost.reference_impl.kafka.errors import ErrorCode
-from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts, build
+from fencepost.reference_impl.simulation.defects import (
+    CONFORMANCE,
+    NOTHING,
+    PROGRESS,
+    PROMISE,
+    defect,
+    registry,
+)
+from fencepost.reference_impl.systems.source_offsets import Parts, build
 
 # Defects of a task at work: what is in a transaction, what is noted when (618.27, 618.28), and how it goes on or ends
 # after something was refused or aborted.
@@ -40,7 +47,7 @@ class OffsetsFirst(ExactlyOnce):
             self.begin_if_needed()
             offset = self.config.stored_offset(record.round, record.offset)
             self.send_offset(self.store.primary, Entry(record.partition, offset))
-            self.host.tell(Kind.END_SENT, outcome=COMMIT, **self.pair())
+            self.host.report(Kind.END_SENT, outcome=COMMIT, **self.pair())
             self.producer.commit()
             self.open = False
         super().produce(record)
@@ -293,10 +300,22 @@ class FencesTheNewCount(Connector):
         self.env.tasks = before
 
 
-# Implementations with one thing wrong each: what an auditor must find, and (controls) what it must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.source_offsets:<name>`, a factory like `reference`, and
-# by the generator's config key `broken`. `breaks` says what its defect can show: PROMISE, a record is in the output
+# Defects of the interface: which offsets topics a connector has.
+
+
+@defect("618.29", CONFORMANCE, interface=True, part="choose")
+def named_with_the_feature(named: str, same_cluster: bool, runtime: int) -> Choice:
+    """A topic that is named is used with exactly-once support only."""
+    return chosen(named, same_cluster, runtime) if runtime == EXACTLY_ONCE else Choice(GLOBAL, False)
+
+
+@defect("618.29", CONFORMANCE, interface=True, part="choose")
+def named_only(named: str, same_cluster: bool, runtime: int) -> Choice:
+    """A producer that writes to another cluster has the worker's topic, if no other is named."""
+    return chosen(named, same_cluster or not named, runtime)
+
+
+# What the defect of each can show, as `breaks` says: PROMISE, a record is in the output
 # twice or never, or a restart would resume elsewhere than the output ends; PROGRESS, something stays undone for ever,
 # though faults have stopped.
 

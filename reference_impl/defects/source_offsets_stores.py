@@ -117,7 +117,7 @@ class TombstonePrimaryFirst(OffsetStore):
         if self.has_copy():
             for partition, offset in offsets.items():
                 if not offset:
-                    self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+                    self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
                     self.env.threads.start(self.host.process, self.copying(partition, 0))
 
 
@@ -153,12 +153,12 @@ class FlushNotAwaited(OffsetStore):
         """The worker's producer."""
         for partition, offset in offsets.items():
             if not offset:
-                self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+                self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
                 try:
                     yield self.host.operation("copy", partial(self.append_copy, partition, 0))
                 except OperationError:
                     return
-                self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
+                self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
         assert isinstance(self.host, Process), "an instance of a task"
         producer = self.host.producer
         if producer is not None and not producer.closed and producer.client.state is State.IN_TRANSACTION:
@@ -274,7 +274,7 @@ class CopiedInPieces(Owner):
         """One of them."""
         assert self.producer is not None, "opened before"
         self.producer.begin()
-        self.tell_copy(entry)
+        self.report_copy(entry)
         self.producer.send(PARTITION_OF[SEPARATE], entry)
         self.producer.commit()
 

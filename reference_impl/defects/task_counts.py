@@ -461,10 +461,7 @@ class DropsRemovedConfigurations(RemembersSets):
             del configs[task]
 
 
-# Implementations with one thing wrong each: what a suite must find, and (controls) what it must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.task_counts:<name>`, a factory like `reference`, and by
-# the generator's config key `broken`. `breaks` says what its defect can show:
+# What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;

@@ -1,26 +1,41 @@
 """Defects of task counts: the config topic."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fencepost.reference_impl.connect import config_records
 from fencepost.reference_impl.connect.brokers import (
+    OFFSETS_TOPIC,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    KafkaError,
     TransactionalProducer,
-    leader_transactional_id,
-    of_leader,
+    task_transactional_id,
 )
-from fencepost.reference_impl.connect.config import Kind
+from fencepost.reference_impl.connect.config import Config, Kind
 from fencepost.reference_impl.connect.config_records import OK, ClusterConfigState, ConfigRecord, Properties
-from fencepost.reference_impl.connect.config_topic import NAME, ConfigTopic, WritePrivilege, Writes
+from fencepost.reference_impl.connect.config_topic import ConfigTopic, WritePrivilege, Writes
 from fencepost.reference_impl.connect.herder import Herder
-from fencepost.reference_impl.connect.requests import Decision, FenceEndpoint, FenceRequest, Receiver, Verdict, answered
+from fencepost.reference_impl.connect.requests import (
+    CONFLICT,
+    Decision,
+    FenceEndpoint,
+    FenceRequest,
+    Receiver,
+    Verdict,
+    answered,
+)
 from fencepost.reference_impl.connect.rounds import Round, Rounds
-from fencepost.reference_impl.connect.source_task import SourceTask
+from fencepost.reference_impl.connect.source_task import SourceTask, TaskFailed
 from fencepost.reference_impl.connect.threads import OperationError, Script
-from fencepost.reference_impl.defects.task_counts_rounds import INTERFACE, STANDS
-from fencepost.reference_impl.simulation.defects import CONFORMANCE, NOTHING, PROGRESS, PROMISE, defect
+from fencepost.reference_impl.defects.task_counts_rounds import INTERFACE, STANDS, FencesAsWorker
+from fencepost.reference_impl.simulation.defects import (
+    CONFORMANCE,
+    NOTHING,
+    PROGRESS,
+    PROMISE,
+    defect,
+    plant,
+)
 
 if TYPE_CHECKING:
     from fencepost.reference_impl.connect.environment import Environment
@@ -180,17 +195,8 @@ class DeletionTombstonesTheCount(Writes):
 class OwnIdOfEveryLeader(WritePrivilege):
     """The transactional id of the leader's producer is the worker's own, so that no leader fences another (618.24)."""
 
-    def claim(self) -> None:
-        group = self.env.config.group_id
-        self.drop()
-        name = f"{leader_transactional_id(group)}-{self.node}"
-        producer = TransactionalProducer(self.env.brokers, name, of_leader(group, NAME))
-        try:
-            producer.open()
-        except KafkaError as error:
-            raise OperationError("claim", error.code, str(error)) from error
-        self.producer, self.fenced = producer, False
-        self.env.emit(Kind.TOPIC_CLAIMED, node=self.node, producer_id=producer.producer_id, epoch=producer.epoch)
+    def transactional_id(self) -> str:
+        return f"{super().transactional_id()}-{self.node}"
 
 
 # who answers, and what counts
@@ -334,3 +340,192 @@ class PlainFollowers(WritePrivilege):
                 self.env.topic.append_plainly(record, self.node)
         else:
             super().write(records)
+
+
+# Defects of the interface: a request, a status, a default, a permission.
+
+
+@defect("618.10", NOTHING, interface=True)
+class ServedWithTheFeature(Herder):
+    """The endpoint is there only where the feature is on."""
+
+    @property
+    def serves(self) -> bool:
+        return super().serves and self.enabled
+
+
+@defect("618.10", NOTHING, interface=True)
+class NoSessionKey(Herder):
+    """The leader writes no session key, so that no worker can sign."""
+
+    def must_make_key(self) -> bool:
+        return False
+
+
+@defect("618.10", NOTHING, interface=True)
+class NeverForwards(FenceEndpoint):
+    """A worker that does not lead answers 409."""
+
+    def pass_on(self, request: FenceRequest, receiver: Receiver) -> Decision:
+        return answered(CONFLICT)
+
+
+@defect("618.11", NOTHING, interface=True)
+class FailedRoundIsAConflict(Rounds):
+    """A round that failed is answered as one that a newer set has overtaken."""
+
+    def fail(self, round: Round, error: int, cause: str) -> None:
+        if not round.over:
+            self.emit(Kind.ROUND_FAILED, round, status=CONFLICT, error=error)
+            self.finish(round, CONFLICT, cause)
+
+
+@defect("618.13", NOTHING, interface=True)
+class NoPairInResults(Rounds):
+    """The result of an id says whether it is fenced, and not with which producer id and epoch."""
+
+    def emit(self, kind: int, round: Round, **said: Any) -> None:  # type: ignore[override]
+        if kind == Kind.ID_FENCED:
+            said |= {"producer_id": -1, "epoch": -1}
+        super().emit(kind, round, **said)
+
+
+@defect("618.17", NOTHING, interface=True)
+class OffsetsTopicTakenForGranted(SourceTask):
+    """A separate offsets topic is not created."""
+
+    def create(self) -> None:
+        """Nothing is asked of the brokers."""
+
+
+@defect("618.17", NOTHING, interface=True)
+class EveryCreationErrorTolerated(SourceTask):
+    """The start goes on after any error in creating the offsets topic."""
+
+    def create(self) -> None:
+        try:
+            super().create()
+        except TaskFailed:
+            self.herder.warnings.append(f"task {self.id}: the offsets topic could not be created")
+
+
+@defect("618.48", NOTHING, interface=True)
+class SizesOfTheConnector(SourceTask):
+    """A separate offsets topic has as many partitions as the connector's configuration says."""
+
+    def topic_sizes(self) -> tuple[int, int]:
+        partitions, replication = super().topic_sizes()
+        return self.env.config.connector_partitions or partitions, replication
+
+
+@defect("618.54", NOTHING, interface=True)
+class CreatesAllTheSame(SourceTask):
+    """A separate offsets topic is created, though topics are not to be."""
+
+    def find(self) -> None:
+        super().create()
+
+
+@defect("618.54", NOTHING, interface=True)
+class MissingTopicTolerated(SourceTask):
+    """The start goes on without its offsets topic, where topics are not created."""
+
+    def find(self) -> None:
+        try:
+            super().find()
+        except TaskFailed:
+            self.herder.warnings.append(f"task {self.id}: there is no offsets topic")
+
+
+@defect("618.20", NOTHING, interface=True)
+class PollsBeforeTheCheck(SourceTask):
+    """The first poll does not wait for the second check; its commit does."""
+
+    def steps(self) -> tuple[str, ...]:
+        return tuple(step for step in super().steps() if step != "check_after")
+
+    def poll_until_stopped(self) -> Script:
+        yield from self.attempt("poll", self.send_records)
+        yield from self.check_after()
+        yield from self.attempt("commit", self.commit)
+        yield from super().poll_until_stopped()
+
+
+@defect("618.20", NOTHING, interface=True)
+class MismatchTheOtherWay(SourceTask):
+    """A start that a newer set has overtaken fails in the documents' revisions, and is abandoned as shipped."""
+
+    def mismatch_fails(self) -> bool:
+        return not super().mismatch_fails()
+
+
+@defect("618.20", NOTHING, interface=True)
+class OffsetsOutsideTheTransaction(SourceTask):
+    """The offsets of a poll are written beside its transaction."""
+
+    def send_records(self) -> None:
+        producer = self.producer
+        assert producer is not None
+        send, here = producer.send, self.env.brokers
+
+        def apart(partition: int, content: Any) -> None:
+            if partition == OFFSETS_TOPIC:
+                here.append_plainly(partition, content)
+            else:
+                send(partition, content)
+
+        producer.send = apart  # type: ignore[method-assign]
+        super().send_records()
+
+
+@defect("618.23", NOTHING, interface=True)
+class FiveSecondsWhateverIsSaid(Config):
+    """task.shutdown.graceful.timeout.ms is not read."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "graceful_shutdown_ms", 5_000)
+
+
+@defect("618.37", NOTHING, interface=True)
+class TaskNeedsNoPermission(SourceTask):
+    """A task's producer writes as a user that may do everything."""
+
+    def open_producer(self) -> Script:
+        name = task_transactional_id(self.env.config.group_id, *self.id)
+        self.producer = self.producer or TransactionalProducer(self.env.brokers, name, ())
+        yield from super().open_producer()
+
+
+plant("fencing_needs_no_permission", "618.37", NOTHING, FencesAsWorker, interface=True)
+
+
+@defect("618.47", NOTHING, interface=True)
+@defect("618.37", NOTHING, interface=True, name="leader_needs_none")
+class LeaderNeedsNoPermission(WritePrivilege):
+    """The leader's producer writes as a user that may do everything."""
+
+    def claim(self) -> None:
+        acls = self.env.brokers.acls
+        denied, acls.denied = acls.denied, set()
+        try:
+            super().claim()
+        finally:
+            acls.denied = denied
+
+
+@defect("618.46", NOTHING, interface=True)
+@dataclass(frozen=True, slots=True)
+class OnByDefault(Config):
+    """exactly.once.source.support is enabled where it is not set."""
+
+    support: str | tuple[str, ...] = "enabled"
+
+
+@defect("618.46", NOTHING, interface=True)
+class AlwaysOn(Herder):
+    """Source tasks run with exactly-once support, whether it is enabled or not."""
+
+    @property
+    def enabled(self) -> bool:
+        return True

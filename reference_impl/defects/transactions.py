@@ -9,6 +9,8 @@ from fencepost.reference_impl.defects import (
     transactions_partitions,
     transactions_together,
 )
+from fencepost.reference_impl.kafka.clients.admin import Admin, Fenced, FenceProducersResult
+from fencepost.reference_impl.kafka.clients.sends import CoordinatorCall, Question
 from fencepost.reference_impl.kafka.errors import ErrorCode
 from fencepost.reference_impl.kafka.messages import (
     AddOffsetsToTxnRequest,
@@ -27,7 +29,7 @@ from fencepost.reference_impl.kafka.transaction_states import (
 )
 from fencepost.reference_impl.kafka.transaction_transitions import MarkerRound, Markers, Transitions
 from fencepost.reference_impl.simulation import Message
-from fencepost.reference_impl.simulation.defects import PROGRESS, PROMISE, defect, registry
+from fencepost.reference_impl.simulation.defects import NOTHING, PROGRESS, PROMISE, defect, registry
 from fencepost.reference_impl.systems.transactions import Parts, build
 
 # Defects of coordinators that take an append to the transaction log for done before it is, another's request for a
@@ -363,10 +365,48 @@ class OffsetsOfTheFirstGroup(Coordinator):
         return min(partition, self.env.config.partitions)
 
 
-# Implementations with one thing wrong each: what a suite must find, and (controls) what it must not.
-#
-# Each is reachable as `fencepost.reference_impl.defects.transactions:<name>`, a factory like `reference`, and by
-# the generator's config key `broken`. `breaks` says what its defect can show:
+# Defects of the interface: what fencing an id answers, and what it leaves.
+
+
+class AllByTheLast(FenceProducersResult):
+    """The whole is what the last answer was."""
+
+    def all(self) -> int | None:
+        results = list(self.fenced_producers().values())
+        return None if results[-1] is None else results[-1].error
+
+
+@defect("618.13", NOTHING, interface=True)
+class WholeByTheLast(Admin):
+    """`all` says what became of the last id."""
+
+    result = AllByTheLast
+
+
+@defect("618.13", NOTHING, interface=True)
+class PairsForgotten(Admin):
+    """An id's result is an error code and no more."""
+
+    def question(self, transactional_id: int, call: CoordinatorCall, result: FenceProducersResult) -> Question:
+        settle = result.settle
+
+        def without_pair(transactional_id: int, fenced: Fenced) -> None:
+            settle(transactional_id, Fenced(fenced.error, -1, -1))
+
+        result.settle = without_pair  # type: ignore[method-assign]
+        return super().question(transactional_id, call, result)
+
+
+@defect("txn.22", NOTHING, interface=True)
+class UnknownIdsRefused(Coordinator):
+    """An id that no producer ever had is not created."""
+
+    def init_refused(self, request: InitProducerIdRequest) -> int:
+        known = request.transactional_id in self.transactions
+        return super().init_refused(request) or (0 if known else ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+
+
+# What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: one of txn.P1 to txn.P9 fails for clients and readers;
 # - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;

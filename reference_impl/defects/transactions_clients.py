@@ -274,9 +274,9 @@ class SleepsWhileOthersAreAdded(Producer):
     sends_class = SleepsWhileOthersAreAddedSends
     is_adding = False
 
-    def told_add(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
+    def add_answered(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
         self.is_adding = True
-        super().told_add(request, answer)
+        super().add_answered(request, answer)
         self.is_adding = False
 
 

@@ -6,9 +6,10 @@ between knows the generation before. (ClassicGroup.java, GroupMetadataManager.ja
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
+from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupState
 from fencepost.reference_impl.kafka.group_environment import Kind
 from fencepost.reference_impl.kafka.messages import (
     NO_INSTANCE,
@@ -23,9 +24,6 @@ from fencepost.reference_impl.kafka.messages import (
     SyncGroupResponse,
 )
 from fencepost.reference_impl.simulation import Message
-
-if TYPE_CHECKING:
-    from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator
 
 
 class State(Enum):
@@ -59,18 +57,19 @@ class Stored(NamedTuple):
     members: tuple[tuple[int, int, tuple[int, ...]], ...]
 
 
-class ClassicGroup:
-    """The group in one coordinator's memory."""
+class ClassicGroup(GroupState):
+    """A group whose members join, sync and leave."""
 
-    __slots__ = ("coordinator", "delayed", "env", "generation", "leader", "members", "pending", "phase", "state")
+    __slots__ = ("delayed", "generation", "leader", "pending", "phase", "state")
 
-    def __init__(self, coordinator: "GroupCoordinator") -> None:
-        self.coordinator = coordinator
-        self.env = coordinator.env
+    members: dict[int, Member]
+    generation: int
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        super().__init__(coordinator)
         stored: Stored = coordinator.stored or Stored(0, NO_MEMBER, ())
         self.generation = stored.generation
         self.leader = stored.leader
-        self.members: dict[int, Member] = {}
         self.pending: set[int] = set()  # ids given out to members that have not joined with them yet (KIP-394)
         self.state = State.STABLE if stored.members else State.EMPTY
         self.phase = 0  # half rebalances so far: a timer of an earlier one means nothing
@@ -81,7 +80,6 @@ class ClassicGroup:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is, or was, such a group."""
         return self.generation > 0 or self.state is not State.EMPTY
 
     def receive(self, message: Message) -> None:
@@ -195,7 +193,7 @@ class ClassicGroup:
             return
         self.generation += 1
         self.phase += 1
-        self.env.tell(Kind.GENERATION_BEGUN, generation=self.generation)
+        self.env.report(Kind.GENERATION_BEGUN, generation=self.generation)
         if not joined:
             self.state = State.EMPTY
             self.store()
@@ -267,7 +265,6 @@ class ClassicGroup:
         self.answer(message, ErrorResponse(error))
 
     def receive_leave(self, message: Message) -> None:
-        """LeaveGroup."""
         request: LeaveGroupRequest = message.body.data
         pending = request.member in self.pending
         self.pending.discard(request.member)
@@ -277,14 +274,12 @@ class ClassicGroup:
         self.answer(message, ErrorResponse(error))
 
     def remove(self, member: Member) -> None:
-        """One member less: a rebalance."""
         self.forget(member)
         self.prepare_rebalance()
 
     def forget(self, member: Member) -> None:
-        """It is not in the group any more."""
         del self.members[member.member]
-        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
+        self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=self.generation)
 
     def keep(self, member: Member) -> None:
         """The member lives: its session begins anew."""
@@ -297,12 +292,6 @@ class ClassicGroup:
         waits = member.join is not None or member.sync is not None
         if self.members.get(member.member) is member and not waits and member.deadline <= self.env.now_ms:
             self.remove(member)
-
-    def expire(self, member: int) -> bool:
-        if member not in self.members:
-            return False
-        self.remove(self.members[member])
-        return True
 
     def pending_expires(self, member: int) -> None:
         """It never came with the id it was given."""
@@ -334,36 +323,7 @@ class ClassicGroup:
         error = self.identity_error(member, instance)
         return error or (GroupErrorCode.NONE if generation == self.generation else GroupErrorCode.ILLEGAL_GENERATION)
 
-    def identity_error(self, member: int, instance: int) -> int:
-        """25 for a member that is unknown, 82 for one whose instance id another one has taken over; 0 for none."""
-        if instance != NO_INSTANCE:
-            holder = self.of_instance(instance)
-            if holder is None:
-                return GroupErrorCode.UNKNOWN_MEMBER_ID
-            if holder.member != member:
-                return GroupErrorCode.FENCED_INSTANCE_ID
-        return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
-
-    def of_instance(self, instance: int) -> Member | None:
-        """The static member with this instance id."""
-        return next((member for member in self.members.values() if member.instance == instance), None)
-
-    # What is stored, and sent
-
     def store(self) -> None:
         """Write the group's record, which is all that the next coordinator will know of it."""
         members = tuple((m.member, m.instance, m.assignment) for m in self.members.values())
         self.coordinator.stored = Stored(self.generation, self.leader, members)
-
-    def answer(self, message: Message, data: Any) -> None:
-        """Answer a member."""
-        self.coordinator.reply(message, data)
-
-    def later(self, ms: int, handler: Any, argument: Any) -> None:
-        """A timer of this group, which means nothing to the next coordinator."""
-
-        def fire(_: object) -> None:
-            if self.coordinator.group is self and not self.coordinator.loading:
-                handler(argument)
-
-        self.coordinator.after(ms * 1000, fire)

@@ -68,7 +68,6 @@ class Config(Configuration):
 
     @property
     def all_partitions(self) -> int:
-        """Data partitions and offsets partitions together."""
         return self.partitions + self.groups
 
 
@@ -163,7 +162,6 @@ class SeededPace:
         self._load_us = load_us
 
     def stop_faults(self) -> None:
-        """From now on appends succeed."""
         self._failure = 0.0
 
     def append_later(self, node: Node, finish: Callable[[bool], object]) -> None:
@@ -204,5 +202,4 @@ class Environment(environment.Environment[Config]):
         return True
 
     def next_record(self) -> int:
-        """The number of a new logical send."""
         return self.number("record")

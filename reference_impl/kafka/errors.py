@@ -2,87 +2,55 @@
 and of requests for producer ids.
 """
 
-from enum import Enum, IntEnum
-from typing import NamedTuple
+from enum import Enum
 
 # Kafka's error codes that transactions can meet, with the protocol's numbers, and what a producer does about each.
 #
-# `ErrorCode` holds plain integers, because rows and answers hold nothing else; `FACTS` says the rest. An error may be
-# handled differently by request: INVALID_PRODUCER_EPOCH is abortable when a produce request gets it and fatal from the
-# coordinator, OUT_OF_ORDER_SEQUENCE_NUMBER depends on what the producer still has in flight. Source: Errors.java.
+# `ErrorCode` holds plain integers, because rows and answers hold nothing else. An error may be handled differently by
+# request: INVALID_PRODUCER_EPOCH is abortable when a produce request gets it and fatal from the coordinator,
+# OUT_OF_ORDER_SEQUENCE_NUMBER depends on what the producer still has in flight. Source: Errors.java.
 
 
 class ErrorCode:
     """The codes, by Kafka's names."""
 
-    UNKNOWN_SERVER_ERROR = -1
+    UNKNOWN_SERVER_ERROR = -1  # something unexpected failed on the broker, or there are no producer ids left
     NONE = 0
-    UNKNOWN_TOPIC_OR_PARTITION = 3
-    NOT_LEADER_OR_FOLLOWER = 6
-    REQUEST_TIMED_OUT = 7
-    NETWORK_EXCEPTION = 13
-    COORDINATOR_LOAD_IN_PROGRESS = 14
-    COORDINATOR_NOT_AVAILABLE = 15
-    NOT_COORDINATOR = 16
-    NOT_ENOUGH_REPLICAS = 19
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
-    CLUSTER_AUTHORIZATION_FAILED = 31
-    INVALID_REQUEST = 42
-    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
-    INVALID_PRODUCER_EPOCH = 47
-    INVALID_TXN_STATE = 48
-    INVALID_PRODUCER_ID_MAPPING = 49
-    INVALID_TRANSACTION_TIMEOUT = 50
-    CONCURRENT_TRANSACTIONS = 51
-    TRANSACTION_COORDINATOR_FENCED = 52
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
-    KAFKA_STORAGE_ERROR = 56
-    UNSTABLE_OFFSET_COMMIT = 88
-    PRODUCER_FENCED = 90
-    TRANSACTION_ABORTABLE = 120
+    UNKNOWN_TOPIC_OR_PARTITION = 3  # no such partition
+    NOT_LEADER_OR_FOLLOWER = 6  # this broker does not lead the partition (any more)
+    REQUEST_TIMED_OUT = 7  # the append was not replicated in time
+    NETWORK_EXCEPTION = 13  # the answer of the coordinator did not come: a disconnect or a time-out
+    COORDINATOR_LOAD_IN_PROGRESS = 14  # the transaction log is still being loaded; for offsets also: 13
+    COORDINATOR_NOT_AVAILABLE = 15  # an append to the transaction log failed: its outcome is unknown to the client
+    NOT_COORDINATOR = 16  # this broker is not the coordinator of the transactional id (any more)
+    NOT_ENOUGH_REPLICAS = 19  # to a produce request: the coordinator could not be asked now (13 to 16)
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20  # appended by the leader, but by too few followers
+    CLUSTER_AUTHORIZATION_FAILED = 31  # no permission for an id without a transactional id
+    INVALID_REQUEST = 42  # no transactional id where one is needed, or only one half of (producer id, epoch)
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45  # a gap in the sequence numbers; abortable if it is the next expected batch
+    INVALID_PRODUCER_EPOCH = 47  # a lower epoch than is known: abortable from a partition, fatal from the coordinator
+    INVALID_TXN_STATE = 48  # EndTxn that does not fit the state; or a batch that was not verified, or not transactional
+    INVALID_PRODUCER_ID_MAPPING = 49  # the transactional id is unknown, or has another producer id
+    INVALID_TRANSACTION_TIMEOUT = 50  # a transaction time-out that is not positive, or above transaction.max.timeout.ms
+    CONCURRENT_TRANSACTIONS = 51  # a transition is pending, or a transaction is not finished yet; ask again
+    TRANSACTION_COORDINATOR_FENCED = 52  # to a marker only: a newer coordinator has written to this partition
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53  # no permission to write under this transactional id
+    KAFKA_STORAGE_ERROR = 56  # the log directory failed
+    UNSTABLE_OFFSET_COMMIT = 88  # an offset is pending in an open transaction; fetch again
+    PRODUCER_FENCED = 90  # a newer producer has taken over the transactional id
+    TRANSACTION_ABORTABLE = 120  # the partition is not in the transaction: abort it and go on
 
 
-class ErrorFacts(NamedTuple):
-    """One code: how a producer handles it (retriable | abortable | fatal | depends | none), and what it means here."""
+NAMES = {code: name for name, code in vars(ErrorCode).items() if name.isupper()}
 
-    name: str
-    handling: str
-    meaning: str
-
-
-_TABLE = (
-    (-1, "fatal", "something unexpected failed on the broker, or there are no producer ids left"),
-    (0, "none", "no error"),
-    (3, "retriable", "no such partition"),
-    (6, "retriable", "this broker does not lead the partition (any more)"),
-    (7, "retriable", "the append was not replicated in time"),
-    (13, "retriable", "the answer of the coordinator did not come: a disconnect or a time-out"),
-    (14, "retriable", "the coordinator is still loading the transaction log; for offsets also: 13 under another name"),
-    (15, "retriable", "an append to the transaction log failed: its outcome is unknown to the client"),
-    (16, "retriable", "this broker is not the coordinator of the transactional id (any more)"),
-    (19, "retriable", "to a produce request: the coordinator could not be asked now (13 to 16 under another name)"),
-    (20, "retriable", "appended by the leader, but by too few followers"),
-    (31, "fatal", "no permission for an id without a transactional id"),
-    (42, "fatal", "no transactional id where one is needed, or only one half of (producer id, epoch)"),
-    (45, "depends", "a gap in the sequence numbers: retried unless it is the next expected batch, then abortable"),
-    (47, "depends", "an epoch lower than the one known: abortable from a partition, fatal from the coordinator"),
-    (48, "fatal", "EndTxn that does not fit the state; or a batch that was not verified, or not transactional"),
-    (49, "abortable", "the transactional id is unknown, or has another producer id"),
-    (50, "fatal", "a transaction time-out that is not positive, or above transaction.max.timeout.ms"),
-    (51, "retriable", "a transition is pending, or a transaction is not finished yet; ask again"),
-    (52, "none", "to a marker only: a newer coordinator has written to this partition"),
-    (53, "fatal", "no permission to write under this transactional id"),
-    (56, "retriable", "the log directory failed"),
-    (88, "retriable", "an offset is pending in an open transaction; fetch again"),
-    (90, "fatal", "a newer producer has taken over the transactional id"),
-    (120, "abortable", "the partition is not in the transaction: abort it and go on"),
-)
-
-_NAMES = {code: name for name, code in vars(ErrorCode).items() if name.isupper()}
-
-FACTS: dict[int, ErrorFacts] = {code: ErrorFacts(_NAMES[code], *rest) for code, *rest in _TABLE}
-
-RETRIABLE = frozenset(code for code, facts in FACTS.items() if facts.handling == "retriable")
+RETRIABLE = frozenset({
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.UNSTABLE_OFFSET_COMMIT,
+})  # fmt: skip
 
 
 # Reactions of a producer to an error code, by the request that got it (TransactionManager.java, Sender.java).
@@ -181,22 +149,10 @@ def from_group_coordinator(error: int) -> Verdict:
 # Kafka's error codes that producer id blocks can meet, with the protocol's numbers (Errors.java).
 
 
-class IdErrorCode(IntEnum):
-    """An error code on the wire; `meaning` says what it tells the broker or the client here."""
+class IdErrorCode(ErrorCode):
+    """The codes, by Kafka's names. -1 also says that the ids are exhausted (730.16), 13 that the broker is not running,
+    14 that no id is at hand, though a block is on its way, and 31 that the broker lacks CLUSTER_ACTION (730.5)."""
 
-    meaning: str
-
-    def __new__(cls, code: int, meaning: str) -> "IdErrorCode":
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.meaning = meaning
-        return member
-
-    UNKNOWN_SERVER_ERROR = -1, "the ids are exhausted (730.16), or something unexpected failed on the controller"
-    NONE = 0, "no error"
-    NETWORK_EXCEPTION = 13, "the broker is not running: nobody answers the client"
-    COORDINATOR_LOAD_IN_PROGRESS = 14, "to the client: no id at hand, a block is on its way; ask again"
-    CLUSTER_AUTHORIZATION_FAILED = 31, "the broker lacks CLUSTER_ACTION: fatal by the KIP, retried as shipped (730.5)"
-    NOT_CONTROLLER = 41, "this node is not the active controller (any more)"
-    STALE_BROKER_EPOCH = 77, "the broker id is registered under another epoch; in KRaft also: not registered (730.18)"
-    BROKER_ID_NOT_REGISTERED = 102, "ZooKeeper mode: no broker of that id is registered (730.18)"
+    NOT_CONTROLLER = 41  # this node is not the active controller (any more)
+    STALE_BROKER_EPOCH = 77  # the broker id is registered under another epoch; in KRaft also: not registered (730.18)
+    BROKER_ID_NOT_REGISTERED = 102  # ZooKeeper mode: no broker of that id is registered (730.18)

@@ -1,13 +1,15 @@
 """The coordinator of a consumer group, with its offsets partition: who may commit, and what the group's members get."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
 from fencepost.reference_impl.kafka.group_environment import Environment, Kind, Place
 from fencepost.reference_impl.kafka.leader import OffsetsLeader, Waiting
 from fencepost.reference_impl.kafka.log import NO_GUARD, OffsetsLog, PartitionLog, ProducerEntry
 from fencepost.reference_impl.kafka.messages import (
+    NO_INSTANCE,
     NO_OFFSET,
     Batch,
     ErrorResponse,
@@ -78,32 +80,75 @@ WITH_TOPIC_IDS = 6
 WITH_METADATA = 3  # the version of TxnOffsetCommit that brought member and generation, in KIP-447's release
 
 
-class GroupState(Protocol):
-    """A group under one protocol, as the coordinator has it."""
+class GroupState:
+    """A group under one protocol, in one coordinator's memory. `members`: by id."""
+
+    __slots__ = ("coordinator", "env", "members")
+
+    def __init__(self, coordinator: "GroupCoordinator") -> None:
+        self.coordinator = coordinator
+        self.env = coordinator.env
+        self.members: dict[int, Any] = {}
 
     @property
+    @abstractmethod
     def is_known(self) -> bool:
         """Whether there is, or was, such a group."""
 
     @property
-    def members(self) -> Collection[int]:
-        """The ids of its members."""
-
-    @property
+    @abstractmethod
     def generation(self) -> int:
         """The current generation, or the group's epoch."""
 
-    def receive(self, message: Message, /) -> None:
+    @abstractmethod
+    def receive(self, message: Message) -> None:
         """A request of a member."""
 
-    def expire(self, member: int, /) -> bool:
-        """The session of a member is over; False if there is no such member."""
+    @abstractmethod
+    def remove(self, member: Any) -> None:
+        """The group goes on without the member."""
 
-    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool, /) -> int:
+    @abstractmethod
+    def commit_refused(self, metadata: GroupMetadata, partitions: tuple[int, ...], transactional: bool) -> int:
         """The error for a commit of offsets of these partitions; 0 for none."""
 
-    def fetch_refused(self, metadata: GroupMetadata, /) -> int:
+    @abstractmethod
+    def fetch_refused(self, metadata: GroupMetadata) -> int:
         """The error for a fetch of offsets; 0 for none."""
+
+    def expire(self, member: int) -> bool:
+        """The session of a member is over; False if there is no such member."""
+        if member not in self.members:
+            return False
+        self.remove(self.members[member])
+        return True
+
+    def identity_error(self, member: int, instance: int) -> int:
+        """25 for a member that is unknown, 82 for one whose instance id another one has; 0 for none."""
+        if instance != NO_INSTANCE:
+            holder = self.of_instance(instance)
+            if holder is None:
+                return GroupErrorCode.UNKNOWN_MEMBER_ID
+            if holder.member != member:
+                return GroupErrorCode.FENCED_INSTANCE_ID
+        return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
+
+    def of_instance(self, instance: int) -> Any:
+        """The static member with this instance id; None for none."""
+        found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
+        return next(found, None)
+
+    def answer(self, message: Message, data: Any) -> None:
+        self.coordinator.reply(message, data)
+
+    def later(self, ms: int, handler: Any, argument: Any = None) -> None:
+        """A timer of this group, which means nothing to the next coordinator."""
+
+        def fire(_: object) -> None:
+            if self.coordinator.group is self and not self.coordinator.loading:
+                handler(argument)
+
+        self.coordinator.after(ms * 1000, fire)
 
 
 class OffsetsBatch(ProduceRequest):
@@ -168,7 +213,7 @@ class GroupCoordinator(OffsetsLeader):
         """The group as it was stored last."""
         self.group = self.env.parts.new_group(self)
         self.loading = False
-        self.env.tell(Kind.COORDINATOR_LOADED, generation=self.group.generation)
+        self.env.report(Kind.COORDINATOR_LOADED, generation=self.group.generation)
 
     def answer_loading(self, message: Message) -> None:
         """Nothing can be judged before the partition is loaded; a coordinator of transactions is told otherwise."""
@@ -180,7 +225,6 @@ class GroupCoordinator(OffsetsLeader):
         self.reply(message, answers.get(message.kind, ErrorResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS)))
 
     def reply(self, message: Message, data: Any) -> None:
-        """Answer a request."""
         self.env.network.send(
             f"{message.kind}_answer", self.name, message.source, ResponseBody(message.body.number, data)
         )
@@ -248,7 +292,6 @@ class GroupCoordinator(OffsetsLeader):
         return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
     def partitions_of(self, commit: GroupTxnOffsetCommitRequest) -> tuple[int, ...]:
-        """The partitions of the input that a commit is of."""
         return tuple(self.env.contents[record].partition for record in commit.records)
 
     def taken(self, commit: GroupTxnOffsetCommitRequest) -> None:
@@ -256,17 +299,17 @@ class GroupCoordinator(OffsetsLeader):
         generation = commit.metadata.generation
         self.contributors |= dict.fromkeys(self.partitions_of(commit), (commit.producer_id, generation))
         for record in commit.records:
-            self.tell_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
+            self.report_offset(Kind.OFFSET_TAKEN, commit, self.env.contents[record], 0)
 
     def refuse(self, waiting: Waiting, error: int) -> None:
         assert isinstance(waiting.request, OffsetsBatch), "what producers send here are commits"
         for record in waiting.request.commit.records:
-            self.tell_offset(Kind.OFFSET_REFUSED, waiting.request.commit, self.env.contents[record], error)
+            self.report_offset(Kind.OFFSET_REFUSED, waiting.request.commit, self.env.contents[record], error)
         super().refuse(waiting, error)
 
-    def tell_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
+    def report_offset(self, kind: int, commit: GroupTxnOffsetCommitRequest, place: Place, error: int) -> None:
         """One offset of a commit."""
-        self.env.tell(
+        self.env.report(
             kind, generation=commit.metadata.generation, member=commit.metadata.member,
             instance=commit.metadata.instance, partition=place.partition, offset=place.offset,
             producer_id=commit.producer_id, epoch=commit.producer_epoch, error=error,
@@ -279,7 +322,7 @@ class GroupCoordinator(OffsetsLeader):
         super().receive_marker(message)
         if request.producer_id not in self.log.pending:
             for partition, batch in pending.items():
-                self.env.tell(
+                self.env.report(
                     Kind.OFFSET_SETTLED, partition=partition, offset=self.env.contents[batch.record].offset,
                     producer_id=batch.producer_id, epoch=batch.producer_epoch,
                     outcome=int(request.transaction_result),
@@ -288,7 +331,6 @@ class GroupCoordinator(OffsetsLeader):
     # Commits in none, and fetches
 
     def receive_plain_commit(self, message: Message) -> None:
-        """OffsetCommit."""
         request: OffsetCommitRequest = message.body.data
         error = self.group.commit_refused(request.metadata, tuple(request.offsets), False)
         if not error:
@@ -312,7 +354,6 @@ class GroupCoordinator(OffsetsLeader):
         return bool(expired)
 
     def receive_fetch(self, message: Message) -> None:
-        """OffsetFetch."""
         request: OffsetFetchRequest = message.body.data
         error = self.group.fetch_refused(request.metadata)
         offsets = () if error else tuple(self.fetched(partition, request) for partition in request.partitions)
@@ -322,10 +363,10 @@ class GroupCoordinator(OffsetsLeader):
         """(error, offset) of one partition: no offset while a transaction may still change it (447.9, 447.16)."""
         error = 0 if self.log.is_stable(partition) else self.unstable(request)
         if error:
-            self.env.tell(Kind.FETCH_HELD, partition=partition, error=error)
+            self.env.report(Kind.FETCH_HELD, partition=partition, error=error)
             return error, NO_OFFSET
         offset = self.log.committed_offset(partition)
-        self.env.tell(
+        self.env.report(
             Kind.FETCH_ANSWERED, partition=partition, offset=offset, outcome=int(request.require_stable),
             generation=request.metadata.generation, member=request.metadata.member,
         )  # fmt: skip

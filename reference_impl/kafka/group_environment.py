@@ -202,9 +202,9 @@ def producer_name(number: int) -> str:
 
 class Environment(environment.Environment):
     """One per cluster. `contents` has what each record of the transactions below carries; `writing`, what the records
-    numbered next will; `tell` writes an event; `assignments` has, by member, the answer that named its partitions."""
+    numbered next will; `report` writes an event; `assignments` has, by member, the answer that named its partitions."""
 
-    __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "tell", "writing")
+    __slots__ = ("assignments", "contents", "hidden", "old", "options", "parts", "report", "writing")
 
     log_type = GroupEventLog
     next_instance = numbered("instance")  # instances of the application, also after a restart
@@ -216,7 +216,7 @@ class Environment(environment.Environment):
         super().__init__(options.below, kernel, network, pace)
         self.options = options
         self.parts = parts
-        self.tell = self.log.emit
+        self.report = self.log.emit
         self.emit = TransactionEventLog.unheard  # which are another history's
         self.old = set(range(options.old))  # slots whose instances are from before KIP-447
         self.hidden = False  # whether the brokers' metadata do not have the input topic (yet)

@@ -96,7 +96,7 @@ class GroupAwareCoordinator(Coordinator):
             return
         error = self.group_init_refused(request)
         if error:
-            self.env.tell(Kind.INIT_REFUSED, generation=request.generation, error=error)
+            self.env.report(Kind.INIT_REFUSED, generation=request.generation, error=error)
             self.answer_init(message, error)
         elif self.is_completing(request):
             super().receive_init(message)
@@ -181,7 +181,7 @@ class GroupAwareCoordinator(Coordinator):
         """Abort its transaction, or fence the producer if it has none. The event is told once the log has it."""
         now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
         fenced = partial(
-            self.env.tell, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,
+            self.env.report, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,
             generation=request.generation, partition=min(moved),
         )  # fmt: skip
         if metadata.now.state == TransactionState.ONGOING:
@@ -213,7 +213,6 @@ class GroupAwareCoordinator(Coordinator):
             self.leaving.discard(transactional_id)
 
     def forgotten(self, transactional_id: int, ok: bool) -> None:
-        """What it was assigned is another's."""
         self.leaving.discard(transactional_id)
         if ok:
             self.assignments.pop(transactional_id, None)

@@ -107,7 +107,6 @@ class PartitionLeader(Node):
             self.ask(Waiting(message.source, number, request, self.log.start_verification(request)))
 
     def batch_of(self, data: ProduceRequest) -> ProduceRequest:
-        """The batch that a request wants written."""
         return data
 
     def must_wait_for_marker(self, request: ProduceRequest) -> bool:
@@ -137,7 +136,6 @@ class PartitionLeader(Node):
         self.conclude(check, ErrorCode.NETWORK_EXCEPTION)
 
     def receive_check_answer(self, message: Message) -> None:
-        """The coordinator has answered."""
         self.conclude(message.body.check, message.body.data.error_code)
 
     def conclude(self, check: int, error: int) -> None:
@@ -173,7 +171,6 @@ class PartitionLeader(Node):
         self.respond(waiting, ProduceResponse(ErrorCode.NONE, result.offset))
 
     def refuse(self, waiting: Waiting, error: int) -> None:
-        """Nothing is written."""
         request = waiting.request
         for place, record in enumerate(request.records):
             self.env.emit(
@@ -184,7 +181,6 @@ class PartitionLeader(Node):
         self.respond(waiting, ProduceResponse(error))
 
     def respond(self, waiting: Waiting, response: ProduceResponse) -> None:
-        """Answer a client."""
         self.env.network.send("produce_answer", self.name, waiting.source, ResponseBody(waiting.number, response))
 
     def receive_marker(self, message: Message) -> None:
@@ -198,7 +194,6 @@ class PartitionLeader(Node):
         self.env.network.send("marker_answer", self.name, message.source, answer)
 
     def emit_marker(self, request: WriteTxnMarkersRequest, result: Appended) -> None:
-        """A marker is written, or refused."""
         self.env.emit(
             Kind.MARKER_REFUSED if result.error else Kind.MARKER_APPENDED, node=self.node_id,
             partition=self.log.partition, offset=result.offset, producer_id=request.producer_id,
@@ -207,7 +202,6 @@ class PartitionLeader(Node):
         )  # fmt: skip
 
     def note_stable_offset(self) -> None:
-        """Readers may read on."""
         stable = self.log.last_stable_offset()
         if stable != self.stable_offset:
             self.stable_offset = stable

@@ -506,7 +506,6 @@ class CompactedLog(PartitionLog):
         return self.keys.get(batch.record, b"record %d" % batch.record)
 
     def fetch(self, offset: int, committed: bool, most: int = 0) -> FetchResponse:
-        """Without what is gone."""
         answer = super().fetch(offset, committed, most)
         return answer._replace(batches=tuple(b for b in answer.batches if b.base_offset not in self.gone))
 

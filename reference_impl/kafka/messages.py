@@ -94,7 +94,6 @@ class ProduceRequest(NamedTuple):
 
     @property
     def records(self) -> tuple[int, ...]:
-        """All of the batch, in order."""
         return (self.record, *self.more)
 
 
@@ -281,7 +280,6 @@ class GroupTxnOffsetCommitRequest(NamedTuple):
 
     @property
     def records(self) -> tuple[int, ...]:
-        """All of its sends, in order."""
         return (self.record, *self.more)
 
 
@@ -411,7 +409,6 @@ class Block:
 
     @property
     def next_first(self) -> int:
-        """The first id after this block."""
         return self.first + self.length
 
     def claim(self) -> int:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from fencepost.reference_impl.kafka.errors import GroupErrorCode
+from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupState
 from fencepost.reference_impl.kafka.group_environment import RELAXED, Kind
 from fencepost.reference_impl.kafka.messages import (
     NO_GENERATION,
@@ -15,10 +16,6 @@ from fencepost.reference_impl.kafka.messages import (
     GroupMetadata,
 )
 from fencepost.reference_impl.simulation import Message
-
-if TYPE_CHECKING:
-    from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator
-
 
 # How a new-protocol member comes from what it has to what it is meant to have: it revokes before others are assigned.
 #
@@ -123,17 +120,18 @@ class Stored(NamedTuple):
     targeted_ms: int | None
 
 
-class ModernGroup:
-    """The group in one coordinator's memory."""
+class ModernGroup(GroupState):
+    """A group whose members heartbeat only."""
 
-    __slots__ = ("coordinator", "deadlines", "env", "epoch", "members", "target", "target_epoch", "targeted_ms")
+    __slots__ = ("deadlines", "epoch", "target", "target_epoch", "targeted_ms")
 
-    def __init__(self, coordinator: "GroupCoordinator") -> None:
-        self.coordinator = coordinator
-        self.env = coordinator.env
+    members: dict[int, Member]
+
+    def __init__(self, coordinator: GroupCoordinator) -> None:
+        super().__init__(coordinator)
         stored: Stored = coordinator.stored or Stored(0, (), (), 0, None)
         self.epoch = stored.epoch
-        self.members: dict[int, Member] = {member.member: self.loaded(member) for member in stored.members}
+        self.members = {member.member: self.loaded(member) for member in stored.members}
         self.target: dict[int, frozenset[int]] = dict(stored.target)
         self.target_epoch = stored.target_epoch  # of the group, when it got this target
         self.targeted_ms = stored.targeted_ms  # and when that was
@@ -143,17 +141,14 @@ class ModernGroup:
             self.watch_revocation(member)
 
     def loaded(self, member: Member) -> Member:
-        """A member as its record has it."""
         return member
 
     @property
     def is_known(self) -> bool:
-        """Whether there is, or was, such a group."""
         return self.epoch > 0
 
     @property
     def generation(self) -> int:
-        """The group's epoch."""
         return self.epoch
 
     # Heartbeats
@@ -204,21 +199,6 @@ class ModernGroup:
         missed = request.epoch < member.epoch and request.epoch == member.previous_epoch and is_subset
         return GroupErrorCode.NONE if missed else GroupErrorCode.FENCED_MEMBER_EPOCH
 
-    def identity_error(self, member: int, instance: int) -> int:
-        """25 for who is not a member, 82 for one whose instance id is another member's; 0 for none."""
-        if instance != NO_INSTANCE:
-            holder = self.of_instance(instance)
-            if holder is None:
-                return GroupErrorCode.UNKNOWN_MEMBER_ID
-            if holder.member != member:
-                return GroupErrorCode.FENCED_INSTANCE_ID
-        return GroupErrorCode.NONE if member in self.members else GroupErrorCode.UNKNOWN_MEMBER_ID
-
-    def of_instance(self, instance: int) -> Member | None:
-        """The static member with this instance id."""
-        found = (member for member in self.members.values() if member.instance == instance != NO_INSTANCE)
-        return next(found, None)
-
     # Membership
 
     def join(self, request: GroupHeartbeatRequest) -> None:
@@ -228,7 +208,7 @@ class ModernGroup:
             del self.members[holder.member]
             self.deadlines.pop(holder.member, None)
             if holder.member != request.member:
-                self.tell_removed(holder)
+                self.report_removed(holder)
             self.members[request.member] = holder._replace(member=request.member, epoch=0, previous_epoch=0)
             self.target[request.member] = self.target.pop(holder.member, frozenset())
             self.store()
@@ -242,9 +222,9 @@ class ModernGroup:
         if epoch == STATIC_LEFT:
             away = member._replace(epoch=STATIC_LEFT, assigned=dict.fromkeys(member.assigned, 0), revoking={})
             self.members[member.member] = away
-            self.env.tell(Kind.EPOCH_GIVEN, member=member.member, generation=STATIC_LEFT)
+            self.env.report(Kind.EPOCH_GIVEN, member=member.member, generation=STATIC_LEFT)
             for partition in sorted(member.revoking):
-                self.tell_partition(member.member, partition, STATIC_LEFT, 0)
+                self.report_partition(member.member, partition, STATIC_LEFT, 0)
             self.store()
         else:
             self.remove(member)
@@ -254,17 +234,17 @@ class ModernGroup:
         del self.members[member.member]
         self.deadlines.pop(member.member, None)
         self.target.pop(member.member, None)
-        self.tell_removed(member)
+        self.report_removed(member)
         self.bump()
 
-    def tell_removed(self, member: Member) -> None:
+    def report_removed(self, member: Member) -> None:
         """The member is none any more; where another one takes its place, the group keeps its epoch."""
-        self.env.tell(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
+        self.env.report(Kind.MEMBER_REMOVED, member=member.member, instance=member.instance, generation=member.epoch)
 
     def bump(self) -> None:
         """The group has changed: a new epoch, and a new target, unless it is too early for one."""
         self.epoch += 1
-        self.env.tell(Kind.GENERATION_BEGUN, generation=self.epoch)
+        self.env.report(Kind.GENERATION_BEGUN, generation=self.epoch)
         self.store()
         self.maybe_target()
 
@@ -292,26 +272,27 @@ class ModernGroup:
         after = reconciled(member, target, self.target_epoch, owned, is_free)
         if after != member:
             self.members[member.member] = after
-            self.tell_moved(member, after)
+            self.report_moved(member, after)
             self.store()
             if after.state is not member.state:
                 self.watch_revocation(after)
         return after
 
-    def tell_moved(self, before: Member, after: Member) -> None:
+    def report_moved(self, before: Member, after: Member) -> None:
         """What a member's record says anew: partitions that it has no more, its epoch, and those that are added.  One
         that comes back to it at once has another assignment epoch."""
         had, has = ({**member.revoking, **member.assigned} for member in (before, after))
         for partition in sorted(had.keys() - has.keys() | {p for p in had.keys() & has.keys() if had[p] != has[p]}):
-            self.tell_partition(after.member, partition, after.epoch, 0)
+            self.report_partition(after.member, partition, after.epoch, 0)
         if after.epoch != before.epoch:
-            self.env.tell(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
+            self.env.report(Kind.EPOCH_GIVEN, member=after.member, generation=after.epoch)
         for partition in sorted(p for p, since in has.items() if had.get(p) != since):
-            self.tell_partition(after.member, partition, has[partition], 1)
+            self.report_partition(after.member, partition, has[partition], 1)
 
-    def tell_partition(self, member: int, partition: int, generation: int, outcome: int) -> None:
-        """A partition is given, or free again."""
-        self.env.tell(Kind.PARTITION_GIVEN, member=member, partition=partition, generation=generation, outcome=outcome)
+    def report_partition(self, member: int, partition: int, generation: int, outcome: int) -> None:
+        self.env.report(
+            Kind.PARTITION_GIVEN, member=member, partition=partition, generation=generation, outcome=outcome
+        )
 
     def is_free(self, partition: int, asking: Member) -> bool:
         """Whether no other member has the partition, or has still to give it up."""
@@ -336,15 +317,8 @@ class ModernGroup:
         self.later(timeout_ms, lambda _: self.session_expires(member))
 
     def session_expires(self, member: int) -> None:
-        """Nothing was heard of it."""
         if member in self.members and self.deadlines[member] <= self.env.now_ms:
             self.remove(self.members[member])
-
-    def expire(self, member: int) -> bool:
-        if member not in self.members:
-            return False
-        self.remove(self.members[member])
-        return True
 
     # Who may commit, and fetch
 
@@ -383,23 +357,7 @@ class ModernGroup:
             return GroupErrorCode.UNKNOWN_MEMBER_ID
         return GroupErrorCode.NONE if member.epoch == metadata.generation else GroupErrorCode.STALE_MEMBER_EPOCH
 
-    # What is stored, and sent
-
     def store(self) -> None:
-        """Write what has changed."""
         self.coordinator.stored = Stored(
             self.epoch, tuple(self.members.values()), tuple(self.target.items()), self.target_epoch, self.targeted_ms
         )  # fmt: skip
-
-    def answer(self, message: Message, data: Any) -> None:
-        """Answer a member."""
-        self.coordinator.reply(message, data)
-
-    def later(self, ms: int, handler: Any) -> None:
-        """A timer of this group, which means nothing to the next coordinator."""
-
-        def fire(_: object) -> None:
-            if self.coordinator.group is self and not self.coordinator.loading:
-                handler(_)
-
-        self.coordinator.after(ms * 1000, fire)

@@ -147,13 +147,11 @@ class Coordinator(Node):
         return True
 
     def reply(self, message: Message, data: Any) -> None:
-        """Answer a request."""
         body = message.body
         answer = ResponseBody(body.number, data, body.check)
         self.env.network.send(f"{message.kind}_answer", self.name, message.source, answer)
 
     def find(self, transactional_id: int) -> TransactionMetadata | None:
-        """The metadata of an id, if it is known."""
         return self.transactions.get(transactional_id)
 
     def unavailable(self, transactional_id: int) -> int:
@@ -272,7 +270,6 @@ class Coordinator(Node):
         return now.producer_id, self.bumped(now), now.producer_epoch if expected else -1
 
     def holds_current_pair(self, now: Transit, request: InitProducerIdRequest) -> bool:
-        """Whether the producer holds the pair that is current."""
         return (request.producer_id, request.producer_epoch) == (now.producer_id, now.producer_epoch)
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
@@ -297,7 +294,6 @@ class Coordinator(Node):
         self.answer_init(message, error or ErrorCode.CONCURRENT_TRANSACTIONS)
 
     def answer_init(self, message: Message, error: int, producer_id: int = -1, producer_epoch: int = -1) -> None:
-        """Answer InitProducerId."""
         self.env.emit(
             Kind.INIT_HANDLED, node=self.node_id, txn_id=message.body.data.transactional_id,
             request=message.body.number, producer_id=producer_id, epoch=producer_epoch, error=error,
@@ -383,7 +379,6 @@ class Coordinator(Node):
         return request.partition in metadata.now.topic_partitions
 
     def answer_add(self, message: Message, asked: AddPartitionsToTxnRequest, error: int) -> None:
-        """Answer a client."""
         self.env.emit(
             Kind.ADD_HANDLED, node=self.node_id, txn_id=asked.transactional_id, request=message.body.number,
             partition=asked.partition, producer_id=asked.producer_id, epoch=asked.producer_epoch, error=error,
@@ -391,7 +386,6 @@ class Coordinator(Node):
         self.reply(message, AddPartitionsToTxnResponse(error))
 
     def answer_check(self, message: Message, error: int) -> None:
-        """Answer a leader."""
         request: AddPartitionsToTxnRequest = message.body.data
         self.env.emit(
             Kind.PARTITION_CHECKED, node=self.node_id, txn_id=request.transactional_id, partition=request.partition,
@@ -592,7 +586,6 @@ class Coordinator(Node):
         return now.state in IDLE and now.txn_last_update_timestamp <= self.env.now_ms - self.env.config.expiration_ms
 
     def expired(self, metadata: TransactionMetadata, ok: bool) -> None:
-        """The id is forgotten, or stays."""
         if ok:
             del self.transactions[metadata.transactional_id]
         else:

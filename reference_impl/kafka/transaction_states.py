@@ -219,7 +219,6 @@ class TransactionLog:
         self.unfinished: deque[Append] = deque()
 
     def append(self, record: LogRecord, done: Callable[[bool], object]) -> None:
-        """Start an append."""
         self.unfinished.append(Append(record, done))
 
     def finish(self, ok: bool) -> Append | None:

@@ -59,7 +59,6 @@ class Transitions:
         self._append(record, partial(self._written, metadata, target, done, keep_pending))
 
     def write_tombstone(self, metadata: TransactionMetadata, done: Callable[[bool], object]) -> None:
-        """Append the record that forgets an id."""
         self._append(LogRecord(metadata.transactional_id, None), done)
 
     def finish_append(self, ok: bool) -> bool:
@@ -106,7 +105,6 @@ class Transitions:
         done(ok)
 
     def emit_append_failed(self, metadata: TransactionMetadata, state: int, target: Transit) -> None:
-        """The append of a record did not succeed."""
         self.env.emit(
             Kind.APPEND_FAILED, node=self.coordinator.node_id, txn_id=metadata.transactional_id, state=state,
             producer_id=target.producer_id, epoch=target.producer_epoch,
@@ -213,7 +211,6 @@ class Markers:
         self.coordinator.after(self.env.config.request_timeout_ms * 1000, self.resend_unanswered, number)
 
     def resend_unanswered(self, number: int) -> None:
-        """No answer in time."""
         if number in self.marker_requests:
             self.resend(self.marker_requests[number])
 

@@ -58,14 +58,17 @@ D = TypeVar("D", bound=Defect[Any])
 
 
 class Registry(dict[str, D], Generic[D]):
-    """The defects of one protocol by name."""
+    """The defects of one protocol by name. `interface`: those that break one rule of the interface, a format or an
+    error code, which no promise needs: tests that are marked with the rule find them, and perhaps nothing else."""
 
-    def __init__(self, defects: Iterable[D]) -> None:
+    def __init__(self, defects: Iterable[D], interface: Iterable[D] = ()) -> None:
         super().__init__()
-        for one in defects:
-            if one.name in self:
-                raise ValueError(f"two defects are called {one.name!r}")
-            self[one.name] = one
+        self.interface: dict[str, D] = {}
+        for table, found in ((self, defects), (self.interface, interface)):
+            for one in found:
+                if one.name in self or one.name in self.interface:
+                    raise ValueError(f"two defects are called {one.name!r}")
+                table[one.name] = one
 
     def find(self, name: str) -> D:
         """The broken implementation of that name. Raises KeyError with the known names."""
@@ -75,8 +78,8 @@ class Registry(dict[str, D], Generic[D]):
 
     def attribute(self, name: str) -> D:
         """For a module's `__getattr__`: every entry as `<protocol>:<name>`, the way any implementation is named."""
-        if name in self:
-            return self[name]
+        if found := self.get(name) or self.interface.get(name):
+            return found
         raise AttributeError(f"no broken implementation is called {name!r}: known are {sorted(self)}")
 
 
@@ -88,6 +91,7 @@ class _Declared:
     pieces: tuple[Any, ...]
     parts: Mapping[str, Any]
     fields: Mapping[str, Any]
+    interface: bool
 
 
 _DECLARED: dict[str, list[_Declared]] = {}
@@ -96,18 +100,20 @@ _DECLARED: dict[str, list[_Declared]] = {}
 
 def defect(
     rule: str, breaks: Breaks, why: str = "", *, name: str = "", part: str = "", also: tuple[Any, ...] = (),
-    harmless: tuple[str, str, str] | None = None, **needs: Any,
+    harmless: tuple[str, str, str] | None = None, interface: bool = False, **needs: Any,
 ) -> Callable[[T], T]:  # fmt: skip
     """The decorated class or function takes the place of a part of the correct implementation, and breaks the `rule`.
 
     Its part is the one whose correct class it is derived from; a function says which `part`. `name`: if it is not the
-    class's own in snake case. `also`: what takes the place of further parts. The rest is the config that it `needs`.
+    class's own in snake case. `also`: what takes the place of further parts. `interface`: see
+    `Registry`. The rest is the config that it `needs`.
     """
 
     def declare(wrong: T) -> T:
         own = name or re.sub(r"(?<=.)(?=[A-Z])|(?<=[a-z])(?=\d)", "_", wrong.__name__).lower()
         pieces, parts = (also, {part: wrong}) if part else ((wrong, *also), {})
-        _declare(wrong.__module__, pieces, parts, needs, name=own, rule=rule, breaks=breaks, why=why, harmless=harmless)
+        fields = {"name": own, "rule": rule, "breaks": breaks, "why": why, "harmless": harmless}
+        _declare(wrong.__module__, pieces, parts, needs, interface, **fields)
         return wrong
 
     return declare
@@ -115,17 +121,18 @@ def defect(
 
 def plant(
     name: str, rule: str, breaks: Breaks, *pieces: type, why: str = "", parts: Mapping[str, Any] | None = None,
-    **needs: Any,
+    interface: bool = False, **needs: Any,
 ) -> None:  # fmt: skip
     """A defect without a class of its own: classes that are there already, a value of `parts`, or config alone."""
     module = sys._getframe(1).f_globals["__name__"]
-    _declare(module, pieces, parts or {}, needs, name=name, rule=rule, breaks=breaks, why=why)
+    _declare(module, pieces, parts or {}, needs, interface, name=name, rule=rule, breaks=breaks, why=why)
 
 
 def _declare(
-    module: str, pieces: tuple[Any, ...], parts: Mapping[str, Any], needs: Mapping[str, Any], **further: Any
-) -> None:
-    declared = _Declared(pieces, parts, {**further, "needs": tuple(needs.items())})
+    module: str, pieces: tuple[Any, ...], parts: Mapping[str, Any], needs: Mapping[str, Any], interface: bool,
+    **further: Any,
+) -> None:  # fmt: skip
+    declared = _Declared(pieces, parts, {**further, "needs": tuple(needs.items())}, interface)
     _DECLARED.setdefault(module, []).append(declared)
 
 
@@ -135,11 +142,10 @@ def registry(
     """The defects that are declared in these modules. `parts`: a dataclass of replaceable parts, each with the correct
     one as its default.  Raises TypeError for a class of which it is not plain whose place it takes."""
     names = [module if isinstance(module, str) else module.__name__ for module in modules]
-    return Registry(
-        Defect(parts=_replaced(parts, declared), build=build, **declared.fields)
-        for name in names
-        for declared in _DECLARED.get(name, ())
-    )
+    tables: tuple[list[Defect[Parts]], list[Defect[Parts]]] = [], []
+    for declared in (each for name in names for each in _DECLARED.get(name, ())):
+        tables[declared.interface].append(Defect(parts=_replaced(parts, declared), build=build, **declared.fields))
+    return Registry(*tables)
 
 
 def _replaced(parts: type[Parts], declared: _Declared) -> Parts:

@@ -67,7 +67,6 @@ class NodeFaults(Generic[R, S]):
         self.places = PLACES
 
     def draw(self) -> None:
-        """Perhaps a fault strikes now, at some place."""
         fault = self.mix.draw()
         if fault is not None:
             self.strike((fault, int(self.kernel.random.random() * self.places)))
@@ -79,6 +78,13 @@ class NodeFaults(Generic[R, S]):
             raise ValueError(f"no node fault is called {fault!r}: known are {', '.join(self.names)}")
         if getattr(self, fault)(number):
             self.mix.count(fault)
+
+    def pause_for(self, mean_us: int, node: Any) -> bool:
+        """The node stands still for a while; False if it does, or is down."""
+        paused: bool = node.pause()
+        if paused:
+            self.kernel.after(self.kernel.spread(mean_us), lambda _: node.resume())
+        return paused
 
 
 class FreeRun(Generic[R, C]):
@@ -98,6 +104,7 @@ class FreeRun(Generic[R, C]):
     """Set by `begin`."""
 
     rows: list[Row]
+    system: Any
 
     def __init__(self, run: R, config: C, parts: Any) -> None:
         self.run = run
@@ -114,25 +121,36 @@ class FreeRun(Generic[R, C]):
         return self.faults_type.names
 
     def begin(self, parts: Any) -> None:
-        """Build the cluster of these parts, with `rows` and `nodes`, and queue what its clients do first."""
         raise NotImplementedError(f"{type(self).__name__} must build a cluster and queue its clients: override begin()")
 
     def play(self) -> None:
-        """Let it happen, until there are enough rows."""
+        """Until there are enough rows, and with `quiet_end` on to an end without faults."""
+        self.play_events()
+        if getattr(self.run, "quiet_end", False):
+            self.settle()
+        else:
+            del self.rows[self.run.events :]  # the last thing that happened may have written several rows
+
+    def play_events(self) -> None:
         self.kernel.run(self.rows, self.run.events)
-        del self.rows[self.run.events :]  # the last thing that happened may have written several rows
+
+    def settle(self) -> None:
+        """Faults stop, and the history comes to its end; for a protocol whose run has `quiet_end`."""
+        raise NotImplementedError(f"{type(self).__name__} has quiet_end: override settle()")
+
+    def audit(self, _: object) -> None:
+        """An auditor looks, and will look again; for a protocol that queues it."""
+        self.system.audit()
+        self.kernel.after(self.run.audit_us, self.audit)  # type: ignore[attr-defined]
 
     @classmethod
     def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """The broken implementation of that name, or for the empty name the correct one: what it adds to the cluster's
-        defaults, and its parts."""
-        return {}, cls.defect(broken).parts if broken else cls.parts_type()
-
-    @classmethod
-    def defect(cls, name: str) -> Defect[Any]:
-        """The defect of that name. Raises KeyError with the known names."""
-        found: Defect[Any] = import_module(cls.defects).find(name)
-        return found
+        """The defect of that name with the config that it needs to show, or for the empty name the correct parts.
+        Raises KeyError with the known names."""
+        if not broken:
+            return {}, cls.parts_type()
+        defect: Defect[Any] = import_module(cls.defects).find(broken)
+        return dict(defect.needs), defect.parts
 
     @classmethod
     def simulate(cls, seed: int, config: Mapping[str, Any]) -> list[Row]:

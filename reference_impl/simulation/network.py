@@ -44,11 +44,9 @@ class FaultMix:
         return None
 
     def stop(self) -> None:
-        """No more faults strike."""
         self.total = 0.0
 
     def count(self, name: str) -> None:
-        """One more fault of this kind was injected."""
         self.counts[name] = self.counts.get(name, 0) + 1
 
 
@@ -113,7 +111,6 @@ class Network:
             nodes[message.target].arrive(message)
 
     def drop(self, number: int) -> None:
-        """Lose one message."""
         del self.in_flight[self._find(number).number]
 
     def _find(self, number: int) -> Message:
@@ -139,10 +136,6 @@ class LossyNetwork(Network):
         self._random = kernel.random.random
         drop, duplicate, delay = (odds.get(fault, 0.0) for fault in ("drop", "duplicate", "delay"))
         self._odds = (drop, drop + duplicate, drop + duplicate + delay)
-
-    def stop_faults(self) -> None:
-        """From now on every message arrives, once and soon."""
-        self._odds = (0.0, 0.0, 0.0)
 
     def send(self, kind: str, source: str, target: str, body: Any) -> None:
         """Send; at most one fault per message, so that the rates add up to the share of messages hit."""

@@ -54,9 +54,10 @@ class Node:
         self.incarnation += 1
         self.running = True
 
-    def pause(self) -> None:
-        """Stand still (a long garbage collection): nothing is lost, nothing happens."""
-        self.paused = self.running
+    def pause(self) -> bool:
+        """Stand still (a long garbage collection): nothing is lost, nothing happens. False if it does, or is down."""
+        stands, self.paused = self.paused, self.running
+        return self.running and not stands
 
     def resume(self) -> None:
         """Go on: what was held back happens now, in order of arrival."""

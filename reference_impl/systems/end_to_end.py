@@ -28,17 +28,13 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS
 from fencepost.reference_impl.simulation.log import Row
 from fencepost.reference_impl.systems import group_fencing, id_blocks, task_counts
 from fencepost.reference_impl.systems.end_to_end_kafka import (
-    COLUMNS,
-    KIND_NAMES,
     Config,
     Environment,
-    Event,
     Kafka,
     Kind,
     Net,
     ProducerIds,
     StuckError,
-    readable,
 )
 from fencepost.reference_impl.systems.end_to_end_parts import Parts, Sources
 from fencepost.reference_impl.systems.group_fencing import SETTLED_US, Workload
@@ -118,7 +114,6 @@ class Run(task_counts.Run):
 
     @property
     def of_group(self) -> group_fencing.Run:
-        """The pace of the group."""
         return group_fencing.Run(
             drop=self.drop, duplicate=self.duplicate, delay=self.delay, latency_us=self.latency_us,
             delay_us=self.delay_us, append_failure=self.append_failure, restart=self.member_restart,
@@ -208,7 +203,6 @@ class FreeRun(task_counts.FreeRun):
 
     @staticmethod
     def rates(run: Any, names: tuple[str, ...]) -> dict[str, float]:
-        """The rates of some faults."""
         return {name: getattr(run, name) for name in names}
 
     def begin_ids(self, run: Run) -> None:
@@ -256,7 +250,6 @@ class FreeRun(task_counts.FreeRun):
         self.clock.after(self.whole_run.audit_us, self.audit)
 
     def begin_connect(self, layers: Parts) -> None:
-        """Workers, their users, and their faults."""
         self.sources = Sources(self.whole.connectors, self.whole.sources)
         brokers = layers.whole.brokers(self.kafka, layers.of_client(Client))
         env = ConnectEnvironment(self.config, self.kernel, layers.of_connect(self.sources), brokers=brokers)
@@ -398,7 +391,6 @@ class FreeRun(task_counts.FreeRun):
         return all(last.get(partition, 0) >= offset for partition, offset in owed.items())
 
     def counts(self) -> dict[str, int]:
-        """How often each fault was injected."""
         return {
             **{f"connect_{name}": n for name, n in self.faults.counts.items()},
             **{f"kafka_{name}": n for name, n in self.kafka_faults.counts.items()},
@@ -441,7 +433,6 @@ class Simulator:
 
 
 def history_of(seed: int, config: Mapping[str, Any]) -> FreeRun:
-    """A history that has not begun yet."""
     return FreeRun(*read({**config, "seed": seed}))
 
 
@@ -457,6 +448,3 @@ def read(config: Mapping[str, Any]) -> tuple[Run, Config, Parts]:
 
 
 simulate = Simulator()
-
-
-__all__ = ["COLUMNS", "KIND_NAMES", "Config", "Event", "Kind", "readable", "simulate"]

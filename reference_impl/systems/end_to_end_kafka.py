@@ -15,14 +15,13 @@ from fencepost.reference_impl.kafka.clients.admin import Admin, Fenced
 from fencepost.reference_impl.kafka.clients.roles import ReaderRole
 from fencepost.reference_impl.kafka.environment import EPOCH_MAX, SeededPace, TransactionEventLog
 from fencepost.reference_impl.kafka.environment import Config as TransactionsConfig
-from fencepost.reference_impl.kafka.group_environment import Kind as GroupKind
 from fencepost.reference_impl.kafka.group_environment import Place
 from fencepost.reference_impl.kafka.log import NO_GUARD
 from fencepost.reference_impl.kafka.messages import ProduceRequest
 from fencepost.reference_impl.kafka.producer_ids.environment import Config as IdBlocksConfig
 from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.kafka.transaction_states import PREPARED
-from fencepost.reference_impl.simulation import EventLog, FaultMix, Kernel, LossyNetwork, Message
+from fencepost.reference_impl.simulation import EventLog, Kernel, LossyNetwork, Message
 from fencepost.reference_impl.simulation.config import AtLeast, AtMost, Configuration, Positive
 from fencepost.reference_impl.systems import group_fencing as group
 from fencepost.reference_impl.systems.id_blocks import System
@@ -101,7 +100,6 @@ class Config(Configuration):
 
     @property
     def brokers(self) -> TransactionsConfig:
-        """Kafka, as it should be."""
         return TransactionsConfig(
             seed=self.seed, mode="v2", clients=1, partitions=FIRST_OWN + self.inputs - 1 + self.outputs,
             groups=1, keys=self.inputs, transaction_timeout_ms=self.transaction_timeout_ms, max_epoch=self.max_epoch,
@@ -114,7 +112,6 @@ class Config(Configuration):
         return replace(self.brokers, **needs.get("transactions", {}))
 
     def of_group(self, needs: Needs) -> CopyingConfig:
-        """The group and its applications."""
         brokers = self.of_brokers(needs)
         return CopyingConfig(
             **{
@@ -128,7 +125,6 @@ class Config(Configuration):
         )  # fmt: skip
 
     def of_connect(self, needs: Needs) -> config.Config:
-        """The Connect cluster."""
         return config.Config(
             **{
                 "seed": self.seed, "workers": self.workers, "connectors": self.connectors, "max_tasks": self.max_tasks,
@@ -255,11 +251,6 @@ class Environment(group_environment.Environment):
         return self.ids.take()
 
 
-def network(kernel: Kernel, faults: FaultMix, odds: dict[str, float], latency_us: int, delay_us: int) -> Net:
-    """The network that loses, doubles and delays messages at these rates."""
-    return Net(kernel, faults, odds, latency_us, delay_us)
-
-
 # Producer ids from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
 #
 # The controllers and the brokers' halves of the protocol are those of `reference_impl.systems.id_blocks`, on the same
@@ -277,7 +268,6 @@ class ProducerIds:
 
     @property
     def broker(self) -> int:
-        """The broker that coordinates now."""
         return self.kafka.brokers.coordinator.node_id
 
     def at_hand(self) -> bool:
@@ -332,32 +322,16 @@ class Kafka(group.System):
 
     @property
     def coordinator(self) -> Coordinator:
-        """The transaction coordinator of the moment."""
         return self.brokers.coordinator
 
-    def audit(self, auditor: int = 0) -> tuple[list[tuple[int, int]], list[int]]:
-        """As below; each record of the sink is told end to end as well."""
-        env, ends = self.env, self.env.ends
-        found: list[tuple[int, int]] = []
-        for output in range(env.options.outputs):
-            for position, record in self.brokers.read(auditor, env.output_partition(output)):
-                place = env.contents[record]
-                env.tell(
-                    GroupKind.OUTPUT_READ, client=auditor, output=output, position=position,
-                    partition=place.partition, offset=place.offset,
-                )  # fmt: skip
-                assert isinstance(place, Copied), "what stands in the sink is a copy"
-                source = place.source
-                connector = env.connector_of(source.partition)
-                ends.emit(
-                    Kind.SINK_READ, connector=connector, partition=source.partition, offset=source.offset,
-                    topic=output, position=position,
-                )  # fmt: skip
-                found.append((place.partition, place.offset))
-        offsets = self.committed_offsets()
-        for partition, offset in enumerate(offsets):
-            env.tell(GroupKind.AUDITED, client=auditor, partition=partition, offset=offset)
-        return found, offsets
+    def copy_read(self, place: Place, output: int, position: int) -> None:
+        """Each record of the sink has an event end to end as well."""
+        assert isinstance(place, Copied), "what stands in the sink is a copy"
+        source = place.source
+        self.env.ends.emit(
+            Kind.SINK_READ, connector=self.env.connector_of(source.partition), partition=source.partition,
+            offset=source.offset, topic=output, position=position,
+        )  # fmt: skip
 
 
 class ConnectBrokers(brokers.Brokers):

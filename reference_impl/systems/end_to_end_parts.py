@@ -1,10 +1,9 @@
 """Exactly-once source tasks in Connect's workers, and how the parts of all layers are put together."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC, KafkaError
+from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC
 from fencepost.reference_impl.connect.config import Kind as ConnectKind
 from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE
 from fencepost.reference_impl.connect.offsets.config import Config as SourceConfig
@@ -12,7 +11,7 @@ from fencepost.reference_impl.connect.offsets.config import Kind as SourceKind
 from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, SEPARATE, Entry, Record
 from fencepost.reference_impl.connect.offsets.stores import Found
 from fencepost.reference_impl.connect.source_task import STOP, SourceTask, TaskFailed
-from fencepost.reference_impl.connect.threads import Operation, OperationError, Script
+from fencepost.reference_impl.connect.threads import Script
 from fencepost.reference_impl.kafka.clients.producer import Producer
 from fencepost.reference_impl.kafka.clients.sends import Sends
 from fencepost.reference_impl.kafka.log import OffsetsLog
@@ -20,13 +19,10 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.systems import group_fencing
 from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers, Inputs, Kind, Needs
 from fencepost.reference_impl.systems.id_blocks import Parts as IdBlocksParts
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts as SourceParts
+from fencepost.reference_impl.systems.source_offsets import Parts as SourceParts
+from fencepost.reference_impl.systems.source_offsets_workers import HostTask
 from fencepost.reference_impl.systems.task_counts_cluster import Parts as ConnectParts
 from fencepost.reference_impl.systems.transactions import Parts as TransactionParts
-
-if TYPE_CHECKING:
-    from fencepost.reference_impl.systems.end_to_end_kafka import ConnectBrokers
-
 
 # Exactly-once source tasks in Connect's workers. `reference_impl.systems.task_counts` starts them; what they do then
 # is the runtime of `reference_impl.systems.source_offsets`, with its offset stores and boundaries.
@@ -48,91 +44,23 @@ class Sources:
         self.polled = [0] * (connectors * partitions)
 
     def of_task(self, connector: int, task: int, tasks: int) -> list[int]:
-        """The partitions of a task."""
         first = connector * self.each
         return [first + number for number in range(self.each) if number % tasks == task]
 
 
-class Stores:
-    """What offset stores need of their surroundings."""
-
-    merges = True  # both offsets topics are read as one
-
-    def __init__(self, task: "ResumingTask", parts: SourceParts) -> None:
-        self.brokers: Any = task.env.brokers
-        self.threads = task.env.threads
-        self.parts = parts
-
-    def new(self, part: str, *arguments: Any) -> Any:
-        """An object of a replaceable piece."""
-        return getattr(self.parts, part)(*arguments)
-
-
-class TaskHost:
-    """The thread of a task, as its runtime and its store know it."""
-
-    def __init__(self, task: "ResumingTask") -> None:
-        self.task = task
-        self.process = task.herder.node
-
-    def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Something that happens outside of the thread."""
-        return self.task.herder.operation(name, act, *self.task.id, interrupted)
-
-    def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
-        """An operation whose failure is the task's."""
-        try:
-            return (yield self.operation(name, act, interrupted))
-        except (OperationError, KafkaError) as error:
-            raise self.failure(error) from error
-
-    def failure(self, error: Exception) -> TaskFailed:
-        """The task's failure."""
-        code = getattr(error, "code", 0)
-        if code in FENCED:
-            self.task.emit(ConnectKind.TRANSACTION_REFUSED, error=code)
-        return TaskFailed(str(error), code)
-
-    def tell(self, kind: int, **columns: int) -> None:
-        """What it does, in the words of the workers and end to end."""
-        if kind == SourceKind.POLLED:
-            self.task.polled(columns["partition"], columns["offset"])
-        elif kind == SourceKind.END_SENT and columns["outcome"]:
-            self.task.asked = True
-            self.task.emit(ConnectKind.RECORDS_SENT)
-        elif kind == SourceKind.END_TOLD and columns["outcome"] and not columns.get("error"):
-            self.task.asked = False
-            self.task.emit(ConnectKind.TRANSACTION_COMMITTED)
-
-    def must_stop(self) -> bool:
-        """Whether the task was asked to stop, and its worker still waits for that."""
-        return self.task.must_stop()
-
-    def now_ms(self) -> int:
-        """The workers' time."""
-        return self.task.env.now_ms
-
-
-class ResumingTask(SourceTask):
+class ResumingTask(HostTask):
     """One start of one task."""
 
     sources: Sources
-    source_parts: SourceParts
     """Set by the cluster, for all of its tasks."""
+    brokers: ConnectBrokers
 
     runtime: Any = None
     tasks = 1  # of its set
     asked = False  # for the commit of what is open
 
     @property
-    def brokers(self) -> "ConnectBrokers":
-        """Kafka."""
-        found: Any = self.env.brokers
-        return found  # type: ignore[no-any-return]
-
-    @property
     def connector(self) -> int:
-        """The number of its connector."""
         return self.env.numbers[self.id[0]]
 
     def start_from_newest_set(self) -> None:
@@ -146,18 +74,19 @@ class ResumingTask(SourceTask):
         if ending is not None:
             return ending
         mine = self.sources.of_task(self.connector, self.id[1], self.tasks)
-        host, stores = TaskHost(self), Stores(self, self.source_parts)
-        topic = GLOBAL if self.connector else SEPARATE
-        store = stores.new("store", stores, host, topic, EXACTLY_ONCE)
+        store = self.new_store()
         found: dict[int, Found] = yield from store.get(mine)
         if self.must_stop():
             return STOP
         for partition, there in found.items():
-            self.tell(Kind.RESUMED, partition, there.offset)
-        self.runtime = self.new_runtime(host, store, {partition: there.offset for partition, there in found.items()})
+            self.emit_end(Kind.RESUMED, partition, there.offset)
+        self.runtime = self.new_runtime(store, {partition: there.offset for partition, there in found.items()})
         return None
 
-    def new_runtime(self, host: TaskHost, store: Any, found: dict[int, int]) -> Any:
+    def new_store(self) -> Any:
+        return self.new("store", self, self, GLOBAL if self.connector else SEPARATE, EXACTLY_ONCE)
+
+    def new_runtime(self, store: Any, found: dict[int, int]) -> Any:
         """The loop of the task. Each of its records says by its round which instance has read it: there is no end of a
         source, and so no other round."""
         whole, connector = self.brokers.env.whole, self.connector
@@ -165,9 +94,9 @@ class ResumingTask(SourceTask):
             records=ENDLESS, batch=whole.batch, boundary=whole.boundaries[connector % len(whole.boundaries)],
             interval_ms=whole.interval_ms,
         )  # fmt: skip
-        source = self.source_parts.source(config, found, dict.fromkeys(found, self.instance))
+        source = self.pieces.source(config, found, dict.fromkeys(found, self.instance))
         assert self.producer is not None, "it was opened"
-        runtime = self.source_parts.runtime(config, host, source, store, self.producer)
+        runtime = self.pieces.runtime(config, self, source, store, self.producer)
         write = runtime.write
 
         def to_its_output(partition: int, content: Record | Entry) -> None:
@@ -185,7 +114,7 @@ class ResumingTask(SourceTask):
         """What is in a transaction of which nobody has asked for the commit is given up."""
         if not self.ended and self.runtime is not None and not self.asked:
             for record in self.runtime.records:
-                self.tell(Kind.GIVEN_UP, record.partition, record.offset)
+                self.emit_end(Kind.GIVEN_UP, record.partition, record.offset)
         super().end(kind, state, trace, error)
 
     def poll_until_stopped(self) -> Script:
@@ -194,12 +123,27 @@ class ResumingTask(SourceTask):
             pass
 
     def polled(self, partition: int, offset: int) -> None:
-        """A record was read from the source."""
         self.sources.polled[partition] = max(self.sources.polled[partition], offset)
-        self.tell(Kind.POLLED, partition, offset)
+        self.emit_end(Kind.POLLED, partition, offset)
 
-    def tell(self, kind: int, partition: int, offset: int) -> None:
-        """An end-to-end event of this instance."""
+    def failure(self, error: Exception) -> TaskFailed:
+        code = getattr(error, "code", 0)
+        if code in FENCED:
+            self.emit(ConnectKind.TRANSACTION_REFUSED, error=code)
+        return super().failure(error)
+
+    def report(self, kind: int, **columns: int) -> None:
+        """What the runtime does, in the words of the workers and end to end."""
+        if kind == SourceKind.POLLED:
+            self.polled(columns["partition"], columns["offset"])
+        elif kind == SourceKind.END_SENT and columns["outcome"]:
+            self.asked = True
+            self.emit(ConnectKind.RECORDS_SENT)
+        elif kind == SourceKind.END_TOLD and columns["outcome"] and not columns.get("error"):
+            self.asked = False
+            self.emit(ConnectKind.TRANSACTION_COMMITTED)
+
+    def emit_end(self, kind: int, partition: int, offset: int) -> None:
         self.brokers.env.ends.emit(
             kind, client=self.instance, connector=self.connector, task=self.id[1], partition=partition, offset=offset
         )
@@ -270,7 +214,7 @@ class Parts:
         fields = {name: getattr(self.connect, name) for name in ConnectParts.__dataclass_fields__}
         resuming = self.whole.task
         task = mixed(resuming, self.connect.task) if self.connect.task is not SourceTask else resuming
-        given = {"sources": sources, "source_parts": self.source}
+        given = {"sources": sources, "pieces": self.source}
         return ConnectParts(**{**fields, "task": type(task.__name__, (task,), given)})
 
 

@@ -1,7 +1,12 @@
 """Group fencing: the interface by which a driver moves a cluster and a group, its replaceable parts, and free runs.
 
-A whole cluster, its consumer group and the application behind the few operations by which a driver moves
-it, step by step.
+The protocol, a consumer group that copies its input exactly once (KIP-447 as drafted, as shipped, and under KIP-848),
+is in `kafka`: read `clients/application.py` and `group_coordinator.py` first.
+
+Left out: several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
+and streams groups; topics that are deleted or made anew; a deposed group coordinator that does not know it
+(NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; fetching of the input,
+which is there from the beginning.
 
 >>> system = reference({"seed": 1, "members": 1, "inputs": 1, "records": 1})
 >>> system.step(0)  # initTransactions(): a request leaves
@@ -28,15 +33,7 @@ from fencepost.reference_impl.kafka.clients.group_consumer import ClassicConsume
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.kafka.environment import DrivenPace, SeededPace
 from fencepost.reference_impl.kafka.group_coordinator import GroupCoordinator, GroupOffsetsLog, GroupState
-from fencepost.reference_impl.kafka.group_environment import (
-    COLUMNS,
-    KIND_NAMES,
-    Config,
-    Environment,
-    Event,
-    Kind,
-    readable,
-)
+from fencepost.reference_impl.kafka.group_environment import Config, Environment, Kind, Place
 from fencepost.reference_impl.kafka.group_transactions import GroupAwareCoordinator
 from fencepost.reference_impl.kafka.modern_group import ModernGroup
 from fencepost.reference_impl.simulation import Kernel, Network, free_run
@@ -62,18 +59,15 @@ class Parts:
     transactions: type[GroupAwareCoordinator] = GroupAwareCoordinator
 
     def new_group(self, coordinator: GroupCoordinator) -> GroupState:
-        """The group, under the protocol of its members."""
         is_new = coordinator.env.options.is_new_protocol
         return self.modern_group(coordinator) if is_new else self.classic_group(coordinator)
 
     def new_consumer(self, env: Environment, *arguments: Any) -> Consumer:
-        """A consumer of the group's protocol."""
         is_new = env.options.is_new_protocol
         return self.modern_consumer(env, *arguments) if is_new else self.classic_consumer(env, *arguments)
 
     @property
     def below(self) -> TransactionParts:
-        """The pieces of the transactions below."""
         return TransactionParts(
             coordinator=self.transactions, offsets_leader=self.coordinator, offsets_log=self.offsets
         )
@@ -219,15 +213,19 @@ class System(DrivenSystem[Environment]):
         for output in range(env.options.outputs):
             for position, record in self.brokers.read(auditor, env.output_partition(output)):
                 place = env.contents[record]
-                env.tell(
+                env.report(
                     Kind.OUTPUT_READ, client=auditor, output=output, position=position, partition=place.partition,
                     offset=place.offset,
                 )  # fmt: skip
+                self.copy_read(place, output, position)
                 found.append((place.partition, place.offset))
         offsets = self.committed_offsets()
         for partition, offset in enumerate(offsets):
-            env.tell(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
+            env.report(Kind.AUDITED, client=auditor, partition=partition, offset=offset)
         return found, offsets
+
+    def copy_read(self, place: Place, output: int, position: int) -> None:
+        """An auditor has found a copy in the output; for who writes a further event of it."""
 
     def committed_offsets(self) -> list[int]:
         """The group's offset in each partition of the input, -1 for none."""
@@ -236,13 +234,11 @@ class System(DrivenSystem[Environment]):
 
     @property
     def group_coordinator(self) -> GroupCoordinator:
-        """The coordinator of the group."""
         coordinator = self.brokers.leaders[self.env.offsets_partition]
         assert isinstance(coordinator, GroupCoordinator), "the offsets partition is led by nothing else"
         return coordinator
 
     def new_instance(self, slot: int) -> Application:
-        """The next instance of a slot."""
         application: Application = self.env.parts.application(self.env, slot)
         return application
 
@@ -301,7 +297,6 @@ class Workload:
 
     @property
     def calm(self) -> bool:
-        """Whether the time of faults is over."""
         return 0 < self.habits.calm_us <= self.kernel.now
 
     def finish(self) -> None:
@@ -317,7 +312,6 @@ class Workload:
         self.system.audit()
 
     def copies_all(self) -> bool:
-        """Is everything copied in time?"""
         until = self.kernel.now + SETTLED_US
         while min(self.system.audit()[1]) < self.system.env.options.records:
             if self.kernel.now >= until:
@@ -376,14 +370,14 @@ class Faults(NodeFaults[Run, System]):
 
     names = ("restart", "close", "upgrade", "expire", "pause", "fail_over", "move_group", "new_leader")
 
+    def at(self, number: int) -> Application:
+        return self.system.instances[number % self.system.env.options.members]
+
     def restart(self, number: int) -> bool:
-        instance = self.system.instances[number % self.system.env.options.members]
-        running = instance.running
-        instance.stop(Kind.INSTANCE_STOPPED)
-        return running
+        return self.system.kill(number % self.system.env.options.members)
 
     def close(self, number: int) -> bool:
-        instance = self.system.instances[number % self.system.env.options.members]
+        instance = self.at(number)
         running = instance.running
         instance.close()
         return running
@@ -395,14 +389,7 @@ class Faults(NodeFaults[Run, System]):
         return self.system.upgrade(number % self.system.env.options.members)
 
     def pause(self, number: int) -> bool:
-        instance = self.system.instances[number % self.system.env.options.members]
-        if not instance.pause():
-            return False
-        self.kernel.after(self.kernel.spread(self.run.pause_us), self.resume, instance)
-        return True
-
-    def resume(self, instance: Application) -> None:
-        instance.resume()
+        return self.pause_for(self.run.pause_us, self.at(number))
 
     def fail_over(self, number: int) -> bool:
         self.system.fail_over(durable=bool(number & 1))
@@ -435,14 +422,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     }  # fmt: skip
     defects = "fencepost.reference_impl.defects.group_fencing"
 
-    @classmethod
-    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """A defect is played with what it needs to show."""
-        if not broken:
-            return {}, Parts()
-        defect = cls.defect(broken)
-        return dict(defect.needs), defect.parts
-
     def begin(self, parts: Any) -> None:
         """Every slot has an instance, which begins after a while."""
         config, kernel, run = self.config, self.kernel, self.run
@@ -459,52 +438,18 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         if run.calm_us:
             kernel.at(run.calm_us, self.calm)
 
-    def play(self) -> None:
-        """So many events, and with `quiet_end` the rest."""
-        if not self.run.quiet_end:
-            super().play()
-            return
-        self.kernel.run(self.rows, self.run.events)
+    def settle(self) -> None:
         self.workload.habits = replace(self.run, calm_us=max(1, self.kernel.now))
         self.network.calm()
         self.workload.finish()
 
     def step(self, slot: int) -> None:
-        """An instance does the next thing, and will do another."""
         if not self.workload.calm:
             self.nodes.draw()
         self.kernel.after(self.workload.act(slot), self.step, slot)
 
-    def audit(self, _: object) -> None:
-        """An auditor looks, and will look again."""
-        self.system.audit()
-        self.kernel.after(self.run.audit_us, self.audit)
-
     def calm(self, _: object) -> None:
-        """The time of faults is over."""
         self.network.calm()
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# A consumer group that copies its input exactly once: KIP-447 as drafted, as shipped, and under KIP-848.
-#
-# The protocol is in `kafka`: read `clients/application.py` and `group_coordinator.py` first.
-#
-# Left out: several groups and topics; cooperative assignors, and classic members in a group of the new protocol; share
-# and streams groups; topics that are deleted or made anew; a deposed group coordinator that does not know it
-# (NOT_COORDINATOR); appends to the offsets partition that fail or are not replicated; fetching of the input,
-# which is there from the beginning.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]

@@ -1,4 +1,5 @@
 """Id blocks: a whole cluster behind the operations by which a driver moves it, its replaceable parts, and free runs.
+The protocol is in `kafka/producer_ids`.
 
 >>> system = reference({"seed": 1, "brokers": 2, "block_size": 10})
 >>> system.init_producer_id(0)  # no block yet: 14, come back later; but a request is on its way
@@ -26,15 +27,11 @@ from fencepost.reference_impl.kafka.producer_ids.broker import Broker, IdSource,
 from fencepost.reference_impl.kafka.producer_ids.controller import Controller, MetadataLog
 from fencepost.reference_impl.kafka.producer_ids.environment import (
     ACTIVE_CONTROLLER,
-    COLUMNS,
-    KIND_NAMES,
     Config,
     DrivenPace,
     Environment,
-    Event,
     Kind,
     SeededPace,
-    readable,
 )
 from fencepost.reference_impl.kafka.producer_ids.zookeeper import (
     BlockLoop,
@@ -176,7 +173,6 @@ class System(DrivenSystem[Environment]):
 
     @property
     def active(self) -> Controller | ZkController:
-        """The controller node that is active now, of the kind in charge now."""
         in_charge = self.zk_controllers if self.on_zookeeper else self.kraft
         return in_charge[self.env.active_controller]
 
@@ -253,15 +249,7 @@ class Faults(NodeFaults[Run, System]):
             self.system.restart_broker(number)
 
     def pause(self, number: int) -> bool:
-        broker = self.system.brokers[number]
-        if broker.paused or not broker.running:
-            return False
-        broker.pause()
-        self.kernel.after(self.kernel.spread(self.run.pause_us), self.resume, number)
-        return True
-
-    def resume(self, number: int) -> None:
-        self.system.brokers[number].resume()
+        return self.pause_for(self.run.pause_us, self.system.brokers[number])
 
     def fail_over(self, _: int) -> bool:
         self.system.fail_over()
@@ -321,23 +309,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# Producer id blocks (KIP-730), written from the proposal and from what Apache Kafka ships.
-#
-# The protocol is in `kafka/producer_ids`.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]
 
 
 # One history of a KRaft cluster in which nothing goes wrong: brokers take blocks in turn and hand out all of them.

@@ -1,7 +1,9 @@
 """Source commits: the interface by which a driver moves one source task, its replaceable parts, and free runs.
 
-One source task with its upstream system and its topics behind the few operations by which a driver moves
-it, step by step.
+The protocol, how a source task of Connect learns of committed offsets (SourceTask.commit), is in `connect/commits`.
+Left out: several tasks of one connector, and which of them may run (`task_counts`); two offsets topics (their merge
+is of another protocol); boundaries of transactions other than a batch; offsets that a user alters; pausing; topics
+that must be created first.
 
 >>> system = reference({"partitions": 1, "records": 1, "outputs": 1})
 >>> system.start()
@@ -25,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.reference_impl.connect.commits.config import COLUMNS, KIND_NAMES, Config, Event, Kind, readable
+from fencepost.reference_impl.connect.commits.config import COLUMNS, Config, Kind
 from fencepost.reference_impl.connect.commits.connector import Connector
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
 from fencepost.reference_impl.connect.commits.exactly_once import ExactlyOnceTask, TransactionThread
@@ -62,7 +64,6 @@ class Parts:
     transaction_thread: type[TransactionThread] = TransactionThread
 
     def new_task(self, env: Environment) -> Task:
-        """The next instance."""
         return self.exactly_once(env) if env.config.is_transactional else self.task(env)
 
 
@@ -275,16 +276,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     cluster_defaults = {"records": 0, "batch": 3, "filtered": 5}  # noqa: RUF012
     defects = "fencepost.reference_impl.defects.source_commits"
 
-    @classmethod
-    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """A defect is played with what it needs to show."""
-        if not broken:
-            return {}, Parts()
-        defect = cls.defect(broken)
-        return dict(defect.needs), defect.parts
-
     def begin(self, parts: Any) -> None:
-        """The first instance begins."""
         env = Environment(self.config, self.kernel, parts)
         self.rows = env.log.rows
         self.system = System(env)
@@ -296,12 +288,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.kernel.after(self.run.interval_us, self.commit_due)
         self.kernel.after(self.run.audit_us, self.audit)
 
-    def play(self) -> None:
-        """So many events, and with `quiet_end` the rest."""
-        if not self.run.quiet_end:
-            super().play()
-            return
-        self.kernel.run(self.rows, self.run.events)
+    def settle(self) -> None:
         self.calm = True
         polled = (row[POLLED_RECORD] for row in self.rows if row[2] == Kind.POLLED)
         self.system.env.upstream.records = max(polled, default=1)  # there is no more to be read
@@ -317,7 +304,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     # What happens by itself
 
     def start(self, _: object = None) -> None:
-        """An instance begins, if there is none."""
         if self.system.current is None and self.system.start():
             self.follow(self.system.instances[-1])
 
@@ -405,7 +391,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return OK
 
     def restart(self) -> None:
-        """Another instance follows, after a while."""
         self.kernel.after(int(self.random() * 2 * self.run.down_us), self.start)
 
     def commit_due(self, _: object) -> None:
@@ -415,31 +400,5 @@ class FreeRun(free_run.FreeRun[Run, Config]):
             self.follow(task)
         self.kernel.after(self.run.interval_us, self.commit_due)
 
-    def audit(self, _: object) -> None:
-        """An auditor looks, and will look again."""
-        self.system.audit()
-        self.kernel.after(self.run.audit_us, self.audit)
-
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# One source task of Connect: how it learns of committed offsets (SourceTask.commit), as proposed and as shipped.
-#
-# The protocol is in `connect/commits`.
-#
-# Left out: several tasks of one connector, and which of them may run (`task_counts`); two offsets topics (their merge
-# is of another protocol); boundaries of transactions other than a batch; offsets that a user alters; pausing; topics
-# that must be created first.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC
+from fencepost.reference_impl.connect.brokers import FENCED, OUTPUT_TOPIC, KafkaError
 from fencepost.reference_impl.connect.config import Kind as ConnectKind
 from fencepost.reference_impl.connect.config_records import OK
 from fencepost.reference_impl.connect.offsets.config import EXACTLY_ONCE, Config, Kind, SourceEventLog
@@ -19,9 +19,9 @@ from fencepost.reference_impl.connect.offsets.kafka import GLOBAL, SEPARATE, Bro
 from fencepost.reference_impl.connect.offsets.runtime import SourceTask as Source
 from fencepost.reference_impl.connect.offsets.stores import Found, OffsetStore
 from fencepost.reference_impl.connect.source_task import STOP, SourceTask, TaskFailed
-from fencepost.reference_impl.connect.threads import Operation, Script
+from fencepost.reference_impl.connect.threads import Operation, OperationError, Script
 from fencepost.reference_impl.systems import task_counts_cluster
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+from fencepost.reference_impl.systems.source_offsets import Parts
 
 NONE = -1
 TOLD_AS = {
@@ -46,7 +46,6 @@ class ConnectBrokers(Brokers):
         self.auditor = self.new_reader()
 
     def hear_of(self, kind: int, **columns: int) -> None:
-        """An event of source tasks."""
         self.log_of_tasks.emit(kind, **columns)
 
     def audit(self) -> list[tuple[int, int, int]]:
@@ -64,61 +63,55 @@ class ConnectBrokers(Brokers):
         return found
 
 
-class Around:
-    """What a store needs to know of where it is."""
-
-    merges = True
-
-    def __init__(self, task: "RuntimeTask") -> None:
-        self.brokers = task.brokers
-        self.threads = task.env.threads
-        self.parts = task.pieces
-
-    def new(self, part: str, *arguments: Any) -> Any:
-        """An object of a replaceable piece."""
-        return getattr(self.parts, part)(*arguments)
-
-
-class RuntimeTask(SourceTask):
-    """One start of one task, which goes on where the stored offsets say."""
+class HostTask(SourceTask):
+    """One start of one task in which a runtime and a store of source offsets work: it is their host, and has what they
+    need to know of where they are."""
 
     pieces: Parts
-    """Of the runtime; `connected` sets it."""
+    """Of the runtime; whoever makes the cluster sets it."""
 
-    store: OffsetStore
-    found: Mapping[int, Found]
+    merges = True  # both offsets topics are read as one
 
     @property
-    def brokers(self) -> ConnectBrokers:
-        """Kafka."""
-        brokers = self.env.brokers
-        assert isinstance(brokers, ConnectBrokers), "what `connected` has made"
-        return brokers
+    def brokers(self) -> Any:
+        return self.env.brokers
 
-    # What the runtime needs of its host
+    @property
+    def threads(self) -> Any:
+        return self.env.threads
 
     @property
     def process(self) -> int:
-        """The worker."""
         return self.herder.node
 
+    def new(self, part: str, *arguments: Any) -> Any:
+        return getattr(self.pieces, part)(*arguments)
+
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Of the task's thread."""
         return self.herder.operation(name, act, *self.id, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
         """An operation whose failure is the task's."""
-        return (yield from self.attempt(name, act, interrupted))
+        try:
+            return (yield self.operation(name, act, interrupted))
+        except (OperationError, KafkaError) as error:
+            raise self.failure(error) from error
 
     def failure(self, error: Exception) -> TaskFailed:
-        """The task's failure."""
         return TaskFailed(str(error), getattr(error, "code", 0))
 
     def now_ms(self) -> int:
-        """Of the worker."""
         return self.env.now_ms
 
-    def tell(self, kind: int, **columns: int) -> None:
+
+class RuntimeTask(HostTask):
+    """A task that writes to both histories."""
+
+    brokers: ConnectBrokers
+    store: OffsetStore
+    found: Mapping[int, Found]
+
+    def report(self, kind: int, **columns: int) -> None:
         """An event of this task in the history of source tasks, and what it is in that of the cluster."""
         if self.env.numbers[self.id[0]] == 0:
             self.brokers.hear_of(kind, task=self.id[1], instance=self.instance, **columns)
@@ -136,14 +129,14 @@ class RuntimeTask(SourceTask):
         """An event of this task in the history of the cluster, and what it is in that of source tasks."""
         super().emit(kind, status, error, pair)
         if kind == ConnectKind.TASK_STARTING:
-            self.tell(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
+            self.report(Kind.INSTANCE_STARTED, generation=self.generation, runtime=EXACTLY_ONCE)
         elif kind == ConnectKind.PRODUCER_OPENED and self.producer is not None:
-            self.tell(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
+            self.report(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
         elif kind == ConnectKind.TASK_CHECKED_AGAIN:
-            self.tell(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
+            self.report(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
         elif kind in TOLD_AS:
             more = {} if kind == ConnectKind.TASK_RUNNING else {"runtime": EXACTLY_ONCE}
-            self.tell(TOLD_AS[kind], error=error, **more)
+            self.report(TOLD_AS[kind], error=error, **more)
 
     # Start and work
 
@@ -153,19 +146,18 @@ class RuntimeTask(SourceTask):
         if ending is not None or self.env.numbers[self.id[0]] != 0:
             return ending
         options = self.brokers.options
-        self.store = OffsetStore(Around(self), self, SEPARATE if options.separate else GLOBAL)  # type: ignore[arg-type]
+        self.store = OffsetStore(self, self, SEPARATE if options.separate else GLOBAL)  # type: ignore[arg-type]
         tasks = max(self.herder.view.state.tasks(self.id[0]), self.id[1] + 1)
         self.found = yield from self.store.get(range(self.id[1], options.partitions, tasks))
         return STOP if self.must_stop() else None
 
     def poll_until_stopped(self) -> Script:
-        """The runtime, until it ends in order."""
         if self.env.numbers[self.id[0]] != 0:
             yield from super().poll_until_stopped()
             return
         rounds = self.brokers.rounds.now
         for partition, place in self.found.items():
-            self.tell(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
+            self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
         offsets = {partition: place.offset for partition, place in self.found.items()}
         source: Source = self.pieces.source(self.brokers.options, offsets, {p: rounds[p] for p in offsets})
         yield from self.pieces.runtime(self.brokers.options, self, source, self.store, self.producer).run()  # type: ignore[arg-type]

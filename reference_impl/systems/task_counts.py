@@ -1,14 +1,15 @@
 """Free-running histories of Connect workers: their users, and their faults; the cluster is in `task_counts_cluster`.
+The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
 
 Users create, reconfigure, stop and delete connectors, and restart what failed.  A user asks any worker
 that is up; one that is refused asks another worker a little later.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost.reference_impl.connect.config import COLUMNS, KIND_NAMES, Config, Event, Kind, readable
+from fencepost.reference_impl.connect.config import Config, Kind
 from fencepost.reference_impl.connect.config_records import NOTHING, ClusterConfigState
 from fencepost.reference_impl.connect.environment import Environment
 from fencepost.reference_impl.connect.group import ASSIGNMENT, CONNECTOR
@@ -19,7 +20,8 @@ from fencepost.reference_impl.simulation.environment import US_PER_MS
 from fencepost.reference_impl.simulation.free_run import NodeFaults
 from fencepost.reference_impl.simulation.free_run import Run as AnyRun
 from fencepost.reference_impl.simulation.log import Row
-from fencepost.reference_impl.systems.task_counts_cluster import Parts, System, reference
+from fencepost.reference_impl.systems import task_counts_cluster
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,9 @@ class Users:
             self.kernel.after(self.kernel.spread(habits.ask_again_us), self.change, connector)
 
     def some_worker(self) -> int:
-        """The worker that is asked."""
         return int(self.random() * self.system.env.config.workers)
 
     def change(self, connector: int) -> None:
-        """The next request about a connector."""
         if self.quiet:
             return
         habits, accepted = self.habits, self.request(connector, self.random())
@@ -80,7 +80,6 @@ class Users:
             self.accepted(connector, size, self.system.configure(self.some_worker(), connector, size))
 
     def request(self, connector: int, luck: float) -> bool:
-        """Ask some worker; whether it accepts."""
         habits, system, worker = self.habits, self.system, self.some_worker()
         if self.sizes[connector] >= 0:
             if luck < habits.delete_share:
@@ -100,7 +99,6 @@ class Users:
         return 1 + drawn % most if drawn == size and self.random() < 0.7 else drawn
 
     def accepted(self, connector: int, size: int, accepted: bool) -> bool:
-        """Remember what the connector has now."""
         if accepted:
             self.sizes[connector] = size
         return accepted
@@ -218,7 +216,6 @@ class Faults(NodeFaults[Rates, System]):
         self.quiet = False  # nothing goes wrong any more
 
     def draw(self) -> None:
-        """Perhaps something goes wrong now."""
         fault = self.mix.draw()
         if fault is not None and not self.quiet:
             number = int(self.random() * self.places)
@@ -236,7 +233,6 @@ class Faults(NodeFaults[Rates, System]):
             self.come_back((worker, absence))
 
     def strike(self, what: tuple[str, int]) -> None:
-        """Inject one fault, unless nothing goes wrong any more."""
         if not self.quiet:
             super().strike(what)
 
@@ -272,7 +268,6 @@ class Faults(NodeFaults[Rates, System]):
         self.kernel.after(self.kernel.spread(self.run.session_us), self.session_ends, (worker, absence))
 
     def session_ends(self, what: tuple[int, tuple[str, int]]) -> None:
-        """The group goes on without a worker that is still away."""
         worker, absence = what
         if self.away.get(worker) == absence:
             self.system.expire(worker)
@@ -321,7 +316,7 @@ class Faults(NodeFaults[Rates, System]):
     def refuse(self, number: int) -> bool:
         connector = number % self.system.env.config.connectors
         self.system.set_fencing(connector, False)
-        self.kernel.after(self.kernel.spread(self.run.refuse_us), self.permit, connector)
+        self.kernel.after(self.kernel.spread(self.run.refuse_us), lambda _: self.system.set_fencing(connector, True))
         users, worker = self.users, self.users.some_worker()
         if users.sizes[connector] >= 0:
             if number // 16 % 2:
@@ -329,10 +324,6 @@ class Faults(NodeFaults[Rates, System]):
             size = users.another_size(users.sizes[connector])
             users.accepted(connector, size, self.system.configure(worker, connector, size))
         return True
-
-    def permit(self, connector: int) -> None:
-        """The connector may fence again."""
-        self.system.set_fencing(connector, True)
 
 
 # When a cluster at rest has settled: each task of each newest set works again.
@@ -428,11 +419,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
     }  # fmt: skip
     defects = "fencepost.reference_impl.defects.task_counts"
     nodes: Faults
-
-    @classmethod
-    def implementation(cls, broken: str) -> tuple[Mapping[str, Any], Any]:
-        """Every defect brings along the config without which it does not show."""
-        return dict(cls.defect(broken).needs) if broken else {}, super().implementation(broken)[1]
+    system: System
 
     def begin(self, parts: Any) -> None:
         """Users ask from the start; threads wait for the scheduler."""
@@ -443,20 +430,14 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         self.begin_scheduling()
 
     def begin_scheduling(self) -> None:
-        """Nothing has been noticed yet."""
         self.slow: dict[int, tuple[str, int]] = {}  # by thread: its operation, and when it may do it; 0: at once
         self.quiet = False
         self.noticed_ms = 0
         self.settled = Settled(self.system, self.users, self.rows)
         self.idle = 0  # steps since a thread went on: the longer, the more time passes in one
 
-    def play(self) -> None:
-        """So many events, and with `quiet_end` the rest until everything runs."""
+    def play_events(self) -> None:
         self.go_on(self.run.events)
-        if self.run.quiet_end:
-            self.settle()
-        else:
-            del self.rows[self.run.events :]  # the last thing that happened may have written several rows
 
     def go_on(self, enough: int, until_settled: bool = False) -> None:
         """Until there are enough rows, or nothing happens any more."""
@@ -516,7 +497,6 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return 0
 
     def outcome(self, operation: str) -> str:
-        """How an operation goes."""
         if self.quiet:
             return OK
         run, luck = self.run, self.random()
@@ -538,20 +518,4 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
-
-
-# KIP-618: who may run. Kafka Connect workers that fence zombie source tasks before they start new ones.
-#
-# The protocol is in `connect`: read `rounds.py` and `source_task.py` first.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]
+reference = task_counts_cluster.reference

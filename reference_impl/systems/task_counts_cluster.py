@@ -205,7 +205,6 @@ class System(DrivenSystem[Environment]):
             (acls.allow if allowed else acls.deny)(permission)
 
     def compact(self) -> None:
-        """Compact the config topic."""
         self.env.topic.compact()
         self.env.threads.settle()
 

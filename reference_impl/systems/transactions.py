@@ -1,4 +1,5 @@
 """Transactions: the interface by which a driver moves a cluster with its clients, its parts, and free runs.
+The protocol is in `kafka`.
 
 >>> system = reference({"seed": 1, "mode": "v2", "clients": 1, "partitions": 1})
 >>> system.init(0)  # initTransactions(): a request leaves
@@ -36,16 +37,11 @@ from fencepost.reference_impl.kafka.clients.roles import (
     ReaderFactory,
 )
 from fencepost.reference_impl.kafka.environment import (
-    COLUMNS,
     COORDINATOR,
-    KIND_NAMES,
     Config,
     DrivenPace,
     Environment,
-    Event,
-    Kind,
     SeededPace,
-    readable,
 )
 from fencepost.reference_impl.kafka.leader import OffsetsLeader, PartitionLeader
 from fencepost.reference_impl.kafka.log import OffsetsLog, PartitionLog
@@ -79,7 +75,6 @@ class InPieces:
         self.partition, self.log, self.most = log.partition, log, most
 
     def fetch(self, offset: int, committed: bool) -> FetchResponse:
-        """A piece of the log."""
         piece: FetchResponse = self.log.fetch(offset, committed, self.most)
         return piece
 
@@ -92,7 +87,6 @@ class OfKey:
         self.fetch = log.fetch
 
     def fetch_offset(self) -> tuple[int, int]:
-        """The one offset."""
         return self.log.fetch_offset(self.key)
 
 
@@ -345,22 +339,11 @@ class Faults(NodeFaults[Run, System]):
         if not (isinstance(producer, Producer) and producer.running):
             return False
         producer.crash()
-        self.kernel.after(self.kernel.spread(self.run.down_us), self.start, slot)
+        self.kernel.after(self.kernel.spread(self.run.down_us), self.system.restart_client, slot)
         return True
-
-    def start(self, slot: int) -> None:
-        self.system.restart_client(slot)
 
     def pause(self, number: int) -> bool:
-        producer = self.system.producers[number % self.system.env.config.clients]
-        if not isinstance(producer, Producer) or producer.paused or not producer.running:
-            return False
-        producer.pause()
-        self.kernel.after(self.kernel.spread(self.run.pause_us), self.resume, producer)
-        return True
-
-    def resume(self, producer: Producer) -> None:
-        producer.resume()
+        return self.pause_for(self.run.pause_us, self.system.producers[number % self.system.env.config.clients])
 
     def fail_over(self, number: int) -> bool:
         self.system.fail_over(durable=bool(number & 1))
@@ -421,56 +404,28 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         for reader in range(run.readers):
             kernel.after(kernel.spread(run.read_us), self.read, reader)
 
-    def play(self) -> None:
-        """Until there are enough rows; and where the history is to end quietly, until nothing is left to happen."""
-        if not self.run.quiet_end:
-            super().play()
-            return
-        self.kernel.run(self.rows, self.run.events)
+    def settle(self) -> None:
+        """What was begun is ended, until nothing is left to happen."""
         self.workload.is_over = True
-        for faulty in (self.pace, self.network):
-            faulty.stop_faults()
+        self.pace.stop_faults()
+        self.network.calm()
         self.faults.stop()
         config = self.config
         self.kernel.advance(TIME_OUTS * 1_000 * max(config.transaction_timeout_ms, config.request_timeout_ms))
 
     def step(self, slot: int) -> None:
-        """An application does the next thing, and will do another."""
         self.nodes.draw()
         self.kernel.after(self.workload.act(slot), self.step, slot)
 
     def read(self, reader: int) -> None:
-        """A reader reads, and will read again."""
         self.kernel.after(self.workload.read(reader), self.read, reader)
 
 
 simulate, simulate_with_stats = FreeRun.simulate, FreeRun.simulate_with_stats
 
 
-# Kafka transactions, written from what Apache Kafka ships: before KIP-890, with its first part, and with its second.
-#
-# The protocol is in `kafka`.
-
-__all__ = [
-    "COLUMNS",
-    "KIND_NAMES",
-    "Event",
-    "Kind",
-    "System",
-    "readable",
-    "reference",
-    "simulate",
-    "simulate_with_stats",
-]
-
-
-# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, partitions without a leader,
-# leaders that forget, or that lack the end of the log, coordinators that overlap.
-#
-#     leave(system, 0)                 # partition 0 has no leader; what is sent to it is lost
-#     come_back(system, 0)             # its log is as it was
-#
-# Of these the plug of drivers has partitions without a leader, and unclean elections (`System`).
+# Faults of a cluster that scripts of known bugs inject at a place of their own: upgrades, leaders that forget, or that
+# lack the end of the log, coordinators that overlap.
 
 DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced and does not know it
 
@@ -478,16 +433,6 @@ DEPOSED = "deposed-coordinator"  # address of the coordinator that was replaced 
 def raise_version(system: System) -> None:
     """The cluster goes on in v2 (transaction.version 2); to be called while no client is in a transaction."""
     system.env.config = replace(system.env.config, mode="v2")
-
-
-def leave(system: System, partition: int) -> None:
-    """All replicas of a partition are down: it has no leader, and the metadata says so."""
-    system.leave(partition)
-
-
-def come_back(system: System, partition: int) -> None:
-    """A replica is up again, and leads with what is in its log."""
-    system.come_back(partition)
 
 
 def elect_unclean(system: System, partition: int, end: int) -> None:

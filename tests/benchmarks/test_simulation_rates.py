@@ -27,6 +27,7 @@ from fencepost.proofs.scale.generate import (
 )
 from fencepost.proofs.scale.seeds import seed_of
 from fencepost.properties.catalogue import protocols
+from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.location import Location
 from fencepost.properties.registry import folder
 from fencepost.reference_impl.simulation import EventLog, Kernel
@@ -73,7 +74,7 @@ def emitted(log: EventLog, calls: Iterable[Any]) -> Rows:
 
 def calls_of(protocol: str, rows: Rows) -> list[Any]:
     """For each row: the time, the kind, and the columns that apply."""
-    names = import_module(f"fencepost.reference_impl.systems.{folder(protocol)}").COLUMNS[3:]
+    names = VOCABULARIES[protocol].names
     return [
         (row[1], row[2], {n: v for n, v in zip(names, row[3:], strict=True) if v != (0 if n == "error" else -1)})
         for row in rows
@@ -82,9 +83,10 @@ def calls_of(protocol: str, rows: Rows) -> list[Any]:
 
 @cache
 def log_of(protocol: str) -> type[EventLog]:
-    name = import_module(f"fencepost.reference_impl.systems.{folder(protocol)}").Event.__module__
-    types = [each for each in vars(import_module(name)).values() if isinstance(each, type)]
-    return next(each for each in types if issubclass(each, EventLog) and each.__module__ == name)
+    import_module(f"fencepost.reference_impl.systems.{folder(protocol)}")
+    kinds = set(VOCABULARIES[protocol].codes)
+    (found,) = (each for each in EventLog.__subclasses__() if set(each.kind_names.values()) == kinds)
+    return found
 
 
 @dataclass

@@ -20,14 +20,13 @@ from fencepost.reference_impl.simulation.defects import Defect
 
 TESTS = Path(__file__).parents[1]
 TABLES = {
-    (stem, module): import_module(f"fencepost.reference_impl.defects.{stem}{module}").REGISTRY
+    stem: import_module(name).REGISTRY
     for stem in map(folder, PROTOCOLS)
-    for module in ("", "_interface")
-    if find_spec(name := f"fencepost.reference_impl.defects.{stem}{module}")
+    if find_spec(name := f"fencepost.reference_impl.defects.{stem}")
     if not hasattr(import_module(name), "LAYERS")  # the whole system's defects are those of its layers
 }
 DEFECTS: dict[str, Defect[Any]] = {
-    f"{stem}:{name}": d for (stem, _), table in TABLES.items() for name, d in table.items()
+    f"{stem}:{name}": d for stem, table in TABLES.items() for name, d in {**table, **table.interface}.items()
 }
 """Every defect of the reference implementation, as package:name."""
 

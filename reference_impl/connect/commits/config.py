@@ -92,12 +92,10 @@ class Config(Configuration):
 
     @property
     def is_transactional(self) -> bool:
-        """Whether records and offsets are sent in transactions."""
         return self.delivery == TRANSACTIONS
 
     @property
     def tolerates(self) -> bool:
-        """Whether records that cannot be sent are given up."""
         return self.tolerance == "all"
 
 

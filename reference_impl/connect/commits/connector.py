@@ -97,7 +97,6 @@ class Connector:
     # What is told upstream
 
     def told(self, offsets: Mapping[int, int]) -> Mapping[int, int]:
-        """The map, as it is."""
         return offsets
 
     def empty_is_all(self, offsets: Mapping[int, int]) -> Mapping[int, int]:
@@ -115,7 +114,6 @@ class Connector:
         return found
 
     def last_polled(self, _: object) -> Mapping[int, int]:
-        """The last that was polled (B42)."""
         return dict(enumerate(self.polled))
 
     def newest_acknowledged(self, _: object) -> Mapping[int, int]:

@@ -52,12 +52,10 @@ class Sender:
         self.lanes[request.lane].append(request)
 
     def heads(self) -> Iterator[Request]:
-        """The oldest of each lane."""
         return (lane[0] for lane in self.lanes if lane)
 
     @property
     def in_flight(self) -> bool:
-        """Whether anything is."""
         return any(self.lanes)
 
     def lose(self) -> None:
@@ -78,13 +76,11 @@ class Topics:
         self.read = [0] * outputs  # up to where an auditor has read
 
     def append(self, output: int, partition: int, record: int) -> int:
-        """The position of a record that is appended."""
         log = self.outputs[output]
         log.append((partition, record))
         return len(log) - 1
 
     def store(self, partition: int, offset: int) -> int:
-        """The position of a source offset that is appended."""
         self.stored[partition] = offset
         self.next_offset += 1
         return self.next_offset - 1
@@ -108,7 +104,6 @@ class Upstream:
         return found if not self.records or found <= self.records else 0
 
     def discard(self, partition: int, offset: int) -> None:
-        """Everything up to here is safe."""
         self.discarded[partition] = max(self.discarded[partition], offset)
 
 
@@ -134,7 +129,6 @@ class Environment(Shared[Config]):
         self.next_waiting = 0  # a number for each thing that waits for the driver
 
     def waiting_number(self) -> int:
-        """A number for something that waits from now on."""
         number = self.next_waiting
         self.next_waiting = number + 1
         return number

@@ -130,7 +130,6 @@ class TransactionThread(OffsetCommit):
         self.wait_for("close")
 
     def leave_loop(self, asked: int) -> None:
-        """The loop is over."""
         task = self.task
         task.leaving, task.failing = True, not asked
         task.env.emit(Kind.STOPPING, instance=task.number, outcome=asked)
@@ -140,11 +139,6 @@ class TransactionThread(OffsetCommit):
             self.wait_for("close")
         else:
             self.next_round()
-
-    def close(self, _: str) -> bool:
-        """The producer is closed; a transaction that is open stays so until the next instance begins."""
-        self.task.end(Kind.INSTANCE_FAILED if self.task.failing else Kind.INSTANCE_STOPPED)
-        return True
 
 
 class ExactlyOnceTask(Task):
@@ -163,22 +157,14 @@ class ExactlyOnceTask(Task):
         self.thread.wait_for("start")
 
     def submit(self, record: SourceRecord, outcome: str) -> None:
-        """Send it; its offset is to be committed once the producer has taken it."""
-        env = self.env
         self.begin_transaction()
-        output = self.output_of(record)
-        partition, number, offset = record
-        env.emit(Kind.SUBMITTED, instance=self.number, partition=partition, record=number, offset=offset, output=output)
-        if outcome == OK:
-            self.sent.append(record)
-            self.producer.send(
-                Request(env.waiting_number(), self.number, output, partition, number, offset, -1, self.record_done)
-            )
-            self.writer.offset(partition, offset)
-        elif outcome == FAILED:
-            self.show(Kind.DROPPED, record)
-        else:
-            env.emit(Kind.SEND_FAILED, instance=self.number, partition=partition, record=number)
+        super().submit(record, outcome)
+
+    def taken(self, record: SourceRecord, request: Request) -> None:
+        """Its offset is to be committed from now on."""
+        self.sent.append(record)
+        super().taken(record, request)
+        self.writer.offset(record.partition, record.offset)
 
     def receive(self, request: Request, outcome: str) -> None:
         if outcome != FAILED:
@@ -186,18 +172,17 @@ class ExactlyOnceTask(Task):
             self.appended.append((record, request.lane))
         request.done(request, outcome == OK, -1)
 
-    def record_done(self, request: Request, ok: bool, _: int) -> None:
+    def record_done(self, request: Request, ok: bool, position: int) -> None:
         """The producer's callback: a record that failed fails its transaction, whatever is tolerated."""
         if ok:
             self.acked.append((SourceRecord(request.partition, request.record, request.offset), request.lane))
         else:
-            self.env.emit(Kind.SEND_FAILED, instance=self.number, partition=request.partition, record=request.record)
+            self.send_failed(request.partition, request.record)
             self.send_error = True
 
     # Transactions
 
     def begin_transaction(self) -> None:
-        """One is open."""
         if not self.is_open:
             self.is_open = True
             self.env.unfinished = self
@@ -205,24 +190,14 @@ class ExactlyOnceTask(Task):
 
     def commit_transaction(self, flush: int, offsets: Offsets) -> None:
         """Its records and its offsets count from here on."""
-        env, emit = self.env, self.env.emit
-        emit(Kind.TRANSACTION_COMMITTED, instance=self.number)
+        self.env.emit(Kind.TRANSACTION_COMMITTED, instance=self.number)
         for (partition, record, _), output in self.appended:
-            position = env.topics.append(output, partition, record)
-            emit(
-                Kind.PRODUCED, instance=self.number, partition=partition, record=record, output=output,
-                position=position,
-            )  # fmt: skip
+            self.produced(partition, record, output)
         for partition, offset in offsets.items():
-            position = env.topics.store(partition, offset)
-            emit(
-                Kind.OFFSET_WRITTEN, instance=self.number, partition=partition, offset=offset, flush=flush,
-                position=position,
-            )  # fmt: skip
+            self.stored(partition, offset, flush)
         self.forget_transaction()
 
     def forget_transaction(self) -> None:
-        """It is over."""
         self.is_open = False
         self.sent, self.appended = [], []
         self.env.unfinished = None
@@ -231,11 +206,7 @@ class ExactlyOnceTask(Task):
         """commitRecord for each record that was committed, in the order of acknowledgement."""
         acked, self.acked = self.acked, []
         for record, output in acked:
-            partition, number, offset = record
-            self.env.emit(
-                Kind.ACKNOWLEDGED, instance=self.number, partition=partition, record=number, offset=offset,
-                output=output,
-            )  # fmt: skip
+            self.show(Kind.ACKNOWLEDGED, record, output=output)
             self.connector.commit_record(record)
 
     def abort_batch(self) -> None:
@@ -259,6 +230,5 @@ class ExactlyOnceTask(Task):
             left.forget_transaction()
 
     def ask_for_abort(self) -> bool:
-        """The connector asks for its transaction to be aborted when the batch is sent."""
         self.abort_asked = self.running and not self.leaving
         return self.abort_asked

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 # Records that the producer was handed and that are not known to be safe (SubmittedRecords.java).
 
@@ -30,36 +29,6 @@ class SubmittedRecord:
     def drop(self) -> bool:
         """It was refused at once, and is tracked no more; False, with nothing done, if it was not tracked."""
         return self.records.remove_last_occurrence(self)
-
-
-class CommittableOffsets(NamedTuple):
-    """What became committable: offsets, how many records that were, and how many are left in how many queues."""
-
-    offsets: Offsets
-    committable: int = 0
-    uncommittable: int = 0
-    deques: int = 0
-    largest_size: int = 0
-    largest_partition: int | None = None
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether records are left that could not be committed."""
-        return self.uncommittable > 0
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there were no records, committable or not."""
-        return not self.committable and not self.uncommittable and not self.offsets
-
-    def updated_with(self, newer: "CommittableOffsets") -> "CommittableOffsets":
-        """Both: the newer offset wins, records add up, and what is left is as the newer says."""
-        return newer._replace(
-            offsets={**self.offsets, **newer.offsets}, committable=self.committable + newer.committable
-        )
-
-
-EMPTY = CommittableOffsets({})
 
 
 class SubmittedRecords:
@@ -95,30 +64,22 @@ class SubmittedRecords:
                 return True
         return False
 
-    def committable_offsets(self) -> CommittableOffsets:
+    def committable_offsets(self) -> Offsets:
         """Take the acknowledged heads off the queues, and say the last offset of each (src.3). What is said here once
-        is not said again."""
+        is not said again. (Kafka also counts the records that are left, for its log.)"""
         offsets: dict[int, int] = {}
-        committable = left = largest = 0
-        largest_partition = None
         for partition, queue in list(self.queues.items()):
             while queue and queue[0].acked:
                 offsets[partition] = queue.popleft().offset
-                committable += 1
             if not queue:
                 del self.queues[partition]
-                continue
-            left += len(queue)
-            if len(queue) > largest:
-                largest, largest_partition = len(queue), partition
-        return CommittableOffsets(offsets, committable, left, len(self.queues), largest, largest_partition)
+        return offsets
 
     def all_acked(self) -> bool:
         """Whether the final wait for records in flight (awaitAllMessages) need not wait (any longer)."""
         return self.unacked == 0
 
     def message_acked(self) -> None:
-        """One less to wait for."""
         self.unacked -= 1
 
 
@@ -163,7 +124,6 @@ class OffsetStorageWriter:
         self.data[partition] = offset
 
     def will_flush(self) -> bool:
-        """Whether there is anything to be flushed."""
         return bool(self.data)
 
     @property
@@ -206,5 +166,4 @@ class OffsetStorageWriter:
             self.cancel_flush()
 
     def end_flush(self) -> None:
-        """What was set aside is written."""
         self.to_flush = self.current = None

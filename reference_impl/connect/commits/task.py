@@ -7,7 +7,7 @@ from typing import Any
 from fencepost.reference_impl.connect.commits.config import FLUSHED, Kind
 from fencepost.reference_impl.connect.commits.connector import SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
-from fencepost.reference_impl.connect.commits.records import EMPTY, Flush, Offsets, SubmittedRecord
+from fencepost.reference_impl.connect.commits.records import Flush, Offsets, SubmittedRecord
 
 # The threads of a task: each waits before its next operation, until whoever drives lets that happen, fail, or succeed
 # with its answer lost.
@@ -35,7 +35,6 @@ class OffsetCommit:
         self.begun: Flush | None = None
 
     def wait_for(self, operation: str) -> None:
-        """It stands before this operation now."""
         self.doing = operation
         self.number = self.task.env.waiting_number()
 
@@ -44,12 +43,16 @@ class OffsetCommit:
         operation: Callable[[str], bool] = getattr(self, self.doing)
         return operation(outcome)
 
+    def close(self, _: str) -> bool:
+        """The end of a task's own thread: the producer is closed. What it has in flight is given up; a transaction that
+        is open stays so until the next instance begins."""
+        self.task.end(Kind.INSTANCE_FAILED if self.task.failing else Kind.INSTANCE_STOPPED)
+        return True
+
     def begin_commit(self) -> None:
-        """Offsets are to be committed."""
         self.wait_for("snapshot")
 
     def done(self, committed: bool) -> None:
-        """They are, or they could not be."""
         self.task.release(self)
         self.wait_for(IDLE)
 
@@ -206,7 +209,6 @@ class TaskThread(OffsetCommit):
         return True
 
     def drained(self, all_acked: bool) -> None:
-        """The wait is over."""
         self.task.env.emit(Kind.DRAINED, instance=self.task.number, outcome=int(all_acked))
         self.task.update_committable()
         self.wait_for("snapshot")
@@ -215,11 +217,6 @@ class TaskThread(OffsetCommit):
         """The final commit is over, however it went."""
         self.task.release(self)
         self.wait_for("close")
-
-    def close(self, _: str) -> bool:
-        """The producer is closed: what it still has in flight is given up."""
-        self.task.end(Kind.INSTANCE_FAILED if self.task.failing else Kind.INSTANCE_STOPPED)
-        return True
 
 
 # One instance of the task on Connect's at-least-once runtime (WorkerSourceTask.java): what its threads share.
@@ -250,14 +247,12 @@ class Task:
         env.emit(Kind.INSTANCE_STARTED, instance=self.number)
 
     def resume(self) -> None:
-        """It goes on from the stored offsets."""
         stored = list(self.env.topics.stored)
         self.connector.start(stored)
         for partition, offset in enumerate(stored):
             self.env.emit(Kind.RESUMED, instance=self.number, partition=partition, offset=offset)
 
     def is_filtered(self, record: SourceRecord) -> bool:
-        """Whether a transformation drops it."""
         every = self.env.config.filtered
         return bool(every) and record.record % every == 0
 
@@ -266,10 +261,60 @@ class Task:
         self.show(Kind.FILTERED, record)
         self.connector.commit_record(record)
 
-    def show(self, kind: int, record: SourceRecord) -> None:
-        """An event of a record."""
+    def show(self, kind: int, record: SourceRecord, **columns: int) -> None:
         partition, number, offset = record
-        self.env.emit(kind, instance=self.number, partition=partition, record=number, offset=offset)
+        self.env.emit(kind, instance=self.number, partition=partition, record=number, offset=offset, **columns)
+
+    def send_failed(self, partition: int, record: int) -> None:
+        self.env.emit(Kind.SEND_FAILED, instance=self.number, partition=partition, record=record)
+
+    def submit(self, record: SourceRecord, outcome: str) -> None:
+        """Hand it to the producer, which takes it, refuses it (`failed`), or fails (`lost`)."""
+        output = self.output_of(record)
+        self.show(Kind.SUBMITTED, record, output=output)
+        self.track(record)
+        if outcome == OK:
+            partition, number, offset = record
+            self.taken(
+                record,
+                Request(
+                    self.env.waiting_number(), self.number, output, partition, number, offset, -1, self.record_done
+                ),
+            )
+        elif outcome == FAILED:
+            self.refused(record)
+            self.show(Kind.DROPPED, record)
+        else:
+            self.send_failed(record.partition, record.record)
+
+    def track(self, record: SourceRecord) -> None:
+        """It is on its way to the producer."""
+
+    def taken(self, record: SourceRecord, request: Request) -> None:
+        self.producer.send(request)
+
+    def refused(self, record: SourceRecord) -> None:
+        """The producer does not take it now."""
+
+    def record_done(self, request: Request, ok: bool, position: int) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must say what becomes of records: override record_done()")
+
+    def stored(self, partition: int, offset: int, flush: int) -> int:
+        """A source offset comes to its broker; its position."""
+        position = self.env.topics.store(partition, offset)
+        self.env.emit(
+            Kind.OFFSET_WRITTEN, instance=self.number, partition=partition, offset=offset, flush=flush,
+            position=position,
+        )  # fmt: skip
+        return position
+
+    def produced(self, partition: int, record: int, output: int) -> int:
+        """A record comes to its broker; its position."""
+        position = self.env.topics.append(output, partition, record)
+        self.env.emit(
+            Kind.PRODUCED, instance=self.number, partition=partition, record=record, output=output, position=position
+        )
+        return position
 
     def give_up(self, record: SourceRecord) -> None:
         """It will not be sent: commitRecord(record, null)."""
@@ -281,7 +326,6 @@ class Task:
         return (record.partition + record.record) % self.env.config.outputs
 
     def show_flush(self, thread: int, number: int, entries: Mapping[int, int]) -> None:
-        """A flush begins, with these offsets."""
         emit = self.env.emit
         emit(Kind.FLUSH_BEGUN, instance=self.number, thread=thread, flush=number, entries=len(entries))
         for partition, offset in entries.items():
@@ -314,14 +358,12 @@ class Task:
         self.lose()
 
     def stand_still(self) -> None:
-        """No thread of it does anything any more."""
         self.running = False
         for thread in (self.thread, self.committer):
             if thread is not None:
                 thread.doing = IDLE
 
     def lose(self) -> None:
-        """Nothing that it has sent arrives any more."""
         self.producer.lose()
         self.offsets.lose()
 
@@ -336,12 +378,15 @@ class Task:
 class WorkerSourceTask(Task):
     """An instance with a committer beside its own thread."""
 
-    __slots__ = ("committable", "holder", "in_flight", "records")
+    __slots__ = ("committable", "holder", "in_flight", "records", "tracked")
+
+    tracked: SubmittedRecord
+    """That of the record that is being submitted."""
 
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
         self.records = env.parts.records()
-        self.committable = EMPTY
+        self.committable: Offsets = {}
         self.holder: OffsetCommit | None = None  # the thread that commits offsets
         self.in_flight: dict[int, tuple[SourceRecord, SubmittedRecord]] = {}  # by the request's number
         self.committer = env.parts.committer(self, COMMITTER)
@@ -350,34 +395,21 @@ class WorkerSourceTask(Task):
 
     # Records
 
-    def submit(self, record: SourceRecord, outcome: str) -> None:
-        """Track it, and hand it to the producer."""
-        env = self.env
-        output = self.output_of(record)
-        partition, number, offset = record
-        env.emit(Kind.SUBMITTED, instance=self.number, partition=partition, record=number, offset=offset, output=output)
-        tracked = self.records.submit(partition, offset)
-        if outcome == OK:
-            request = Request(
-                env.waiting_number(), self.number, output, partition, number, offset, -1, self.record_done
-            )
-            self.in_flight[request.number] = record, tracked
-            self.producer.send(request)
-        elif outcome == "failed":
-            tracked.drop()
-            self.show(Kind.DROPPED, record)
-        else:
-            env.emit(Kind.SEND_FAILED, instance=self.number, partition=partition, record=number)
+    def track(self, record: SourceRecord) -> None:
+        self.tracked = self.records.submit(record.partition, record.offset)
+
+    def taken(self, record: SourceRecord, request: Request) -> None:
+        self.in_flight[request.number] = record, self.tracked
+        super().taken(record, request)
+
+    def refused(self, record: SourceRecord) -> None:
+        self.tracked.drop()
 
     def record_done(self, request: Request, ok: bool, position: int) -> None:
         """The producer's callback (src.1): the connector is told, and then the record counts as acknowledged."""
         record, tracked = self.in_flight.pop(request.number)
         if ok:
-            partition, number, offset = record
-            self.env.emit(
-                Kind.ACKNOWLEDGED, instance=self.number, partition=partition, record=number, offset=offset,
-                output=request.lane, position=position,
-            )  # fmt: skip
+            self.show(Kind.ACKNOWLEDGED, record, output=request.lane, position=position)
             self.connector.commit_record(record)
             tracked.ack()
         elif self.env.config.tolerates:
@@ -385,25 +417,15 @@ class WorkerSourceTask(Task):
             if self.env.config.failures_acknowledged:
                 tracked.ack()
         else:
-            self.env.emit(Kind.SEND_FAILED, instance=self.number, partition=record.partition, record=record.record)
+            self.send_failed(record.partition, record.record)
             self.send_error = True
 
     def receive(self, request: Request, outcome: str) -> None:
-        env = self.env
         position = -1
-        if request.flush < 0:
-            if outcome != "failed":
-                position = env.topics.append(request.lane, request.partition, request.record)
-                env.emit(
-                    Kind.PRODUCED, instance=self.number, partition=request.partition, record=request.record,
-                    output=request.lane, position=position,
-                )  # fmt: skip
-        elif outcome != "failed":
-            position = env.topics.store(request.partition, request.offset)
-            env.emit(
-                Kind.OFFSET_WRITTEN, instance=self.number, partition=request.partition, offset=request.offset,
-                flush=request.flush, position=position,
-            )  # fmt: skip
+        if outcome != FAILED and request.flush < 0:
+            position = self.produced(request.partition, request.record, request.lane)
+        elif outcome != FAILED:
+            position = self.stored(request.partition, request.offset, request.flush)
         if self.running:
             request.done(request, outcome == OK, position)
 
@@ -412,14 +434,13 @@ class WorkerSourceTask(Task):
     def update_committable(self) -> None:
         """What became committable is added to what nobody has taken yet."""
         newer = self.records.committable_offsets()
-        for partition, offset in newer.offsets.items():
+        for partition, offset in newer.items():
             self.env.emit(Kind.COMMITTABLE, instance=self.number, partition=partition, offset=offset)
-        self.committable = self.committable.updated_with(newer)
+        self.committable = {**self.committable, **newer}
 
     def take_committable(self) -> Offsets:
-        """All of that, and nobody takes it again."""
-        taken, self.committable = self.committable, EMPTY
-        return taken.offsets
+        taken, self.committable = self.committable, {}
+        return taken
 
     def send_offset(self, flush: Flush, partition: int, offset: int) -> None:
         """Hand an offset to the producer of the offsets topic."""

@@ -52,7 +52,6 @@ class Environment(environment.Environment[Config]):
         return self.config.mode not in MIGRATING
 
     def newest(self, task: int) -> "Instance | None":
-        """The newest instance of a task that has not ended."""
         return next((each for each in reversed(self.instances) if each.task == task and not each.ended), None)
 
     def is_assigned(self, instance: "Instance") -> bool:
@@ -65,11 +64,9 @@ class Environment(environment.Environment[Config]):
         return instance is None or instance.ended or instance.stopping
 
     def partitions_of(self, task: int) -> list[int]:
-        """The source partitions that a task of the newest set has."""
         return list(range(task, self.config.partitions, self.tasks))
 
     def new(self, part: str, *arguments: Any) -> Any:
-        """An object of a replaceable piece."""
         return getattr(self.parts, part)(*arguments)
 
 
@@ -99,15 +96,12 @@ class Process:
         self.ended = False
 
     def start(self) -> None:
-        """It runs, until it waits for the first time."""
         self.env.threads.start(self.process, self.run())
 
     def run(self) -> Script:
-        """The thread."""
         raise NotImplementedError(f"{type(self).__name__} must have a thread: override run()")
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
-        """Something that happens outside of the thread."""
         return Operation(name, self.process, act, NONE, self.task, interrupted)
 
     def call(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Script:
@@ -118,15 +112,12 @@ class Process:
             raise self.failure(error) from error
 
     def failure(self, error: Exception) -> Failed:
-        """What has gone wrong in an operation, as the thread's failure."""
         return Failed(str(error), getattr(error, "code", 0))
 
     def must_stop(self) -> bool:
-        """Whether it was asked to stop."""
         return self.stopping
 
     def now_ms(self) -> int:
-        """The time."""
         return self.env.now_ms
 
     def close(self) -> None:

@@ -29,7 +29,6 @@ GROUP, CONNECTOR = "connect", "source"
 
 
 def transactional_id(task: int) -> str:
-    """That of a task (618.6)."""
     return task_transactional_id(GROUP, CONNECTOR, task)
 
 
@@ -44,12 +43,11 @@ class Instance(Process):
         self.partitions = env.partitions_of(task)
         self.source: SourceTask | None = None
 
-    def tell(self, kind: int, **columns: int) -> None:
-        """An event of this instance."""
+    def report(self, kind: int, **columns: int) -> None:
         self.env.emit(kind, task=self.task, instance=self.process, **columns)
 
     def run(self) -> Script:
-        self.tell(Kind.INSTANCE_STARTED, generation=self.generation, runtime=self.runtime)
+        self.report(Kind.INSTANCE_STARTED, generation=self.generation, runtime=self.runtime)
         try:
             store: OffsetStore = self.env.new("store", self.env, self, self.topic, self.runtime)
             yield from self.start_up(store)
@@ -87,16 +85,15 @@ class Instance(Process):
             )  # fmt: skip
 
         yield from self.call("open", act)
-        self.tell(Kind.PRODUCER_OPENED, producer_id=producer.producer_id, epoch=producer.epoch)
+        self.report(Kind.PRODUCER_OPENED, producer_id=producer.producer_id, epoch=producer.epoch)
 
     def transactional_id(self) -> str:
-        """That of its task, which one instance after another has."""
         return transactional_id(self.task)
 
     def check(self) -> Script:
         """A newer set, or a newer instance of the same task: then this one is a late one, and fails (618.19)."""
         passed = yield from self.call("check", self.is_newest)
-        self.tell(Kind.INSTANCE_CHECKED, outcome=int(passed))
+        self.report(Kind.INSTANCE_CHECKED, outcome=int(passed))
         if not passed:
             raise Failed("ConnectException: a newer set of tasks, or this task is not assigned to this worker")
 
@@ -116,8 +113,8 @@ class Instance(Process):
     def begin(self, store: OffsetStore, found: Mapping[int, Found]) -> Runtime:
         """`SourceTask.start` has its offsets; what runs from here on."""
         for partition, place in found.items():
-            self.tell(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
-        self.tell(Kind.INSTANCE_RUNNING)
+            self.report(Kind.OFFSET_FOUND, topic=place.topic, partition=partition, offset=place.offset)
+        self.report(Kind.INSTANCE_RUNNING)
         config, rounds = self.env.config, self.env.brokers.rounds.now
         offsets = {partition: place.offset for partition, place in found.items()}
         self.source = self.env.new("source", config, offsets, {partition: rounds[partition] for partition in found})
@@ -130,10 +127,9 @@ class Instance(Process):
     # The end
 
     def end(self, kind: int, error: int = 0) -> None:
-        """The thread is over, as this says."""
         self.close()
         self.env.instances.remove(self)
-        self.tell(kind, runtime=self.runtime, error=error)
+        self.report(kind, runtime=self.runtime, error=error)
 
     def kill(self) -> None:
         """Its process is gone, with whatever its worker's producer had not sent."""
@@ -160,12 +156,11 @@ class Owner(Process):
         self.number = env.next_owner()
         super().__init__(env, FIRST - self.number)
 
-    def tell(self, kind: int, **columns: int) -> None:
-        """An event of this owner."""
+    def report(self, kind: int, **columns: int) -> None:
         self.env.emit(kind, owner=self.number, **columns)
 
     def run(self) -> Script:
-        self.tell(Kind.OWNER_STARTED)
+        self.report(Kind.OWNER_STARTED)
         try:
             yield from self.migrate()
             self.end(1)
@@ -173,7 +168,6 @@ class Owner(Process):
             self.end(0)
 
     def transactional_id(self) -> str:
-        """Of all owners of this Connector."""
         return "connect-source-owner"
 
     def migrate(self) -> Script:
@@ -192,7 +186,6 @@ class Owner(Process):
         yield from store.read_topic(SEPARATE)
 
     def commit(self) -> None:
-        """What was copied counts from now on."""
         assert self.producer is not None, "opened before"
         self.producer.commit()
 
@@ -205,7 +198,7 @@ class Owner(Process):
         """Whether the separate topic has anything, read to its end."""
         yield from store.read_topic(SEPARATE)
         filled = yield from self.call("look", lambda: bool(store.readers[SEPARATE].entries))
-        self.tell(Kind.LOOKED, outcome=int(filled))
+        self.report(Kind.LOOKED, outcome=int(filled))
         return filled
 
     def fill(self, offsets: Mapping[int, int]) -> None:
@@ -213,21 +206,19 @@ class Owner(Process):
         assert self.producer is not None, "opened before"
         self.producer.begin()
         for entry in [Entry(*each) for each in offsets.items()] or [SENTINEL]:
-            self.tell_copy(entry)
+            self.report_copy(entry)
             self.producer.send(PARTITION_OF[SEPARATE], entry)
 
-    def tell_copy(self, entry: Entry) -> None:
-        """An entry, or the sentinel, is sent."""
+    def report_copy(self, entry: Entry) -> None:
         assert self.producer is not None, "opened before"
-        self.tell(
+        self.report(
             Kind.MIGRATED, partition=entry.partition, offset=entry.offset if entry.partition >= 0 else -1,
             producer_id=self.producer.producer_id, epoch=self.producer.epoch,
         )  # fmt: skip
 
     def end(self, outcome: int) -> None:
-        """The Connector starts, or has failed."""
         self.close()
-        self.tell(Kind.OWNER_DONE, outcome=outcome)
+        self.report(Kind.OWNER_DONE, outcome=outcome)
 
 
 # The connector: sets of tasks, one after another, each of which starts when the transactional ids of the one before it
@@ -248,7 +239,6 @@ class Connector:
         self.owners: list[Owner] = []
 
     def configure(self, tasks: int, separate: bool, runtime: int = EXACTLY_ONCE) -> None:
-        """The next set of tasks."""
         env = self.env
         if runtime != EXACTLY_ONCE or env.runtime != EXACTLY_ONCE:
             self.stop_all()
@@ -272,7 +262,6 @@ class Connector:
             self.env.emit(Kind.FENCED, task=task, producer_id=fenced.producer_id, epoch=fenced.epoch)
 
     def start(self, task: int) -> None:
-        """A new instance of a task."""
         instance: Instance = self.env.new("instance", self.env, task)
         self.env.instances.append(instance)
         self.env.assigned[task] = instance

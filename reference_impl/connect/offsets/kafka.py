@@ -45,7 +45,6 @@ EARLIER, LATER = "earlier", "later"
 
 
 def of_writing(topic: str) -> tuple[Permission, ...]:
-    """For records, or offsets, in a topic."""
     return (Permission(CONNECTOR_PRODUCER, WRITE, TOPIC, topic),)
 
 
@@ -55,17 +54,14 @@ def of_asking_the_end(topic: str) -> tuple[Permission, ...]:
 
 
 def of_reading(topic: str) -> tuple[Permission, ...]:
-    """For consuming an offsets topic, with read_committed."""
     return (Permission(CONNECTOR_CONSUMER, READ, TOPIC, topic),)
 
 
 def of_creating(topic: str) -> tuple[Permission, ...]:
-    """For an offsets topic that does not exist yet."""
     return (Permission(CONNECTOR_ADMIN, CREATE, TOPIC, topic),)
 
 
 def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, ...]:
-    """For the transactions of a task."""
     transactional_id = task_transactional_id(group_id, connector, task)
     return tuple(
         Permission(CONNECTOR_PRODUCER, operation, TRANSACTIONAL_ID, transactional_id) for operation in (DESCRIBE, WRITE)
@@ -130,13 +126,13 @@ SENTINEL = Entry(NONE, 0)
 
 
 class Brokers(brokers.Brokers):
-    """One cluster; `tell` takes the events."""
+    """One cluster; `report` takes the events."""
 
     partitions = SEPARATE_TOPIC + 1
 
-    def __init__(self, config: Config, tell: Callable[..., None]) -> None:
+    def __init__(self, config: Config, report: Callable[..., None]) -> None:
         super().__init__(config)
-        self.tell = tell
+        self.report = report
         self.env.emit = self.hear  # type: ignore[assignment]  # all columns are named
         self.rounds = Rounds(config)
         self.readers = 0
@@ -158,29 +154,27 @@ class Brokers(brokers.Brokers):
                         columns["outcome"])  # fmt: skip
 
     def appended(self, partition: int, position: int, record: int, producer_id: int, epoch: int) -> None:
-        """A record, or an entry, stands there."""
         content = self.env.contents[record]
         if isinstance(content, Record):
             self.rounds.written(producer_id, content)
-            self.tell(
+            self.report(
                 Kind.RECORD_APPENDED, position=position, partition=content.partition, round=content.round,
                 offset=content.offset, producer_id=producer_id, epoch=epoch,
             )  # fmt: skip
         elif isinstance(content, Entry):
-            self.tell(
+            self.report(
                 Kind.ENTRY_APPENDED, topic=TOPIC_OF[partition], position=position, partition=content.partition,
                 offset=content.offset if content.partition >= 0 else NONE, producer_id=producer_id, epoch=epoch,
             )  # fmt: skip
 
     def marked(self, partition: int, position: int, producer_id: int, epoch: int, outcome: int) -> None:
-        """A transaction has ended there."""
         if partition == OUTPUT_TOPIC:
             self.rounds.ended(producer_id, outcome)
-            self.tell(
+            self.report(
                 Kind.OUTPUT_MARKED, position=position, producer_id=producer_id, epoch=epoch, outcome=outcome
             )  # fmt: skip
         elif partition in TOPIC_OF:
-            self.tell(
+            self.report(
                 Kind.TOPIC_MARKED, topic=TOPIC_OF[partition], position=position, producer_id=producer_id, epoch=epoch,
                 outcome=outcome,
             )  # fmt: skip
@@ -198,11 +192,9 @@ class Brokers(brokers.Brokers):
         self.appended(partition, position, batch.record, NONE, NONE)
 
     def is_undecided(self, topic: int) -> bool:
-        """Whether a transaction is open in an offsets topic."""
         return bool(self.log(PARTITION_OF[topic]).open)
 
     def new_reader(self) -> Reader:
-        """A consumer at the beginning of everything."""
         self.readers += 1
         return Reader(self.env, self.readers)
 
@@ -222,7 +214,6 @@ class Brokers(brokers.Brokers):
         self.settle()
 
     def change_leader(self, partition: int) -> None:
-        """Another broker leads a partition."""
         leader: PartitionLeader = self.leaders[partition]
         leader.change()
 
@@ -244,13 +235,11 @@ class Rounds:
             self.pending.setdefault(producer_id, []).append(record)
 
     def ended(self, producer_id: int, outcome: int) -> None:
-        """A transaction has ended."""
         for record in self.pending.pop(producer_id, ()):
             if outcome:
                 self.count(record)
 
     def count(self, record: Record) -> None:
-        """A record is committed."""
         if record.round == self.now[record.partition]:
             self.last[record.partition] = max(record.offset, self.last[record.partition])
             if self.config.stored_offset(record.round, record.offset) == 0:

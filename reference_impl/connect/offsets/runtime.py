@@ -76,7 +76,6 @@ class Connector(Poll):
 
 
 def boundary_of(config: Config) -> Poll:
-    """That of the configuration."""
     return {INTERVAL: Interval, CONNECTOR: Connector}.get(config.boundary, Poll)(config)
 
 
@@ -104,7 +103,6 @@ class SourceTask:
         return self.unread
 
     def look_for_more(self) -> bool:
-        """As `has_more`, of what comes next now."""
         return any(record.offset <= self.config.records for record in self.next.values())
 
     def poll(self) -> list[Record]:
@@ -126,7 +124,6 @@ class SourceTask:
         return batch
 
     def following(self, record: Record) -> Record:
-        """The record behind this one."""
         if not self.config.stored_offset(record.round, record.offset):
             return Record(record.partition, record.round + 1, 1)
         return Record(record.partition, record.round, record.offset + 1)
@@ -179,22 +176,21 @@ class Runtime:
                     break
                 self.polled(batch)
             if (yield from self.send_batch()):
-                host.tell(Kind.BATCH_ENDED)
+                host.report(Kind.BATCH_ENDED)
                 yield from self.at_batch()
         yield from self.at_end()
 
     def polled(self, batch: list[Record]) -> None:
-        """A batch is there."""
         self.to_send = batch
         for record in batch:
-            self.tell_record(Kind.POLLED, record)
+            self.report_record(Kind.POLLED, record)
 
     def send_batch(self) -> Script:
         """All of a batch; False where the producer did not take a record now: that one and the rest are tried again."""
         while self.to_send:
             record = self.to_send[0]
             if self.config.is_filtered(record.offset):
-                self.tell_record(Kind.FILTERED, record)
+                self.report_record(Kind.FILTERED, record)
                 self.dropped(record)
             elif (yield from self.send(record)):
                 self.sent(record)
@@ -221,10 +217,9 @@ class Runtime:
             raise self.host.failure(error) from error
         return True
 
-    def tell_record(self, kind: int, record: Record, **columns: int) -> None:
-        """An event about a record."""
+    def report_record(self, kind: int, record: Record, **columns: int) -> None:
         partition, round_, offset = record
-        self.host.tell(kind, partition=partition, round=round_, offset=offset, **columns)
+        self.host.report(kind, partition=partition, round=round_, offset=offset, **columns)
 
     def begin(self) -> None:
         """Polling begins."""
@@ -234,22 +229,18 @@ class Runtime:
         return not self.source.has_more()
 
     def produce(self, record: Record) -> None:
-        """The record leaves."""
         raise NotImplementedError(f"{type(self).__name__} must say how a record is sent: override produce()")
 
     def sent(self, record: Record) -> None:
-        """The producer has accepted it."""
         self.writer.offset(record.partition, self.config.stored_offset(record.round, record.offset))
 
     def dropped(self, record: Record) -> None:
         """A transformation has dropped it: it leaves no offset."""
 
     def at_batch(self) -> Script:
-        """A batch is over."""
         raise NotImplementedError(f"{type(self).__name__} must say what follows a batch: override at_batch()")
 
     def at_end(self) -> Script:
-        """The task ends in order."""
         raise NotImplementedError(f"{type(self).__name__} must say how a task ends: override at_end()")
 
 
@@ -277,7 +268,7 @@ class ExactlyOnce(Runtime):
         asked = self.source.boundary()
         self.boundary.ask(asked)
         if self.config.boundary == "connector" and asked >= 0:
-            self.host.tell(Kind.BOUNDARY_ASKED, outcome=asked)
+            self.host.report(Kind.BOUNDARY_ASKED, outcome=asked)
 
     # Transactions
 
@@ -286,17 +277,17 @@ class ExactlyOnce(Runtime):
         if not self.open:
             self.producer.begin()
             self.open = True
-            self.tell_txn(Kind.TXN_BEGUN)
+            self.report_txn(Kind.TXN_BEGUN)
 
     def produce(self, record: Record) -> None:
         self.begin_if_needed()
-        self.tell_record(Kind.RECORD_SENT, record, **self.pair())
+        self.report_record(Kind.RECORD_SENT, record, **self.pair())
         self.records.append(record)
         self.write(OUTPUT_TOPIC, record)
 
     def send_offset(self, topic: int, entry: Entry) -> None:
         """One entry of an offsets topic, in the open transaction."""
-        self.host.tell(
+        self.host.report(
             Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset, **self.pair()
         )  # fmt: skip
         self.write(PARTITION_OF[topic], entry)
@@ -313,7 +304,6 @@ class ExactlyOnce(Runtime):
         yield from self.end(self.boundary.at_end())
 
     def end(self, outcome: int) -> Script:
-        """As the boundary says."""
         if outcome == ABORT:
             yield from self.abort()
         if outcome >= 0:
@@ -348,44 +338,40 @@ class ExactlyOnce(Runtime):
         yield from self.end_transaction("commit", COMMIT)
 
     def stored(self) -> None:
-        """The transaction is committed."""
         self.store.committed(self.writer.flushed())
         self.records = []
 
     def commit_source_task(self) -> None:
-        """`SourceTask.commit`."""
-        self.host.tell(Kind.COMMIT_CALLED)
+        self.host.report(Kind.COMMIT_CALLED)
 
     def end_transaction(self, name: str, outcome: int) -> Script:
         """commitTransaction() or abortTransaction()."""
         pair = self.pair()
 
         def act() -> None:
-            self.host.tell(Kind.END_SENT, outcome=outcome, **pair)
+            self.host.report(Kind.END_SENT, outcome=outcome, **pair)
             if outcome:
                 self.producer.commit()
             else:
                 self.producer.abort()
                 for record in self.records:
-                    self.tell_record(Kind.GIVEN_UP, record)
+                    self.report_record(Kind.GIVEN_UP, record)
 
         try:
             yield self.host.operation(name, act)
         except KafkaError as error:
-            self.host.tell(Kind.END_TOLD, outcome=outcome, error=error.code, **pair)
+            self.host.report(Kind.END_TOLD, outcome=outcome, error=error.code, **pair)
             raise self.host.failure(error) from error
         except OperationError as error:
             raise self.host.failure(error) from error
-        self.host.tell(Kind.END_TOLD, outcome=outcome, **pair)
+        self.host.report(Kind.END_TOLD, outcome=outcome, **pair)
         self.open = False
 
     def pair(self) -> dict[str, int]:
-        """The producer's, as columns."""
         return {"producer_id": self.producer.producer_id, "epoch": self.producer.epoch}
 
-    def tell_txn(self, kind: int, **columns: Any) -> None:
-        """An event of its transactions."""
-        self.host.tell(kind, **self.pair(), **columns)
+    def report_txn(self, kind: int, **columns: Any) -> None:
+        self.host.report(kind, **self.pair(), **columns)
 
 
 # A source task without exactly-once support: records are sent beside any transaction, and their offsets after them.
@@ -399,19 +385,18 @@ class AtLeastOnce(Runtime):
     """Without exactly-once support."""
 
     def produce(self, record: Record) -> None:
-        self.tell_record(Kind.RECORD_SENT, record)
+        self.report_record(Kind.RECORD_SENT, record)
         self.store.env.brokers.append_beside(OUTPUT_TOPIC, record)
 
     def at_batch(self) -> Script:
         if self.writer.begin_flush():
             yield from self.store.set(self.writer.flushing, self.send_offset)
             self.store.committed(self.writer.flushed())
-        self.host.tell(Kind.COMMIT_CALLED)
+        self.host.report(Kind.COMMIT_CALLED)
 
     def at_end(self) -> Script:
         yield from self.at_batch()
 
     def send_offset(self, topic: int, entry: Entry) -> None:
-        """One entry of an offsets topic."""
-        self.host.tell(Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset)
+        self.host.report(Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset)
         self.store.env.brokers.append_beside(PARTITION_OF[topic], entry)

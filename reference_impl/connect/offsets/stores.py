@@ -22,9 +22,11 @@ from fencepost.reference_impl.connect.threads import Operation, OperationError, 
 
 
 class Host(Protocol):
-    """What they need of it. `process` is the process that it runs in, by the number that its threads have."""
+    """What they need of it."""
 
-    process: int
+    @property
+    def process(self) -> int:
+        """The process that it runs in, by the number that its threads have."""
 
     def operation(self, name: str, act: Callable[[], Any], interrupted: Callable[[], bool] | None = None) -> Operation:
         """Something that happens outside of the thread, when the driver says so."""
@@ -35,7 +37,7 @@ class Host(Protocol):
     def failure(self, error: Exception) -> Exception:
         """The task's failure, for what has gone wrong in an operation."""
 
-    def tell(self, kind: int, **columns: int) -> None:
+    def report(self, kind: int, **columns: int) -> None:
         """An event of the task."""
 
     def must_stop(self) -> bool:
@@ -72,11 +74,9 @@ class TopicReader:
 
     @property
     def position(self) -> int:
-        """Where the consumer reads on."""
         return self.consumer.positions.get((self.partition, self.committed), 0)
 
     def is_at_end(self) -> bool:
-        """Whether the consumer is where the end was."""
         return self.position >= self.end
 
     def may_go_on(self) -> bool:
@@ -156,7 +156,6 @@ class OffsetWriter:
         return done
 
     def cancel_flush(self) -> None:
-        """It is not."""
         self.data = {**self.flushing, **self.data}
         self.flushing = {}
 
@@ -216,7 +215,6 @@ class OffsetStore:
         return {partition: self.view(partition) for partition in partitions}
 
     def read_to_end(self) -> Script:
-        """All topics."""
         for topic in self.readers:
             yield from self.read_topic(topic)
 
@@ -224,22 +222,20 @@ class OffsetStore:
         """One topic: its end, and then until there. False if the host gave up before."""
         reader = self.readers[topic]
         yield from self.host.call("ask_end", partial(self.ask_end, reader))
-        self.host.tell(Kind.END_ASKED, topic=topic, position=reader.end)
+        self.host.report(Kind.END_ASKED, topic=topic, position=reader.end)
         while not reader.is_at_end():
             yield Wait(lambda: reader.may_go_on() or self.host.must_stop())
             if self.host.must_stop():
                 return False
             yield from self.host.call("read", partial(self.consume, reader))
-        self.host.tell(Kind.END_REACHED, topic=topic, position=reader.position)
+        self.host.report(Kind.END_REACHED, topic=topic, position=reader.position)
         return True
 
     def ask_end(self, reader: TopicReader) -> None:
-        """As the connector's admin."""
         self.env.brokers.permit(of_asking_the_end, reader.partition, "listOffsets")
         reader.ask_end()
 
     def consume(self, reader: TopicReader) -> None:
-        """As the connector's consumer."""
         self.env.brokers.permit(of_reading, reader.partition, "poll")
         reader.consume()
 
@@ -265,15 +261,14 @@ class OffsetStore:
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
 
     def send_all(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> None:
-        """All of them."""
         for partition, offset in offsets.items():
             send(self.primary, Entry(partition, offset))
 
     def write_tombstone_beside(self, partition: int) -> Script:
         """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
-        self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
+        self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
         yield from self.host.call("copy", partial(self.append_copy, partition, 0))
-        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
+        self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=0)
 
     def committed(self, offsets: Mapping[int, int]) -> None:
         """They count from now on: the copies may be made."""
@@ -284,7 +279,7 @@ class OffsetStore:
         if self.has_copy():
             for partition, offset in offsets.items():
                 if offset:
-                    self.host.tell(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=offset)
+                    self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=offset)
                     self.env.threads.start(self.host.process, self.copying(partition, offset))
 
     def copying(self, partition: int, offset: int) -> Script:
@@ -294,7 +289,7 @@ class OffsetStore:
             yield self.host.operation("copy", partial(self.append_copy, partition, offset))
         except OperationError as failed:
             error = failed.code
-        self.host.tell(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
+        self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
 
     def append_copy(self, partition: int, offset: int) -> None:
         """Beside any transaction."""

@@ -49,7 +49,6 @@ class FenceProducersResult:
         return None if None in results else 0
 
     def settle(self, transactional_id: int, fenced: Fenced) -> None:
-        """The answer for one id is there."""
         self._results[transactional_id] = fenced
 
 

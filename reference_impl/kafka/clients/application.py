@@ -81,14 +81,14 @@ class GroupProducer(Producer):
     def begin(self) -> bool:
         begun = super().begin()
         if begun:
-            self.tell(Kind.TXN_BEGUN)
+            self.report(Kind.TXN_BEGUN)
         return begun
 
     def copy(self, output: int, place: Place) -> bool:
         """send() of the copy of one input record."""
         if self.state is not State.IN_TRANSACTION:
             return False
-        self.tell(Kind.OUTPUT_SENT, output=output, partition=place.partition, offset=place.offset)
+        self.report(Kind.OUTPUT_SENT, output=output, partition=place.partition, offset=place.offset)
         self.env.writing.append(place)
         return self.send(self.env.output_partition(output))
 
@@ -99,7 +99,7 @@ class GroupProducer(Producer):
         first = self.env.upcoming_record
         for partition, offset in offsets.items():
             self.env.writing.append(Place(partition, offset))
-            self.tell(
+            self.report(
                 Kind.OFFSET_SENT, partition=partition, offset=offset, generation=metadata.generation,
                 member=metadata.member, instance=metadata.instance,
             )  # fmt: skip
@@ -107,25 +107,24 @@ class GroupProducer(Producer):
         return self.send(self.env.offsets_partition, len(offsets))
 
     def ask_end(self, request: int) -> Any:
-        self.tell(Kind.END_SENT, outcome=self.outcome)
+        self.report(Kind.END_SENT, outcome=self.outcome)
         return super().ask_end(request)
 
-    def tell_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
-        self.tell(Kind.END_TOLD, outcome=self.outcome, error=error)
-        super().tell_end(request, error, producer_id, epoch)
+    def report_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
+        self.report(Kind.END_TOLD, outcome=self.outcome, error=error)
+        super().report_end(request, error, producer_id, epoch)
 
-    def told_init(self, request: int, answer: InitProducerIdResponse) -> None:
-        super().told_init(request, answer)
-        self.tell(Kind.INIT_TOLD, error=answer.error_code)
+    def init_answered(self, request: int, answer: InitProducerIdResponse) -> None:
+        super().init_answered(request, answer)
+        self.report(Kind.INIT_TOLD, error=answer.error_code)
 
     def fail(self, verdict: Verdict, error: int) -> None:
         super().fail(verdict, error)
         if verdict is Verdict.FATAL:
             self.fatal_error = error
 
-    def tell(self, kind: int, **columns: int) -> None:
-        """An event of this producer's."""
-        self.env.tell(
+    def report(self, kind: int, **columns: int) -> None:
+        self.env.report(
             kind, slot=self.slot, client=self.application, txn=self.txn, producer_id=self.producer_id, epoch=self.epoch,
             **columns,
         )  # fmt: skip
@@ -172,7 +171,6 @@ class Work:
 
     @property
     def offsets(self) -> dict[int, int]:
-        """The offsets behind it, by partition."""
         return {partition: offset + 1 for partition, offset in self.places}
 
 
@@ -185,7 +183,7 @@ class Application(Listener):
         self.client = env.next_instance()
         self.old = slot in env.old
         self.running = True
-        env.tell(Kind.INSTANCE_STARTED, slot=slot, client=self.client)
+        env.report(Kind.INSTANCE_STARTED, slot=slot, client=self.client)
         self.consumer: Consumer = env.parts.new_consumer(env, slot, self.client, self.old, self.wanted_listener())
         self.producers: dict[int, GroupProducer] = {}
         self.works: list[Work] = []
@@ -220,7 +218,6 @@ class Application(Listener):
 
     @property
     def nodes(self) -> list[Node]:
-        """What is in its process."""
         return [self.consumer, *self.producers.values()]
 
     @property
@@ -355,7 +352,6 @@ class Application(Listener):
                 self.producers.pop(partition).crash()
 
     def on_lost(self, partitions: tuple[int, ...]) -> None:
-        """As if they were revoked."""
         self.on_revoked(partitions)
 
     # Its life
@@ -364,7 +360,7 @@ class Application(Listener):
         """The process ends; what it sent stays in flight."""
         if self.running:
             self.running = False
-            self.env.tell(kind, slot=self.slot, client=self.client, error=self.failed)
+            self.env.report(kind, slot=self.slot, client=self.client, error=self.failed)
             for node in self.nodes:
                 node.crash()
 
@@ -378,7 +374,7 @@ class Application(Listener):
         """The whole process stands still; False if it does already."""
         if not self.running or self.consumer.paused:
             return False
-        self.env.tell(Kind.PAUSED, slot=self.slot, client=self.client)
+        self.env.report(Kind.PAUSED, slot=self.slot, client=self.client)
         for node in self.nodes:
             node.pause()
         return True
@@ -387,7 +383,7 @@ class Application(Listener):
         """It goes on where it was; False if it stands still no more."""
         if not self.consumer.paused:
             return False
-        self.env.tell(Kind.RESUMED, slot=self.slot, client=self.client)
+        self.env.report(Kind.RESUMED, slot=self.slot, client=self.client)
         for node in self.nodes:
             node.resume()
         return True

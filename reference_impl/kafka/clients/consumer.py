@@ -62,7 +62,6 @@ class Reader:
                 yield batch
 
     def aborted_queue(self, answer: FetchResponse) -> AbortedQueue:
-        """The aborted transactions of a fetch, by first offset."""
         return deque(sorted(answer.aborted_transactions, key=lambda aborted: aborted.first_offset))
 
     def abort_ends(self, marker: Batch, queue: AbortedQueue, aborted_producers: set[int]) -> None:

@@ -91,7 +91,6 @@ class Consumer(Node):
         raise NotImplementedError(f"{type(self).__name__} must say how it leaves")
 
     def group_metadata(self) -> GroupMetadata:
-        """groupMetadata()."""
         raise NotImplementedError(f"{type(self).__name__} must say when its metadata changes")
 
     def seek_to_committed(self, partitions: Iterable[int]) -> None:
@@ -106,7 +105,7 @@ class Consumer(Node):
 
         def ask(request: int) -> OffsetCommitRequest:
             for partition, offset in offsets.items():
-                self.tell(Kind.OFFSET_PUT, partition=partition, offset=offset, generation=metadata.generation)
+                self.report(Kind.OFFSET_PUT, partition=partition, offset=offset, generation=metadata.generation)
             return OffsetCommitRequest(metadata, offsets)
 
         if not self.committing.outstanding:
@@ -117,10 +116,9 @@ class Consumer(Node):
     def find_positions(self) -> None:
         """Ask for the committed offsets of partitions without a position."""
         if not self.fetching.outstanding and self.without_position():
-            self.fetching.start(Question("offset_fetch", self.ask_offsets, self.told_offsets))
+            self.fetching.start(Question("offset_fetch", self.ask_offsets, self.offsets_answered))
 
     def without_position(self) -> tuple[int, ...]:
-        """Assigned, and not known where to begin."""
         return tuple(partition for partition in self.assignment if partition not in self.positions)
 
     def ask_offsets(self, request: int) -> OffsetFetchRequest:
@@ -134,11 +132,11 @@ class Consumer(Node):
         """require_stable: since KIP-447, with isolation level read_committed."""
         return not self.old
 
-    def told_offsets(self, request: int, answer: OffsetFetchResponse) -> None:
+    def offsets_answered(self, request: int, answer: OffsetFetchResponse) -> None:
         if answer.error_code in RETRIED or any(error for error, _ in answer.offsets):
             for partition, (error, _) in zip(self.without_position(), answer.offsets, strict=False):
                 if error:
-                    self.tell(Kind.OFFSET_FETCHED, partition=partition, error=error)
+                    self.report(Kind.OFFSET_FETCHED, partition=partition, error=error)
             self.fetching.retry(RETRY_BACKOFF_US)
             return
         asked = self.without_position()
@@ -147,7 +145,7 @@ class Consumer(Node):
             return
         for partition, (_, offset) in zip(asked, answer.offsets, strict=True):
             self.positions[partition] = max(offset, 0)  # auto.offset.reset=earliest
-            self.tell(Kind.OFFSET_FETCHED, partition=partition, offset=offset)
+            self.report(Kind.OFFSET_FETCHED, partition=partition, offset=offset)
 
     def hand_out(self) -> list[Place]:
         """Up to max.poll.records of what lies behind the positions, a fetch of each partition in turn.
@@ -170,7 +168,7 @@ class Consumer(Node):
         if offset >= end:
             return None
         self.positions[partition] = offset + 1
-        self.tell(Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation)
+        self.report(Kind.CONSUMED, partition=partition, offset=offset, generation=self.group_metadata().generation)
         return self.env.input_place(partition, offset)
 
     # The assignment
@@ -181,7 +179,7 @@ class Consumer(Node):
         self.assignment = partitions
         self.fetching.finish()
         for partition in added:
-            self.tell(Kind.ASSIGNED, partition=partition, generation=generation)
+            self.report(Kind.ASSIGNED, partition=partition, generation=generation)
         if self.listener is not None:
             self.listener.on_assigned(added)
 
@@ -193,7 +191,7 @@ class Consumer(Node):
         self.fetching.finish()
         for partition in partitions:
             self.positions.pop(partition, None)
-            self.tell(Kind.LOST if lost else Kind.REVOKED, partition=partition)
+            self.report(Kind.LOST if lost else Kind.REVOKED, partition=partition)
 
     # Plumbing
 
@@ -216,9 +214,8 @@ class Consumer(Node):
 
         self.after(ms * 1000, again)
 
-    def tell(self, kind: int, **columns: int) -> None:
-        """An event of this consumer's."""
-        self.env.tell(kind, slot=self.slot, client=self.client, **columns)
+    def report(self, kind: int, **columns: int) -> None:
+        self.env.report(kind, slot=self.slot, client=self.client, **columns)
 
 
 # A consumer under the classic protocol, with an eager assignor: all partitions are given up before each rebalance.
@@ -262,7 +259,7 @@ class ClassicConsumer(Consumer):
         if self.synced is not None:
             partitions, self.synced = self.synced, None
             self.metadata = GroupMetadata(self.generation, self.member, self.instance)
-            self.tell(Kind.JOINED, generation=self.generation, member=self.member, instance=self.instance)
+            self.report(Kind.JOINED, generation=self.generation, member=self.member, instance=self.instance)
             self.assign(partitions, self.generation)
         elif self.rejoin_needed and not self.joining.outstanding:
             self.give_up(self.assignment, lost=self.generation == NO_GENERATION)
@@ -271,15 +268,14 @@ class ClassicConsumer(Consumer):
     # Joining
 
     def join(self) -> None:
-        """Ask to be in the next generation."""
         self.rejoin_needed = False
         self.state = MemberState.PREPARING_REBALANCE
-        self.joining.start(Question("join", self.ask_join, self.told_join))
+        self.joining.start(Question("join", self.ask_join, self.join_answered))
 
     def ask_join(self, request: int) -> JoinGroupRequest:
         return JoinGroupRequest(self.member, self.instance)
 
-    def told_join(self, request: int, answer: JoinGroupResponse) -> None:
+    def join_answered(self, request: int, answer: JoinGroupResponse) -> None:
         error = answer.error_code
         if error in RETRIABLE:
             self.joining.retry(RETRY_BACKOFF_US)
@@ -293,7 +289,7 @@ class ClassicConsumer(Consumer):
         else:
             self.generation, self.member, self.members = answer.generation, answer.member, answer.members
             self.state = MemberState.COMPLETING_REBALANCE
-            self.joining.start(Question("sync", self.ask_sync, self.told_sync))
+            self.joining.start(Question("sync", self.ask_sync, self.sync_answered))
 
     def ask_sync(self, request: int) -> SyncGroupRequest:
         return SyncGroupRequest(self.generation, self.member, self.instance, self.assignments())
@@ -309,7 +305,7 @@ class ClassicConsumer(Consumer):
             first = end
         return found
 
-    def told_sync(self, request: int, answer: SyncGroupResponse) -> None:
+    def sync_answered(self, request: int, answer: SyncGroupResponse) -> None:
         error = answer.error_code
         if error in RETRIABLE:
             self.joining.retry(RETRY_BACKOFF_US)
@@ -338,13 +334,13 @@ class ClassicConsumer(Consumer):
         if in_group and self.env.now_ms - self.polled_ms > self.env.options.max_poll_ms:
             self.leave()
         elif self.state in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE) and not self.beating.outstanding:
-            self.beating.start(Question("heartbeat", self.ask_beat, self.told_beat))
+            self.beating.start(Question("heartbeat", self.ask_beat, self.heartbeat_answered))
 
     def ask_beat(self, request: int) -> HeartbeatRequest:
         self.asked_as = self.generation, self.member
         return HeartbeatRequest(self.generation, self.member, self.instance)
 
-    def told_beat(self, request: int, answer: ErrorResponse) -> None:
+    def heartbeat_answered(self, request: int, answer: ErrorResponse) -> None:
         self.beating.finish()
         error = answer.error_code
         if self.asked_as != (self.generation, self.member) or self.state is not MemberState.STABLE:
@@ -361,7 +357,7 @@ class ClassicConsumer(Consumer):
         if self.instance == NO_INSTANCE and self.member != NO_MEMBER and not self.leaving.outstanding:
             gone = LeaveGroupRequest(self.member, self.instance)
             self.leaving.start(Question("leave", lambda _: gone, lambda *_: self.leaving.finish()))
-        self.tell(Kind.LEFT, generation=self.generation, member=self.member, instance=self.instance)
+        self.report(Kind.LEFT, generation=self.generation, member=self.member, instance=self.instance)
         self.joining.finish()
         self.reset(forget_member=True)
 

@@ -48,7 +48,7 @@ class ModernConsumer(Consumer):
         self.member = env.next_member()
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
-        self.told_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
+        self.reported_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
         self.adopted: object = None  # the last answer that it took which names partitions
@@ -79,7 +79,7 @@ class ModernConsumer(Consumer):
         """From epoch 0, under the id it always had."""
         self.state = MemberState.JOINING
         self.epoch = JOINING
-        self.told_owned = None
+        self.reported_owned = None
         self.beating.finish()
         self.heartbeat()
 
@@ -94,20 +94,19 @@ class ModernConsumer(Consumer):
             self.heartbeat()
 
     def heartbeat(self) -> None:
-        """Ask, unless an answer is outstanding."""
         if not self.beating.outstanding:
-            self.beating.start(Question("group_heartbeat", self.ask_beat, self.told_beat))
+            self.beating.start(Question("group_heartbeat", self.ask_beat, self.heartbeat_answered))
 
     def ask_beat(self, request: int) -> GroupHeartbeatRequest:
         """What is owned goes along when it has changed, and after anything that may have been lost."""
-        again = self.told_owned is None
+        again = self.reported_owned is None
         owned = self.assignment if self.epoch != JOINING else ()
-        changed = again or owned != self.told_owned
-        self.told_owned = None  # until there is an answer
+        changed = again or owned != self.reported_owned
+        self.reported_owned = None  # until there is an answer
         self.sending = owned
         return GroupHeartbeatRequest(self.member, self.epoch, self.instance, owned if changed else None, again)
 
-    def told_beat(self, request: int, answer: GroupHeartbeatResponse) -> None:
+    def heartbeat_answered(self, request: int, answer: GroupHeartbeatResponse) -> None:
         self.beating.finish()
         error = answer.error_code
         if error in FENCED:
@@ -117,7 +116,7 @@ class ModernConsumer(Consumer):
         elif error in RETRIED:
             return
         else:
-            self.told_owned = self.sending
+            self.reported_owned = self.sending
             self.adopt(answer)
 
     def adopt(self, answer: GroupHeartbeatResponse) -> None:
@@ -125,7 +124,7 @@ class ModernConsumer(Consumer):
         if answer.epoch != self.epoch:
             self.epoch = answer.epoch
             self.metadata = GroupMetadata(self.epoch, self.member, self.instance)
-            self.tell(Kind.JOINED, generation=self.epoch, member=self.member, instance=self.instance)
+            self.report(Kind.JOINED, generation=self.epoch, member=self.member, instance=self.instance)
         if self.state is MemberState.JOINING:
             self.state = MemberState.STABLE
         if answer.assignment is not None:
@@ -169,4 +168,4 @@ class ModernConsumer(Consumer):
         epoch = LEFT if self.instance == NO_INSTANCE else STATIC_LEFT
         request = RequestBody(self.env.next_request(), GroupHeartbeatRequest(self.member, epoch, self.instance))
         self.env.network.send("group_heartbeat", self.name, self.env.group_address, request)
-        self.tell(Kind.LEFT, generation=self.epoch, member=self.member, instance=self.instance)
+        self.report(Kind.LEFT, generation=self.epoch, member=self.member, instance=self.instance)

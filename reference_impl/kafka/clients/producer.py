@@ -74,9 +74,9 @@ class ProducerCalls(Node):
         self.added: set[int] = set()
         self.epoch_bump_required = False
         self.call = CoordinatorCall(env, self)
-        self.inits = Question("init", self.ask_init, self.told_init)
-        self.adds = Question("add", self.ask_add, self.told_add)
-        self.ends = Question("end", self.ask_end, self.told_end)
+        self.inits = Question("init", self.ask_init, self.init_answered)
+        self.adds = Question("add", self.ask_add, self.add_answered)
+        self.ends = Question("end", self.ask_end, self.end_answered)
         self.sends = self.sends_class(env, self, self)
         env.emit(Kind.CLIENT_STARTED, client=self.client, txn_id=self.txn_id)
 
@@ -93,7 +93,7 @@ class ProducerCalls(Node):
             if self.started:
                 self.call.start(self.ends)
             else:  # no broker has heard of this transaction
-                self.tell_end(NONE, 0, self.producer_id, self.epoch)
+                self.report_end(NONE, 0, self.producer_id, self.epoch)
                 self.end_transaction()
 
     def may_send_to(self, partition: int) -> bool:
@@ -106,7 +106,6 @@ class ProducerCalls(Node):
         self.call.start(self.inits)
 
     def adopt(self, producer_id: int, epoch: int) -> None:
-        """Go on under this pair."""
         if (producer_id, epoch) != (self.producer_id, self.epoch):
             self.producer_id = producer_id
             self.epoch = epoch
@@ -148,7 +147,6 @@ class ProducerCalls(Node):
             self.sends.drop_unsent()
 
     def verdict(self, error: int) -> Verdict:
-        """The consequence of an error from the coordinator for this producer."""
         return from_coordinator(error)
 
     # -- requests to the coordinator, and their answers
@@ -160,7 +158,7 @@ class ProducerCalls(Node):
         )
         return InitProducerIdRequest(self.txn_id, self.env.config.transaction_timeout_ms, *pair)
 
-    def told_init(self, request: int, answer: InitProducerIdResponse) -> None:
+    def init_answered(self, request: int, answer: InitProducerIdResponse) -> None:
         error = answer.error_code
         self.env.emit(
             Kind.INIT_TAKEN, client=self.client, request=request, producer_id=answer.producer_id,
@@ -186,7 +184,7 @@ class ProducerCalls(Node):
             return AddOffsetsToTxnRequest(self.txn_id, self.producer_id, self.epoch, group)
         return AddPartitionsToTxnRequest(self.txn_id, self.producer_id, self.epoch, self.adding)
 
-    def told_add(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
+    def add_answered(self, request: int, answer: AddPartitionsToTxnResponse) -> None:
         partition, error = self.adding, answer.error_code
         self.env.emit(
             Kind.ADD_TAKEN, client=self.client, txn=self.txn, partition=partition, request=request, error=error
@@ -212,14 +210,14 @@ class ProducerCalls(Node):
         )  # fmt: skip
         return EndTxnRequest(self.txn_id, self.producer_id, self.epoch, self.outcome == COMMIT)
 
-    def told_end(self, request: int, answer: EndTxnResponse) -> None:
+    def end_answered(self, request: int, answer: EndTxnResponse) -> None:
         error = answer.error_code
         verdict = self.verdict(error)
         if verdict is Verdict.RETRY:
             self.call.retry(RETRY_BACKOFF_US)
             return
         self.call.finish()
-        self.tell_end(request, error, answer.producer_id, answer.producer_epoch)
+        self.report_end(request, error, answer.producer_id, answer.producer_epoch)
         if verdict is Verdict.FINE:
             if answer.producer_epoch != NO_PRODUCER_EPOCH:
                 self.adopt(answer.producer_id, answer.producer_epoch)
@@ -232,7 +230,7 @@ class ProducerCalls(Node):
         """The outcome that the application has decided; only asked while completing."""
         return COMMIT if self.state is State.COMMITTING_TRANSACTION else ABORT
 
-    def tell_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
+    def report_end(self, request: int, error: int, producer_id: int, epoch: int) -> None:
         """The client learns the end, and in which pair its next transaction will run (v1: the same)."""
         if not error and epoch == NO_PRODUCER_EPOCH:
             producer_id, epoch = self.producer_id, self.epoch
@@ -342,7 +340,7 @@ class IdempotentSends(Sends):
         given_up, lane.in_flight = lane.in_flight, []
         for sent in given_up:
             self.waiting.pop(sent.request, None)
-            self.tell_failed(sent, error)
+            self.report_failed(sent, error)
         self.bump_wanted = True
         self.bump_when_quiet()
 

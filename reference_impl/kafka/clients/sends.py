@@ -69,7 +69,6 @@ class CoordinatorCall:
         self.number = NONE
 
     def retry(self, backoff_us: int) -> None:
-        """Ask the same again after a while."""
         self._attempt += 1
         self.number = NONE
         self._node.after(backoff_us, self._send_if, self._attempt)
@@ -287,10 +286,10 @@ class Sends:
         lane.in_flight.remove(batch)
         if not lane.in_flight:  # it was refused for certain, and nothing behind it has used a sequence number
             lane.next_sequence = max(batch.sequence, 0)
-        self.tell_failed(batch, error)
+        self.report_failed(batch, error)
         self.sender.record_failed(verdict, error)
 
-    def tell_failed(self, batch: SentBatch, error: int) -> None:
+    def report_failed(self, batch: SentBatch, error: int) -> None:
         for record in (batch.record, *batch.more):
             self.env.emit(
                 Kind.RECORD_FAILED, client=self.sender.client, txn=self.sender.txn, partition=batch.partition,
@@ -310,7 +309,6 @@ class Sends:
             self.move(batch.partition)
 
     def drop_unsent(self) -> None:
-        """The transaction cannot be committed any more: what has not left never will."""
         for lane in self.lanes.values():
             lane.unsent.clear()
 
@@ -325,12 +323,11 @@ class Sends:
         for lane in self.lanes.values():
             for batch in lane.in_flight:
                 unresolved |= batch.sequence != NO_SEQUENCE
-                self.tell_failed(batch, ErrorCode.REQUEST_TIMED_OUT)
+                self.report_failed(batch, ErrorCode.REQUEST_TIMED_OUT)
         self.forget_in_flight()
         return unresolved
 
     def forget_in_flight(self) -> None:
-        """No answer counts any more."""
         self.waiting.clear()
         for lane in self.lanes.values():
             lane.in_flight = []

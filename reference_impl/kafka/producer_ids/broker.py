@@ -184,10 +184,10 @@ class Broker(Node):
     def init_producer_id(self) -> tuple[int, int]:
         """A client's InitProducerId: (0, producer id), or (error, -1). Never blocks."""
         if not self.running:
-            return IdErrorCode.NETWORK_EXCEPTION.value, NONE
+            return IdErrorCode.NETWORK_EXCEPTION, NONE
         producer_id = self.ids.claim()
         if producer_id == NONE:
-            error = IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS.value
+            error = IdErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             self.env.emit(Kind.ID_REFUSED, broker=self.broker_id, error=error)
             return error, NONE
         self.env.emit(Kind.ID_HANDED_OUT, broker=self.broker_id, producer_id=producer_id)

@@ -139,15 +139,15 @@ class BaseController(Node):
     def check(self, request: AllocateProducerIdsRequest) -> int:
         """The error that this request deserves, in Kafka's order of checks; 0 for none (730.5, 730.18)."""
         if request.broker_id in self.env.without_cluster_action:
-            return IdErrorCode.CLUSTER_AUTHORIZATION_FAILED.value
+            return IdErrorCode.CLUSTER_AUTHORIZATION_FAILED
         if not self.is_active:
-            return IdErrorCode.NOT_CONTROLLER.value
+            return IdErrorCode.NOT_CONTROLLER
         return self.check_broker_epoch(request)
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         """KRaft says 77 for an unknown broker and for a wrong epoch alike."""
         known = self.env.registered.get(request.broker_id, NONE) == request.broker_epoch
-        return 0 if known else IdErrorCode.STALE_BROKER_EPOCH.value
+        return 0 if known else IdErrorCode.STALE_BROKER_EPOCH
 
     def allocate(self, body: IdRequestBody) -> None:
         """Make a block for a request that passed the checks."""
@@ -199,7 +199,7 @@ class Controller(BaseController):
         if (
             first > self.env.config.max_id - self.block_size
         ):  # the FIRST id of the next block decides; ZooKeeper mode differs
-            self.refuse(body, IdErrorCode.UNKNOWN_SERVER_ERROR.value)
+            self.refuse(body, IdErrorCode.UNKNOWN_SERVER_ERROR)
             return
         block = Block(first, self.block_size)
         grant = self.append(body, block)

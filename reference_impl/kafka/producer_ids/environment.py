@@ -50,7 +50,6 @@ class Config(Configuration):
 
     @property
     def starts_with_zookeeper(self) -> bool:
-        """Whether ZooKeeper holds the block at the start."""
         return self.mode != "kraft"
 
     @property
@@ -110,7 +109,6 @@ ACTIVE_CONTROLLER = "active-controller"
 
 
 def controller_name(node_id: int) -> str:
-    """The address of one controller node, active or not."""
     return f"controller-{node_id}"
 
 
@@ -144,7 +142,6 @@ class SeededPace:
         leader.after(fetches[needed - 1] if needed else 0, commit, grant)
 
     def zookeeper_later(self, client: Node, step: Handler) -> None:
-        """One round trip to ZooKeeper."""
         client.after(self._kernel.spread(self._zookeeper_us), step)
 
 
@@ -165,5 +162,4 @@ class Environment(environment.Environment[Config]):
         self.active_controller = 0
 
     def active_controller_name(self) -> str:
-        """The address of the node that is the active controller now."""
         return controller_name(self.active_controller)

@@ -175,7 +175,7 @@ class ZkController(BaseController):
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
         """ZooKeeper mode tells an unknown broker (102) from a wrong epoch (77)."""
         if request.broker_id not in self.env.registered:
-            return IdErrorCode.BROKER_ID_NOT_REGISTERED.value
+            return IdErrorCode.BROKER_ID_NOT_REGISTERED
         return super().check_broker_epoch(request)
 
     def allocate(self, body: IdRequestBody) -> None:
@@ -196,7 +196,7 @@ class ZkController(BaseController):
         elif self.loop.seen is None:
             if self.loop.read() is None:
                 self.requests.pop(0)
-                self.refuse(body, IdErrorCode.UNKNOWN_SERVER_ERROR.value)
+                self.refuse(body, IdErrorCode.UNKNOWN_SERVER_ERROR)
         elif (block := self.loop.write(body.data.broker_id, body.number)) is not None:
             self.requests.pop(0)
             self.answer(body, block, NONE)
@@ -208,6 +208,5 @@ class ZkController(BaseController):
         self.step()
 
     def forget(self) -> None:
-        """Leadership lost: requests and what was read are forgotten."""
         self.requests.clear()
         self.loop.seen = None

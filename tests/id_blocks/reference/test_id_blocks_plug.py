@@ -1,11 +1,8 @@
 """The plug as a driver sees it: messages, events, errors, and the same program giving the same events."""
 
-import doctest
-
 import pytest
 from fencepost.reference_impl.defects.id_blocks import REGISTRY
-from fencepost.reference_impl.kafka.producer_ids.environment import COLUMNS, KIND_NAMES, Event
-from fencepost.reference_impl.systems import id_blocks
+from fencepost.reference_impl.kafka.producer_ids.environment import COLUMNS, Event
 from fencepost.reference_impl.systems.id_blocks import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +12,6 @@ CONFIG = {"seed": 3, "brokers": BROKERS, "controllers": 3, "block_size": 4, "max
 MESSAGE_OPERATIONS = ("deliver", "duplicate", "drop")
 BROKER_OPERATIONS = ("init_producer_id", "restart_broker", "upgrade_broker", "zk_step")
 PLAIN_OPERATIONS = ("fail_over", "commit", "snapshot", "migrate")
-
-
-def test_the_example_in_the_documentation_runs():
-    """The example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(id_blocks)
-    assert (results.failed, results.attempted) == (0, 8)
 
 
 def test_messages_name_number_kind_broker_and_request(cluster):
@@ -44,12 +35,6 @@ def test_events_are_drained_once(cluster, kinds):
     assert system.drain_events() == []
     assert Event._fields == COLUMNS
     assert all(isinstance(value, int) for event in events for value in event if value != event.kind)
-
-
-def test_kinds_are_the_documented_codes():
-    """The twenty-three kinds have the codes 1 to 23."""
-    assert sorted(KIND_NAMES) == list(range(1, 24))
-    assert len(set(KIND_NAMES.values())) == 23
 
 
 def test_message_that_is_not_in_flight_is_an_error(cluster):

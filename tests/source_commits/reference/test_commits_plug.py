@@ -1,12 +1,9 @@
 """What a driven source task does, rule by rule; the text of the proposal is quoted where it says so."""
 
-import doctest
-
 import pytest
 from fencepost.properties.source_commits.interface import OPERATIONS, OUTCOMES
 from fencepost.properties.source_commits.scenarios.known import COMMITTER, TASK, Script
 from fencepost.reference_impl.connect.commits.config import MODES, Config
-from fencepost.reference_impl.systems import source_commits
 from fencepost.reference_impl.systems.source_commits import reference
 
 
@@ -26,11 +23,6 @@ def told(events):
         elif event.kind == "told_offset":
             maps[-1][event.partition] = event.offset
     return maps
-
-
-def test_what_the_docstring_shows():
-    """The example of the module."""
-    assert doctest.testmod(source_commits).failed == 0
 
 
 def test_no_order_across_outputs():

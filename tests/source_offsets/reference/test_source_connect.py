@@ -7,7 +7,7 @@ from fencepost.properties.source_offsets.histories import HISTORY
 from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.histories.properties import HISTORY as OF_CLUSTERS
 from fencepost.reference_impl.defects import source_offsets
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+from fencepost.reference_impl.systems.source_offsets import Parts
 from fencepost.reference_impl.systems.source_offsets_workers import connected
 from fencepost.reference_impl.systems.task_counts import FreeRun
 

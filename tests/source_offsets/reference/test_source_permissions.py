@@ -5,7 +5,7 @@ from fencepost.properties.source_offsets.scenarios.known import Script
 from fencepost.reference_impl.connect.brokers import Permission
 from fencepost.reference_impl.connect.offsets.kafka import EARLIER, LATER, table
 from fencepost.reference_impl.connect.offsets.stores import Choice
-from fencepost.reference_impl.systems.source_offsets_cluster import Parts
+from fencepost.reference_impl.systems.source_offsets import Parts
 
 NAMES = {"output": "output", "offsets": "own-offsets", "config": "configs"}
 OF_IDS = [(operation, f"connect-source-{task}") for operation in ("Describe", "Write") for task in (0, 1)]

@@ -1,19 +1,11 @@
 """The plug as a driver sees it; progress (618.P4), and what nothing inside the workers can protect against."""
 
-import doctest
 import random
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.systems import task_counts_cluster
 from fencepost.reference_impl.systems.task_counts_cluster import System, beside, reference
 from test_task_counts_threads import MODES, wander
-
-
-def test_the_example_in_the_documentation_runs() -> None:
-    """The example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(task_counts_cluster)
-    assert (results.failed, results.attempted) == (0, 5)
 
 
 def test_events_are_drained_once() -> None:

@@ -1,14 +1,9 @@
-"""Free-running histories of transactions: deterministic in any process, every kind of event, promises kept in v2."""
+"""Free-running histories of transactions: every kind of event, and faults as asked for."""
 
-import hashlib
-import itertools
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
-from fencepost.reference_impl.kafka.environment import COLUMNS, KIND_NAMES, readable
+from fencepost.reference_impl.kafka.environment import KIND_NAMES, readable
 from fencepost.reference_impl.systems.transactions import simulate, simulate_with_stats
 
 MODES = ("v1", "v1-verified", "v2")
@@ -17,45 +12,11 @@ FAULTS = (
 )  # fmt: skip
 CALM = dict.fromkeys(FAULTS, 0.0)
 ROUGH = {"delay": 0.1, "duplicate": 0.08, "drop": 0.03, "append_failure": 0.05, "fail_over": 0.03, "pause": 0.04}
-DIGEST = """
-import hashlib
-from fencepost.reference_impl.systems.transactions import simulate
-rows = [simulate(seed, {"mode": mode}) for seed in range(4) for mode in ("v1", "v1-verified", "v2")]
-print(hashlib.sha256(repr(rows).encode()).hexdigest())
-"""
 
 
 def history(seed, **config):
     """The events of one history."""
     return [readable(row) for row in simulate(seed, config)]
-
-
-def test_same_seed_gives_same_rows_in_any_process():
-    """The rows do not depend on the process or on its hash seed."""
-    rows = [simulate(seed, {"mode": mode}) for seed in range(4) for mode in MODES]
-    here = hashlib.sha256(repr(rows).encode()).hexdigest()
-    for hash_seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", DIGEST]
-        there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        assert there.stdout.strip() == here
-
-
-def test_different_seeds_give_different_rows():
-    """A seed decides the history."""
-    assert len({tuple(simulate(seed, {})) for seed in range(40)}) == 40
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("events", [1, 300, 1500])
-def test_rows_have_the_documented_shape(mode, events):
-    """As many rows as asked for, plain integers in column order, steps from 0, time never backwards."""
-    rows = simulate(11, {"mode": mode, "events": events})
-    assert len(rows) == events
-    assert all(len(row) == len(COLUMNS) and all(type(value) is int for value in row) for row in rows)
-    assert min(min(row) for row in rows) == -1
-    assert [row[0] for row in rows] == list(range(events))
-    assert all(earlier[1] <= later[1] for earlier, later in itertools.pairwise(rows))
 
 
 def test_every_kind_of_event_is_generated():
@@ -114,15 +75,6 @@ def test_schedule_injects_faults_for_certain():
     assert faults == {"restart": 1, "fail_over": 1, "new_leader": 1}
 
 
-@pytest.mark.parametrize(
-    ("config", "complaint"),
-    [
-        ({"dorp": 0.1}, "unknown keys .'dorp'"), ({"restart": 0.6, "fail_over": 0.6}, "add up"),
-        ({"schedule": [(0, "flood", 0)]}, "no node fault is called 'flood'"), ({"txn_ids": 5}, "from 1 to clients=4"),
-        ({"broken": "nonsense"}, "no broken implementation"),
-    ],
-)  # fmt: skip
-def test_bad_config_is_refused(config, complaint):
-    """Unknown keys, rates above one, unknown faults and defects are refused with the reason."""
-    with pytest.raises((ValueError, KeyError), match=complaint):
-        simulate(0, config)
+def test_an_id_without_a_slot_is_refused():
+    with pytest.raises(ValueError, match="from 1 to clients=4"):
+        simulate(0, {"txn_ids": 5})

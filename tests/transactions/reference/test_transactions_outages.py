@@ -8,12 +8,10 @@ from fencepost.reference_impl.kafka.transaction_states import TransactionState
 from fencepost.reference_impl.systems.transactions import (
     DEPOSED,
     abort_hanging,
-    come_back,
     depose,
     elect_unclean,
     expire_producers,
     fail_over_uncovered,
-    leave,
     misdirect,
     raise_version,
 )
@@ -38,11 +36,11 @@ def states(script):
 def test_a_marker_waits_for_its_partition(mode):
     """txn.10: what is sent to a partition that has no leader is lost, and sent again until it is back."""
     script = opened(mode)
-    leave(script.system, 0)
+    script.system.leave(0)
     script.commit(0)
     script.settle(CLIENT_TIMEOUT_MS)
     assert states(script)[-1] == TransactionState.PREPARE_COMMIT
-    come_back(script.system, 0)
+    script.system.come_back(0)
     script.settle(CLIENT_TIMEOUT_MS)
     assert states(script)[-1] == TransactionState.COMPLETE_COMMIT
     assert script.read() == [0, 1]

@@ -1,22 +1,14 @@
 """The plug as a driver sees it: whatever a driver does, in any order, and the same program giving the same events."""
 
-import doctest
 from random import Random
 
 import pytest
 from fencepost.reference_impl.kafka.environment import COLUMNS, KIND_NAMES
 from fencepost.reference_impl.kafka.transaction_states import IDLE, loaded, value_of
-from fencepost.reference_impl.systems import transactions
 from fencepost.reference_impl.systems.transactions import reference
 
 MODES = ("v1", "v1-verified", "v2")
 PARTITIONS = 3  # two of records, one of offsets
-
-
-def test_the_example_in_the_documentation_runs():
-    """txn.8: the example at the top of the plug's file is what the plug does."""
-    results = doctest.testmod(transactions)
-    assert (results.failed, results.attempted) == (0, 9)
 
 
 def test_events_are_drained_once():

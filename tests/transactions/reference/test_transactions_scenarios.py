@@ -31,12 +31,10 @@ from fencepost.reference_impl.kafka.transaction_coordinator import Coordinator
 from fencepost.reference_impl.systems.transactions import (
     Parts,
     build,
-    come_back,
     depose,
     elect_unclean,
     expire_producers,
     fail_over_uncovered,
-    leave,
     misdirect,
     raise_version,
 )
@@ -212,9 +210,9 @@ def partition_away_at_its_marker(script):
     """
     script.start(0)
     script.begin(0, 0)
-    leave(script.system, 0)
+    script.system.leave(0)
     script.abort(0)
-    come_back(script.system, 0)
+    script.system.come_back(0)
     script.settle(CLIENT_TIMEOUT_MS)
     script.begin(0, 0)
     script.commit(0)
