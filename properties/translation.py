@@ -124,6 +124,6 @@ def retold_columns(
     numbers = {**codes, _NO_KIND: STRANGE}
     flat[::width] = [numbers[name] for name in flat[::width]]
     table = np.fromiter(flat, np.int64, len(flat)).reshape(-1, width).T.copy()
-    row = np.array(places, np.int64)
+    rows = np.array(places, np.int64)
     found = dict(zip(("kind", *names), table, strict=True))
-    return {"history": history[row].astype(np.int64), "row": row, **found}, undecided
+    return {"history": history[rows].astype(np.int64), "row": rows, **found}, undecided
