@@ -75,9 +75,9 @@ class Shown:
     has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
     that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.  ``retelling``: of a
     variant and what is given of it, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of
-    events; ``beside``: what is given for that alone.  ``lanes``: where the model is of a part of a system, the
-    column of the rows that says which; ``numbered``: columns in which such a part has numbers of its own for what
-    events name.
+    events; ``read``: kinds of events that it looks at, if not all; ``beside``: what is given for it alone.
+    ``lanes``: where the model is of a part of a system, the column of the rows that says which; ``numbered``: columns
+    in which such a part has numbers of its own for what events name.
     """
 
     vocabulary: Vocabulary
@@ -92,6 +92,7 @@ class Shown:
     mode: str = "mode"
     retelling: Callable[[str, Mapping[str, int]], Retelling] | None = None
     told: tuple[str, ...] = ()
+    read: frozenset[str] = frozenset()
     beside: tuple[str, ...] = ()
     lanes: str = ""
     numbered: tuple[str, ...] = ()
@@ -203,7 +204,7 @@ class Shown:
             wanted, telling = [self.column(name) for name in self.columns if name not in self.chosen], self.retelling
             columns, undecided = retold_columns(
                 self.vocabulary, lambda: telling(variant, dict(settings)), self.codes,
-                [*wanted, self.lanes] if self.lanes else wanted, columns,
+                [*wanted, self.lanes] if self.lanes else wanted, columns, self.read,
             )  # fmt: skip
         starts = starts_of(columns["history"])
         lane = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(columns["history"]))))

@@ -13,10 +13,11 @@ keep a row back until a later event, but no row comes before the event that it i
 
 import gc
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,37 +89,41 @@ def uncollected() -> Iterator[None]:
 @uncollected()
 def retold_columns(
     vocabulary: Vocabulary, retelling: Callable[[], Retelling], codes: Mapping[str, int], names: Sequence[str],
-    columns: Mapping[str, np.ndarray],
+    columns: Mapping[str, np.ndarray], read: Collection[str] = (),
 ) -> tuple[dict[str, np.ndarray], dict[int, str]]:  # fmt: skip
     """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
-    and why a history is not followed to its end, by its number.  An event of no kind that there is stays what it is."""
-    kinds = {int(kind): name for name, kind in vocabulary.codes.items()}
+    and why a history is not followed to its end, by its number.  ``read``: kinds of events that the retelling looks at,
+    if not all.  An event of no kind that there is stays what it is."""
+    history, kind, kinds = columns["history"], columns["kind"], {int(k): name for name, k in vocabulary.codes.items()}
+    unknown = np.flatnonzero(~np.isin(kind, list(kinds)))[::-1]
+    strange = dict(zip(history[unknown].tolist(), unknown.tolist(), strict=True))  # the first of each history
+    at = np.flatnonzero(np.isin(kind, [code for code, name in kinds.items() if name in read or not read]))
     made = partial(tuple.__new__, _event_of(vocabulary))  # type: ignore[arg-type]  # `_make`, in half the time
-    lists = [columns[name].tolist() for name in vocabulary.names]
-    said = [kinds.get(kind) for kind in columns["kind"].tolist()]
-    places, rows, undecided = list[int](), list[Row](), dict[int, str]()
-    for begin, end in pairwise([*starts_of(columns["history"]).tolist(), len(said)]):
-        known, strange = list(range(begin, end)), None
-        if None in said[begin:end]:
-            strange = said.index(None, begin)
-            known = [row for row in known if said[row] is not None]
-        own = [values[begin:end] for values in (said, *lists)]
-        events = list(map(made, zip(*own, strict=True)))
-        if strange is not None:
-            events = [events[row - begin] for row in known]
+    names_of_kinds = map(kinds.get, kind[at].tolist())
+    events = map(made, zip(names_of_kinds, *(columns[name][at].tolist() for name in vocabulary.names), strict=True))
+    starts, width, absent = starts_of(history), 1 + len(names), dict.fromkeys(names, -1)
+    cuts = np.searchsorted(at, [*starts.tolist(), len(kind)]).tolist()
+    places, flat, undecided = list[int](), list[Any](), dict[int, str]()
+    values_of = itemgetter("kind", *names)
+    for number, (begin, end) in zip(history[starts].tolist(), pairwise(cuts), strict=True):
+        own, stranger = at[begin:end].tolist(), strange.get(number, len(kind))
         try:
-            for place, row in retelling().tell(events):
-                if strange is not None and known[place] > strange:
+            for place, row in retelling().tell(list(islice(events, end - begin))):
+                if own[place] > stranger:
                     break
-                places.append(known[place])
-                rows.append(row)
+                places.append(own[place])
+                try:
+                    flat.extend(values_of(row))
+                except KeyError:
+                    flat.extend(values_of({**absent, **row}))
         except Beyond as reason:
-            undecided[int(columns["history"][begin])] = str(reason)
-        if strange is not None:
-            places.append(strange)
-            rows.append(_STRANGE)
+            undecided[number] = str(reason)
+        if number in strange:
+            places.append(stranger)
+            flat.extend(values_of({**absent, **_STRANGE}))
     numbers = {**codes, _NO_KIND: STRANGE}
-    at = np.array(places, np.int64)
-    found = {name: np.array([row.get(name, -1) for row in rows], np.int64) for name in names}
-    kind = np.array([numbers[row["kind"]] for row in rows], np.int64)
-    return {"history": columns["history"][at].astype(np.int64), "row": at, "kind": kind, **found}, undecided
+    flat[::width] = [numbers[name] for name in flat[::width]]
+    table = np.fromiter(flat, np.int64, len(flat)).reshape(-1, width).T.copy()
+    rows = np.array(places, np.int64)
+    found = dict(zip(("kind", *names), table, strict=True))
+    return {"history": history[rows].astype(np.int64), "row": rows, **found}, undecided

@@ -35,6 +35,12 @@ WRITES = frozenset({
 })  # fmt: skip
 ENDS = ("task_stopped", "task_failed", "task_abandoned")
 RAISES = ("producer_opened", "id_fenced")
+READ = frozenset({
+    *OF_ALL, *WRITES, "worker_started", "round_asked", *(each.kind for table in BY_VARIANT.values() for each in table),
+})  # fmt: skip
+"""What says something of a connector; `found_counted` is no event."""
+
+NOTHING = {**dict.fromkeys(MODEL_COLUMNS, -1), "certain": False}
 
 NO_SET = "a round of a former leader for a connector that has no set since its deletion, which the model does not know"
 DELETED = "a start or a round of a set that was deleted meets another round, and the model knows no deletions (618.38)"
@@ -71,26 +77,25 @@ class Connector:
     def rows(self, event: Any) -> Iterable[Row]:
         """Those of one more event of the connector, or of all.  Raises `Beyond`."""
         teller = self.tellers[event.kind]
-        if teller is not None:
-            return teller(event)
-        return self._as_it_is(event, event.instance) if event.kind in self.kinds else ()
+        return self._as_it_is(event, event.instance) if teller is None else teller(event)
 
     def _row(self, kind: str, **columns: int) -> Row:
-        return {"kind": kind, "connector": self.number, "newest": self.newest, **columns}
+        return {**NOTHING, "kind": kind, "connector": self.number, "newest": self.newest, **columns}
 
-    def _as_it_is(self, event: Any, instance: int = -1) -> Iterator[Row]:
-        kind = event.kind
-        if kind in self.kinds:
-            if instance >= 0 and instance not in self._threads:
-                self._threads[instance] = event.node, event.task
-                self._silent.add(instance)
-            yield {
-                "kind": kind, "connector": self.number, "worker": event.node, "task": max(0, event.task),
-                "instance": instance, "set": self._number(event), "newest": self.newest, "count": max(0, event.count),
-                "status": event.status, "error": event.error,
-            }  # fmt: skip
+    def _as_it_is(self, event: Any, instance: int = -1) -> Sequence[Row]:
+        kind, task, count = event.kind, event.task, event.count
+        if kind not in self.kinds:
+            return ()
+        if instance >= 0 and instance not in self._threads:
+            self._threads[instance] = event.node, task
+            self._silent.add(instance)
         if kind in ENDS:
             self._forget(instance)
+        return ({
+            "kind": kind, "connector": self.number, "worker": event.node, "task": task if task > 0 else 0,
+            "instance": instance, "set": self._number(event), "newest": self.newest, "count": count if count > 0 else 0,
+            "status": event.status, "error": event.error, "certain": False,
+        },)  # fmt: skip
 
     def _number(self, event: Any) -> int:
         if self._empty and event.kind in ("round_started", "count_written"):
@@ -102,37 +107,38 @@ class Connector:
         self._waiting.discard(instance)
         self._silent.discard(instance)
 
-    def _topic_claimed(self, event: Any) -> Iterator[Row]:
+    def _topic_claimed(self, event: Any) -> Iterable[Row]:
         self._owner = event.node
         return self._as_it_is(event)
 
-    def _connector_written(self, event: Any) -> Iterator[Row]:
+    def _connector_written(self, event: Any) -> Iterable[Row]:
         self._is_deleted = False
         return self._as_it_is(event)
 
-    def _connector_tombstoned(self, event: Any) -> Iterator[Row]:
+    def _connector_tombstoned(self, event: Any) -> Iterable[Row]:
         self._is_deleted, self._deleted = True, self.newest
         return self._as_it_is(event)
 
-    def _compacted(self, event: Any) -> Iterator[Row]:
+    def _compacted(self, event: Any) -> Iterable[Row]:
         self._compacted_at, self._gone = self.newest, self._deleted
         return self._as_it_is(event)
 
-    def _set_written(self, event: Any) -> Iterator[Row]:
-        """Of a connector that is deleted, nobody takes note of it."""
-        if not self._is_deleted:
-            self.newest, self._empty = self.newest + 1, False
-            self.sets[event.set] = self.newest
-            yield from self._as_it_is(event)
+    def _set_written(self, event: Any) -> Iterable[Row]:
+        """Of a connector that is deleted, no set counts."""
+        if self._is_deleted:
+            return ()
+        self.newest, self._empty = self.newest + 1, False
+        self.sets[event.set] = self.newest
+        return self._as_it_is(event)
 
-    def _round_started(self, event: Any) -> Iterator[Row]:
-        if event.set < 0 < self.newest and not self._empty:
-            if self._owner != event.node:
-                raise Beyond(NO_SET)
-            self.newest, self._empty = self.newest + 1, True
-            yield self._row("set_written", worker=self._owner, set=self.newest, count=0)
+    def _round_started(self, event: Any) -> Iterable[Row]:
         self._rounds[event.node] = event.request
-        yield from self._as_it_is(event)
+        if not event.set < 0 < self.newest or self._empty:
+            return self._as_it_is(event)
+        if self._owner != event.node:
+            raise Beyond(NO_SET)
+        self.newest, self._empty = self.newest + 1, True
+        return self._row("set_written", worker=self._owner, set=self.newest, count=0), *self._as_it_is(event)
 
     def _round_failed(self, event: Any) -> Iterable[Row]:
         """A round that fences nothing begins, and writes, while an older one of its worker fences: in the model the
@@ -140,7 +146,7 @@ class Connector:
         overtaken = self._rounds.get(event.node, event.request) != event.request
         return () if overtaken else self._as_it_is(event)
 
-    def _round_checked(self, event: Any) -> Iterator[Row]:
+    def _round_checked(self, event: Any) -> Iterable[Row]:
         self._meets_no_deletion(event)
         return self._as_it_is(event)
 
@@ -148,7 +154,7 @@ class Connector:
         if self._empty and event.status == OK and event.set >= 0:
             raise Beyond(DELETED)
 
-    def _task_checked(self, event: Any) -> Iterator[Row]:
+    def _task_checked(self, event: Any) -> Iterable[Row]:
         """A worker that has read no further than this set may get past it with a later one's count; one that asks reads
         to the end."""
         number = self._number(event)
@@ -156,7 +162,7 @@ class Connector:
             raise Beyond(COMPACTED)
         return self._as_it_is(event, event.instance)
 
-    def _task_checked_again(self, event: Any) -> Iterator[Row]:
+    def _task_checked_again(self, event: Any) -> Iterable[Row]:
         """A worker that has read no further than this set may take it for the newest, where the connector was made anew
         and nothing is left of its deletion, nor of the sets that went with it."""
         self._meets_no_deletion(event)
@@ -164,25 +170,23 @@ class Connector:
             raise Beyond(COMPACTED)
         return self._as_it_is(event, event.instance)
 
-    def _count_written(self, event: Any) -> Iterator[Row]:
+    def _count_written(self, event: Any) -> Iterable[Row]:
         self._counted.add(self._number(event))
-        yield from self._as_it_is(event)
-        yield from self._found()
+        return *self._as_it_is(event), *self._found()
 
-    def _found(self) -> Iterator[Row]:
+    def _found(self) -> Iterable[Row]:
         """Whoever waits may be answered from now on, if the newest set is counted."""
-        for instance in sorted(self._waiting):
-            yield self._row("found_counted", instance=instance)
+        return [self._row("found_counted", instance=instance) for instance in sorted(self._waiting)]
 
-    def _worker_stopped(self, event: Any) -> Iterator[Row]:
+    def _worker_stopped(self, event: Any) -> Iterable[Row]:
         """A process is gone, with the threads of its tasks, and its round."""
-        for instance, (node, task) in list(self._threads.items()):
-            if node == event.node:
-                yield self._row("task_stopped", worker=node, task=task, instance=instance)
-                self._forget(instance)
-        yield self._row("round_failed", worker=event.node)
+        gone = {instance: task for instance, (node, task) in self._threads.items() if node == event.node}
+        for instance in gone:
+            self._forget(instance)
+        stopped = (self._row("task_stopped", worker=event.node, task=gone[k], instance=k) for k in gone)
+        return *stopped, self._row("round_failed", worker=event.node)
 
-    def _round_asked(self, event: Any) -> Iterator[Row]:
+    def _round_asked(self, event: Any) -> Iterable[Row]:
         """A thread of the task on that worker asks: which, is unknown where several have not asked yet."""
         mine = {instance for instance, whose in self._threads.items() if whose == (event.node, event.task)}
         askers = mine & self._silent or mine
@@ -193,13 +197,14 @@ class Connector:
             self._silent -= askers
         return self._found()
 
-    def _round_answered(self, event: Any) -> Iterator[Row]:
+    def _round_answered(self, event: Any) -> Iterable[Row]:
         """The asker takes its answer; the connector's owner may be one who is no thread of a task."""
         askers = self._askers.pop(event.request, set()) & self._threads.keys()
-        if len(askers) == 1:
-            (asker,) = askers
-            yield from self._as_it_is(event, asker)
-            self._waiting.discard(asker)
+        if len(askers) != 1:
+            return ()
+        (asker,) = askers
+        self._waiting.discard(asker)
+        return self._as_it_is(event, asker)
 
 
 class Connectors:
@@ -214,31 +219,33 @@ class Connectors:
 
     def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
         """The rows of these events, of each connector to where it is not followed any more."""
-        for number in sorted(self.followed or {event.connector for event in events if event.connector >= 0} or {0}):
+        for number in sorted(self.followed or [n for n in {event.connector for event in events} if n >= 0] or [0]):
             if number not in self.connectors:
                 self.connectors[number] = Connector(number, self.variant)
+        connectors, beyond = self.connectors, self.beyond
         for place, event in enumerate(events, self.events):
             if event.kind in RAISES and event.error == 0:
                 self.epochs.setdefault(event.producer_id, []).append((place, event.epoch))
         for place, event in enumerate(events):
-            if event.kind in WRITES and event.node < 0:
+            kind = event.kind
+            if kind in WRITES and event.node < 0:
                 raise Beyond(OUTSIDER)
-            if event.kind == "worker_started" and event.support != SUPPORT["enabled"]:
+            if kind == "worker_started" and event.support != SUPPORT["enabled"]:
                 raise Beyond(MIXED)
             if event.task > FEW or event.count > FEW:
                 raise Beyond(TOO_MANY)
-            certain = event.kind == "transaction_refused" and self._is_fenced(event, self.events + place)
-            for number in self.connectors if event.kind in OF_ALL else (event.connector,):
-                if number not in self.connectors or number in self.beyond:
+            certain = kind == "transaction_refused" and self._is_fenced(event, self.events + place)
+            for number in connectors if kind in OF_ALL else (event.connector,):
+                if number not in connectors or number in beyond:
                     continue
                 try:
-                    for row in self.connectors[number].rows(event):
-                        yield place, {**row, "certain": certain}
+                    for row in connectors[number].rows(event):
+                        yield place, {**row, "certain": True} if certain else row
                 except Beyond as reason:
-                    self.beyond[number] = reason
+                    beyond[number] = reason
         self.events += len(events)
-        if self.beyond:
-            raise self.beyond[min(self.beyond)]
+        if beyond:
+            raise beyond[min(beyond)]
 
     def _is_fenced(self, event: Any, place: int) -> bool:
         """Was its producer seen to be fenced, or could it only have been fenced by what is seen?
@@ -260,6 +267,7 @@ SHOWN = Shown(
     given=lambda variant, config: {},
     retelling=lambda variant, given: Connectors(variant),
     told=("found_counted",),
+    read=READ,
     lanes="connector",
     numbered=("set",),
 )

@@ -471,8 +471,11 @@ class ModernRetelling(Applications):
         yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
 
 
+NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
+
+
 def _row(kind: str, client: int, partition: int = -1, **columns: int) -> dict[str, Any]:
-    return {"kind": kind, "client": client, "partition": partition, **columns}
+    return {**NOTHING, "kind": kind, "client": client, "partition": partition, **columns}
 
 
 def _epoch(generation: int) -> int:

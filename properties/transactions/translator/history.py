@@ -38,6 +38,11 @@ def codes(*those: int) -> frozenset[int]:
     return frozenset(map(int, those))
 
 
+def _places(columns: Mapping[int, tuple[str, ...]]) -> dict[int, tuple[int, ...]]:
+    """Where an event of each kind has these columns."""
+    return {int(kind): tuple(map(Event._fields.index, names)) for kind, names in columns.items()}
+
+
 RECORD_SENT, LOADED, MARKED = int(Kind.record_sent), int(Kind.coordinator_loaded), int(Kind.marker_appended)
 _LEADER_CHANGED, _APPENDED, _ASKED = int(Kind.leader_changed), int(Kind.batch_appended), int(Kind.check_asked)
 _SENT, _TAKEN = codes(*kinds.SENT), codes(*kinds.TAKEN)
@@ -49,18 +54,18 @@ LEFT_OUT = codes(
     Kind.client_started, Kind.client_stopped, Kind.client_failed, Kind.record_failed, Kind.stable_moved, Kind.fetched
 )
 """What says nothing about the model's state: of a fetch its records have events of their own."""
-_NAMES: Mapping[int, tuple[str, ...]] = {
+_NAMES = _places({
     Kind.init_sent: ("client",), Kind.txn_begun: ("txn",), Kind.add_sent: ("txn",), Kind.end_sent: ("txn",),
     Kind.record_sent: ("txn", "record", "request"),
     Kind.init_handled: ("producer_id",), Kind.txn_logged: ("producer_id",),
-}  # fmt: skip
+})  # fmt: skip
 """By kind of event, the names in it that belong to the transactional id that it names."""
-_NAMED: Mapping[int, tuple[str, ...]] = {
+_NAMED = _places({
     Kind.init_taken: ("client",), Kind.add_taken: ("txn",), Kind.record_acked: ("txn",), Kind.end_told: ("txn",),
     **dict.fromkeys((Kind.batch_appended, Kind.batch_duplicate, Kind.batch_refused), ("request", "record")),
     Kind.check_asked: ("request", "producer_id"), Kind.record_read: ("record",), Kind.record_seen: ("record",),
     Kind.marker_appended: ("producer_id",), Kind.marker_refused: ("producer_id",),
-}  # fmt: skip
+})  # fmt: skip
 """By kind of event that names no transactional id, the names that belong to one."""
 
 
@@ -81,11 +86,11 @@ class History:
         self.pending: dict[int, set[int]] = {}
         self.leaders: dict[int, int] = {}
         self.ids: dict[int, list[Event]] = {}
-        self._known: dict[str, dict[int, int]] = defaultdict(dict)  # by name, whose it is
+        self._known = [dict[int, int]() for _ in Event._fields]  # by column and name, whose it is
         self._deal(events)
 
     def _deal(self, events: Sequence[Event]) -> None:
-        shared, ids, loaded, sent = list[Event](), self.ids, 0, self.sent
+        shared, ids, loaded, sent, known = list[Event](), self.ids, 0, self.sent, self._known
         changes = defaultdict[int, int](int)  # how often the leader of each partition has changed
         open_in = defaultdict[int, dict[int, int]](dict)  # by partition and producer id, whose it is
         for event in events:
@@ -95,8 +100,8 @@ class History:
                 if kind == RECORD_SENT:
                     self.records[event.record] = event
             if owner >= 0:
-                for name in _NAMES.get(kind, ()):
-                    self._known[name][getattr(event, name)] = owner
+                for column in _NAMES.get(kind, ()):
+                    known[column][event[column]] = owner
             elif kind in EVERYWHERE:
                 if kind == LOADED:
                     loaded += 1
@@ -129,9 +134,10 @@ class History:
 
     def _owner(self, event: Event, kind: int) -> int:
         """Of an event that does not name its transactional id."""
-        for name in _NAMED.get(kind, ()):
-            if (value := getattr(event, name)) in self._known[name]:
-                return self._known[name][value]
+        for column in _NAMED.get(kind, ()):
+            owner = self._known[column].get(event[column])
+            if owner is not None:
+                return owner
         return min(self.ids, default=0)
 
     def term(self, event: Event) -> int:

@@ -11,7 +11,7 @@ A transactional id is followed until the model leaves out what happens (`Beyond`
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 from fencepost.properties.conformance_spec import Beyond
@@ -279,12 +279,12 @@ class OneId:
 
     def _follow(self) -> None:
         rows, requests, clients, txns, pairs = self.rows, self.requests, self.clients, self.txns, self.pairs
-        handlers, most, at = _HANDLERS, MOST["partitions"], -1
+        places, handlers, most, at = self.places, _HANDLERS, MOST["partitions"], -1
         try:
             for at, event in enumerate(self.events):
                 row, kind, client, _, producer_id, epoch, txn, record, partition, _, request, _, _, _, _ = event
                 its_client, its_txn, its_partition, number, next_base, sent = requests[request]
-                if record >= 0 and (place := self._place(record)) is not None:
+                if record >= 0 and (place := places.get(record) or self._place(record)) is not None:
                     its_txn, its_partition = place
                 if client >= 0:
                     its_client = clients[client]
@@ -299,8 +299,8 @@ class OneId:
                 elif kind not in _KEEPS_PAIR:
                     number = 0
                 said = [row, kind, its_client, its_txn, its_partition, number, next_base]
-                if kind in handlers:
-                    handlers[kind](self, at, event, said, sent)
+                if (handler := handlers.get(kind)) is not None:
+                    handler(self, at, event, said, sent)
                 rows += said
         except Beyond as reason:
             self.stopped, self.events = str(reason), self.events[:at]
@@ -309,9 +309,10 @@ class OneId:
 
     def _place(self, record: int) -> tuple[int, int] | None:
         """Transaction and partition of a record, if the transaction is known by then."""
-        found = self.places.get(record)
-        if found is None and (sent := self.history.records.get(record)) is not None and sent.txn in self.txns:
-            found = self.places[record] = self.txns[sent.txn], sent.partition
+        sent = self.history.records.get(record)
+        if sent is None or sent.txn not in self.txns:
+            return None
+        found = self.places[record] = self.txns[sent.txn], sent.partition
         return found
 
     def say(self, column: str, value: int) -> None:
@@ -528,9 +529,9 @@ def followed_ids(columns: Mapping[str, np.ndarray], variant: str, settings: Sett
     read = {name: columns[name][at] for name in READ_COLUMNS}
     read["client"] = np.where(np.isin(read["kind"], list(READS)), -1, read["client"])
     read["producer_id"] = np.where(read["kind"] == Kind.append_failed, -1, read["producer_id"])
+    events = map(made, zip(*(column.tolist() for column in (at, *read.values())), strict=True))
     for (begin, end), start, last in zip(pairwise(cuts), starts.tolist(), lasts.tolist(), strict=True):
-        lists = [column[begin:end].tolist() for column in (at, *read.values())]
-        history = History(list(map(made, zip(*lists, strict=True))))
+        history = History(list(islice(events, end - begin)))
         for txn_id in sorted(history.ids):
             one = OneId(
                 history, txn_id, last, real, bumps=variant in RELEASES.values(), verifies=variant == "v1-verified"
