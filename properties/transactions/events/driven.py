@@ -45,8 +45,13 @@ APPENDED = Observation(
 )
 
 
-def _something_open(s, e):
+def something_open(s, e):
     return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
+
+
+def joins(s, partition, number):
+    """Something of that epoch is open there, so that the leader asks nobody."""
+    return exists(Txn, lambda t: (s.fate[t, partition] == Fate.OPEN) & (s.number[t] == number))
 
 
 def _is_current(s, e):
@@ -74,8 +79,8 @@ PARTITIONS = (
         "offset_fetched",
         before=lambda s, e: (
             ((e.error == NONE) | (e.error == kinds.UNSTABLE))
-            & implies(_something_open(s, e), e.error == kinds.UNSTABLE)
-            & implies(e.error == kinds.UNSTABLE, _something_open(s, e) | e.others)
+            & implies(something_open(s, e), e.error == kinds.UNSTABLE)
+            & implies(e.error == kinds.UNSTABLE, something_open(s, e) | e.others)
             & implies((e.error == NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
         ),
         rule="txn.21",
@@ -132,8 +137,8 @@ COLUMNS = {
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
 
-_client = {"c": "client"}
-_txn = {"t": "txn"}
+CLIENT, TXN = {"c": "client"}, {"t": "txn"}
+PREPARED = {"marker": "number", "to": "to"}
 
 
 def _outcome(e):
@@ -171,7 +176,7 @@ def _refused_end(s, e):
     return waits & ~ends & ~((s.phase == Phase.IDLE) & repeats)
 
 
-BEGIN = Do("begin", {"c": "client", "t": "txn", "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
+BEGIN = Do("begin", {**CLIENT, **TXN, "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
 
 CLIENTS = (
     Observation("client_started"),
@@ -181,9 +186,9 @@ CLIENTS = (
     Observation(
         "init_sent",
         (
-            Do("lose_answer", _client, when=lambda s, e: s.asking[e.client] & (s.answered[e.client] != 0)),
-            Do("start", _client, when=lambda s, e: ~s.asking[e.client] & (e.number == 0)),
-            Do("start_again", _client, when=lambda s, e: ~s.asking[e.client]),
+            Do("lose_answer", CLIENT, when=lambda s, e: s.asking[e.client] & (s.answered[e.client] != 0)),
+            Do("start", CLIENT, when=lambda s, e: ~s.asking[e.client] & (e.number == 0)),
+            Do("start_again", CLIENT, when=lambda s, e: ~s.asking[e.client]),
         ),
         before=_named,
         rule="txn.2",
@@ -191,16 +196,16 @@ CLIENTS = (
     Observation(
         "init_taken",
         (
-            Do("take", _client, when=good),
-            Do("refuse_init", _client, when=_fenced_init),
-            Do("fail_init", _client, when=_failed_init),
+            Do("take", CLIENT, when=good),
+            Do("refuse_init", CLIENT, when=_fenced_init),
+            Do("fail_init", CLIENT, when=_failed_init),
         ),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.2",
     ),
     Observation(
         "fence_told",
-        (Do("take", _client, when=good),),
+        (Do("take", CLIENT, when=good),),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.22",
     ),
@@ -216,8 +221,8 @@ CLIENTS = (
     Observation(
         "end_sent",
         (
-            Do("commit", _txn, when=lambda s, e: (s.choice[e.txn] == Outcome.NONE) & e.commit),
-            Do("abort", _txn, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
+            Do("commit", TXN, when=lambda s, e: (s.choice[e.txn] == Outcome.NONE) & e.commit),
+            Do("abort", TXN, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
         ),
         before=lambda s, e: (
             same_pair(s, e)
@@ -227,8 +232,8 @@ CLIENTS = (
     Observation(
         "end_told",
         (
-            Do("learn", _txn, when=lambda s, e: (e.error == NONE) & s.begun[e.txn]),
-            Do("refuse_end", _txn, when=_refused_end),
+            Do("learn", TXN, when=lambda s, e: (e.error == NONE) & s.begun[e.txn]),
+            Do("refuse_end", TXN, when=_refused_end),
         ),
         before=lambda s, e: implies((e.error == NONE) & s.begun[e.txn], s.follows[e.txn] == e.number),
         rule="txn.9",
@@ -278,23 +283,14 @@ def _new_epoch(s, e):
     return (e.logged == EMPTY) & (s.epoch < e.number)
 
 
-def ask_for_epoch(starts):
-    """A request for the next epoch arrives, or another copy of it."""
+def by_init(action, starts):
+    """An InitProducerId arrives, or another copy of it, and begins ``ask_for_epoch``, or ``fence_first`` where a
+    transaction is open."""
     return (
-        Do("lose_answer", _client, when=lambda s, e: (
+        Do("lose_answer", CLIENT, when=lambda s, e: (
             starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
-        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
-        Do("ask_for_epoch", _client, when=starts),
-    )  # fmt: skip
-
-
-def fence_first(starts):
-    """The same, and a transaction is open."""
-    return (
-        Do("lose_answer", _client, when=lambda s, e: (
-            starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
-        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
-        Do("fence_first", _client, when=starts),
+        Do("come_late", CLIENT, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
+        Do(action, CLIENT, when=starts),
     )  # fmt: skip
 
 
@@ -303,7 +299,7 @@ def _fence_unseen(s, e):
 
 
 CLOCK = (
-    *fence_first(lambda s, e: _fence_unseen(s, e) & e.of_init),
+    *by_init("fence_first", lambda s, e: _fence_unseen(s, e) & e.of_init),
     Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
 )
 
@@ -342,17 +338,17 @@ def logged(ask, add):
     return Observation(
         "txn_logged",
         (
-            *ask_for_epoch(lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
-            Do("answer_init_again", _client, when=lambda s, e: (
+            *by_init("ask_for_epoch", lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
+            Do("answer_init_again", CLIENT, when=lambda s, e: (
                 (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
-            Do("initialize", {"c": "client", "to": "number"}, when=_new_epoch),
+            Do("initialize", {**CLIENT, "to": "number"}, when=_new_epoch),
             Do(ask, RECORD, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
             Do(add, RECORD, when=lambda s, e: e.logged == ONGOING),
-            Do("ask_to_end", _txn, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
+            Do("ask_to_end", TXN, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
             *CLOCK,
-            Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: (
+            Do("end", {**TXN, **PREPARED}, when=lambda s, e: (
                 _prepared(e) & (s.pending == Pending.END))),
-            Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: (
+            Do("take_over", PREPARED, when=lambda s, e: (
                 _prepared(e) & (s.pending == Pending.FENCE))),
             Do("complete", {}, when=lambda s, e: _completed(e)),
         ),
@@ -367,8 +363,8 @@ def coordinator(end_code):
         Observation(
             "init_handled",
             (
-                Do("answer_init_again", _client, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
-                Do("lose_answer", _client, when=lambda s, e: (
+                Do("answer_init_again", CLIENT, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
+                Do("lose_answer", CLIENT, when=lambda s, e: (
                     (e.error == NONE) & ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch)
                     & ~s.again[e.client])),
             ),
@@ -377,7 +373,7 @@ def coordinator(end_code):
         ),
         Observation(
             "end_handled",
-            (Do("answer_again", _txn, when=lambda s, e: (e.error == NONE) & (s.phase == Phase.IDLE)),),
+            (Do("answer_again", TXN, when=lambda s, e: (e.error == NONE) & (s.phase == Phase.IDLE)),),
             before=end_code,
             after=lambda s, e: implies(e.error == NONE, s.success[e.txn]),
             rule="txn.7",
@@ -405,22 +401,20 @@ def coordinator(end_code):
 
 EVERYBODY = (*CLIENTS, *PARTITIONS)
 
-V1 = (
+_BELOW_V2 = (
     *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"),
-    *refusals(kinds.produce_code_v1, kinds.marker_code_v1),
 )  # fmt: skip
 
-VERIFIED = (
-    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"), ASKED,
-    checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
-)  # fmt: skip
-
-V2 = (
-    *EVERYBODY, *coordinator(kinds.end_code_v2), logged("ask_to_verify", "verify"), ASKED, checked(kinds.add_code),
-    *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
-)  # fmt: skip
-
-BY_VARIANT = {"v1": V1, "v1-verified": VERIFIED, "v2": V2}
+BY_VARIANT = {
+    "v1": (*_BELOW_V2, *refusals(kinds.produce_code_v1, kinds.marker_code_v1)),
+    "v1-verified": (
+        *_BELOW_V2, ASKED, checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
+    ),
+    "v2": (
+        *EVERYBODY, *coordinator(kinds.end_code_v2), logged("ask_to_verify", "verify"), ASKED,
+        checked(kinds.add_code), *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
+    ),
+}  # fmt: skip
 
 
 # What the events of histories say about the model, where that differs from what they say to who drives a cluster.
@@ -432,15 +426,11 @@ HISTORY_COLUMNS: Mapping[str, Any] = COLUMNS
 """``others``: producers of another transactional id *have* an offset pending in the partition."""
 
 
-def _pending_here(s, e):
-    return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-
-
 OFFSET_FETCHED = Observation(
     "offset_fetched",
     before=lambda s, e: (
         ((e.error == kinds.NONE) | (e.error == kinds.UNSTABLE))
-        & ((_pending_here(s, e) | e.others) == (e.error == kinds.UNSTABLE))
+        & ((something_open(s, e) | e.others) == (e.error == kinds.UNSTABLE))
         & implies((e.error == kinds.NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
     ),
     rule="txn.21",
@@ -493,14 +483,9 @@ def _further(is_taken):
     )  # fmt: skip
 
 
-def _joins(s, e):
-    """Something of that epoch is open there, so that the leader asks nobody."""
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
-
-
 _FURTHER = {
     "v1": (_further(lambda s, e: s.known[e.partition] <= e.number),),
-    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | _joins(s, e)),),
+    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | joins(s, e.partition, e.number)),),
 }
 
 _BY_MODE: Mapping[str, tuple[Observation, ...]] = {

@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.model.language import Bool, exists, implies
+from fencepost.model.language import Bool, implies
 from fencepost.model.language.observations import Do, Observation
-from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase
 from fencepost.model.transactions.detailed.coordinator import Pending
 from fencepost.properties.conformance_spec import Allowed
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.driven import (
     ADDING,
+    CLIENT,
     CLIENTS,
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -28,9 +29,12 @@ from fencepost.properties.transactions.events.driven import (
     MARKER,
     ONGOING,
     PARTITIONS,
+    PREPARED,
     RECORD,
-    ask_for_epoch,
-    fence_first,
+    TXN,
+    by_init,
+    joins,
+    something_open,
 )
 from fencepost.properties.transactions.events.driven import BY_VARIANT as SHOWN
 from fencepost.properties.transactions.events.driven import COLUMNS as SHARED
@@ -38,9 +42,6 @@ from fencepost.properties.transactions.events.kinds import NONE
 
 OLD_OR_LATER = 1_000
 """No code of Kafka's: stands for `codes.OLD_EPOCH` or one that is tried again."""
-
-_client = {"c": "client"}
-_txn = {"t": "txn"}
 
 # InitProducerId
 
@@ -76,10 +77,10 @@ INIT = (
     Observation(
         "init_given",
         (
-            Do("answer_init_again", _client, when=_answers_again),
-            *ask_for_epoch(_gives),
-            Do("initialize", {"c": "client", "to": "number"}, when=lambda s, e: s.pending == Pending.INIT),
-            Do("lose_answer", _client, when=_nobody_takes),
+            Do("answer_init_again", CLIENT, when=_answers_again),
+            *by_init("ask_for_epoch", _gives),
+            Do("initialize", {**CLIENT, "to": "number"}, when=lambda s, e: s.pending == Pending.INIT),
+            Do("lose_answer", CLIENT, when=_nobody_takes),
         ),
         before=_may_give,
         after=lambda s, e: s.epoch == e.number,
@@ -89,8 +90,8 @@ INIT = (
         Observation(
             kind,
             (
-                *fence_first(_fences),
-                Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.FENCE),
+                *by_init("fence_first", _fences),
+                Do("take_over", PREPARED, when=lambda s, e: s.pending == Pending.FENCE),
             ),
             before=lambda s, e: s.phase == Phase.ONGOING,
             rule="txn.3",
@@ -127,9 +128,9 @@ def _end(code):
         Observation(
             "end_done",
             (
-                Do("ask_to_end", _txn, when=_ends),
-                Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.END),
-                Do("answer_again", _txn, when=lambda s, e: s.phase == Phase.IDLE),
+                Do("ask_to_end", TXN, when=_ends),
+                Do("end", {**TXN, **PREPARED}, when=lambda s, e: s.pending == Pending.END),
+                Do("answer_again", TXN, when=lambda s, e: s.phase == Phase.IDLE),
             ),
             before=lambda s, e: s.phase != Phase.PREPARED,
             after=lambda s, e: s.success[e.txn] & (s.outcome == s.choice[e.txn]),
@@ -146,13 +147,9 @@ def _is_absent(s, e):
     return s.fate[e.txn, e.partition] == Fate.ABSENT
 
 
-def _nothing_open(s, e):
-    return ~exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-
-
 def _first(s, e):
     """The leader has to ask."""
-    return _is_absent(s, e) & _nothing_open(s, e)
+    return _is_absent(s, e) & ~something_open(s, e)
 
 
 ASKED = (Do("ask", RECORD, when=_first),)
@@ -186,20 +183,15 @@ def _refused_asking(s, e):
     """
     gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
     told = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
-    old = _is_behind(s, e) | (~_joins(s, e) & (e.number != s.live()))
+    old = _is_behind(s, e) | (~joins(s, e.partition, e.number) & (e.number != s.live()))
     return (
         (gap_or_later | told | (e.error == kinds.OLD_EPOCH))
         & implies(e.error == kinds.OLD_EPOCH, old)
-        & implies(e.error == kinds.CONCURRENT, ~_joins(s, e) & (s.phase == Phase.PREPARED))
-        & implies(e.error == kinds.INVALID_MAPPING, ~_joins(s, e) & kinds.foreign(s, e.number))
-        & implies(e.error == kinds.INVALID_STATE, ~_joins(s, e) & (e.number != s.live()))
-        & implies(e.error == kinds.OUT_OF_ORDER, _joins(s, e) | _is_part(s, e))
+        & implies(e.error == kinds.CONCURRENT, ~joins(s, e.partition, e.number) & (s.phase == Phase.PREPARED))
+        & implies(e.error == kinds.INVALID_MAPPING, ~joins(s, e.partition, e.number) & kinds.foreign(s, e.number))
+        & implies(e.error == kinds.INVALID_STATE, ~joins(s, e.partition, e.number) & (e.number != s.live()))
+        & implies(e.error == kinds.OUT_OF_ORDER, joins(s, e.partition, e.number) | _is_part(s, e))
     )
-
-
-def _joins(s, e):
-    """Something of this very epoch is open here: nobody is asked."""
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
 
 
 def _is_part(s, e):
@@ -208,11 +200,13 @@ def _is_part(s, e):
 
 
 def _may_write_verified(s, e):
-    return _joins(s, e) | _is_part(s, e)
+    return joins(s, e.partition, e.number) | _is_part(s, e)
 
 
 def _refused_verified(s, e):
-    missing = (e.number == s.live()) & ~s.parts[e.partition] & (s.phase != Phase.PREPARED) & ~_joins(s, e)
+    missing = (
+        (e.number == s.live()) & ~s.parts[e.partition] & (s.phase != Phase.PREPARED) & ~joins(s, e.partition, e.number)
+    )
     return (
         _refused_asking(s, e)
         & implies(e.error == kinds.ABORTABLE, missing)
@@ -259,7 +253,7 @@ UNCALLED = (
     Observation("nothing_seen", before=_is_absent, rule="txn.12"),
     Observation(
         "timed_out",
-        (Do("time_out", {}), Do("take_over", {"marker": "number", "to": "to"})),
+        (Do("time_out", {}), Do("take_over", PREPARED)),
         before=_fences,
         rule="txn.18",
     ),
@@ -303,7 +297,7 @@ NOT_THE_COORDINATORS = frozenset({
 })  # fmt: skip
 """Codes that a client tells of itself, or of a partition: they say nothing of the coordinator."""
 
-_further = {"t": "txn", "p": "further"}
+_further = {**TXN, "p": "further"}
 
 
 def _next_term(s, e):
@@ -344,25 +338,21 @@ def _is_added(s, e):
     return implies(e.error == NONE, s.added[e.txn, e.partition])
 
 
-INIT_AGAIN = Do("answer_init_again", _client, when=_init_again)
+INIT_AGAIN = Do("answer_init_again", CLIENT, when=_init_again)
 TOLD = {
     "init_taken": (INIT_AGAIN, _holds),
     "fence_told": (INIT_AGAIN, _holds),
-    "end_told": (Do("answer_again", _txn, when=_end_again), _follows),
+    "end_told": (Do("answer_again", TXN, when=_end_again), _follows),
     "add_taken": (Do("add_partition", RECORD, when=_added_before), _is_added),
 }
 
 # Records
 
 
-def _recorded_joins(s, e):
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == s.number[e.txn]))
-
-
 def _asks(s, e):
     """The leader does not know yet that this record may be written."""
     knows = s.cleared[e.txn, e.partition] & s.asked[e.txn, e.partition]
-    return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~_recorded_joins(s, e) & ~knows
+    return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~joins(s, e.partition, s.number[e.txn]) & ~knows
 
 
 RECORDED_ASKED = (Do("ask", RECORD, when=_asks), Do("verify", RECORD, when=_asks))

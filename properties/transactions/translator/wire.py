@@ -462,30 +462,27 @@ __all__ = ["SERVED", "RemoteInterpreter"]
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
 """More than most programs need: whoever needs more is not followed to the end.  Coordinators do not change."""
+DEFAULTS = {"partitions": 1, "groups": 0, "collapse": False, "timeouts": False, "transaction_timeout_ms": 60_000}
 
 
 def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
     """The model of a cluster of which only its clients are seen."""
-    return _followed(
-        variant, config.get("partitions", 1), config.get("groups", 0), bool(config.get("collapse", False)),
-        bool(config.get("timeouts", False)), config.get("transaction_timeout_ms", 60_000),
-    )  # fmt: skip
+    return _followed(variant, tuple((key, config.get(key, default)) for key, default in DEFAULTS.items()))
 
 
 @lru_cache(maxsize=64)
-def _followed(variant: str, partitions: int, groups: int, collapse: bool, timeouts: bool, timeout_ms: int) -> Followed:
-    config = {"mode": variant, "partitions": partitions, "last": LAST[variant], "cut": True, "timeouts": timeouts,
-              "transaction_timeout_ms": timeout_ms}  # fmt: skip
-    bounds = {**ROOM, "partitions": partitions + groups}
-    followed = read_by(RemoteInterpreter, REMOTE_MODELS, config, bounds, BY_VARIANT, calls(collapse, timeouts))
+def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
+    config: dict[str, Any] = {"mode": variant, **dict(given), "last": LAST[variant], "cut": True}
+    bounds = {**ROOM, "partitions": config["partitions"] + config["groups"]}
+    served = calls(bool(config["collapse"]), bool(config["timeouts"]))
+    followed = read_by(RemoteInterpreter, REMOTE_MODELS, config, bounds, BY_VARIANT, served)
     return replace(followed, ignored=IGNORED - {"record_failed"}, tired=True)
 
 
 # What a recording leaves open: whose request is behind a record of the transaction log, which no row says.
 
-CAUSE_NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
-    "client": -1, "txn": -1, "partition": -1, "further": -1, "number": 0, "next_base": 0, "named": 0, "to": 0,
-    "logged": -1, "term": 0, "error": 0, "counts": True, "by_owner": True, "busy": True, "away": True, "durable": True,
+CAUSE_NOT_THERE: Mapping[str, Any] = {
+    **NOT_THERE, "further": -1, "more": False, "busy": True, "away": True, "durable": True,
 }  # fmt: skip
 """That something is on its way to a log, or that a coordinator is away, nothing shows: ``busy`` and ``away``."""
 

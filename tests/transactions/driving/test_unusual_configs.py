@@ -4,17 +4,12 @@ import pytest
 from fencepost.proofs.testing import agree
 
 REFERENCE = "fencepost.reference_impl.systems.transactions:reference"
+EXPIRING = {"expiration_ms": 20_000, "expiration_check_ms": 5_000}  # an idle client's id is forgotten between two calls
+WITHOUT_CLIENT = {"ids": 2, "clients": 1}  # one of the ids has no client
 
 
 @pytest.mark.parametrize("variant", ["v2", "v1-verified"])
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"expiration_ms": 20_000, "expiration_check_ms": 5_000},  # an idle client's id is forgotten between two calls
-        {"ids": 2, "clients": 1},  # one of the ids has no client
-    ],
-    ids=["ids-expire-soon", "more-ids-than-clients"],
-)
+@pytest.mark.parametrize("config", [EXPIRING, WITHOUT_CLIENT], ids=["ids-expire-soon", "more-ids-than-clients"])
 def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None:
     """txn.P8 and txn.P10 are of producers whose ids are not forgotten meanwhile, and of ids that have clients."""
     report = agree(
@@ -22,3 +17,8 @@ def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None
         promises_only=True, verdict_only=True,
     )  # fmt: skip
     assert (report.verdict, report.failure) == ("holds", None)
+
+
+def test_the_model_knows_that_an_id_may_be_expiring() -> None:
+    """Meanwhile InitProducerId is answered with CONCURRENT_TRANSACTIONS (51), however soon ids expire."""
+    assert agree(REFERENCE, protocol="transactions", seed=0, max_examples=4, config=EXPIRING).failure is None
