@@ -163,12 +163,6 @@ def _fenced_init(s, e):
     )  # fmt: skip
 
 
-def _failed_init(s, e):
-    return (e.error == kinds.FAILED) & kinds.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE) & (
-        s.fails_at_the_end(e.client)
-    )  # fmt: skip
-
-
 def _refused_end(s, e):
     repeats = s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome == s.choice[e.txn])
     waits = (e.error != NONE) & s.begun[e.txn] & ~s.success[e.txn] & s.ready[s.owner[e.txn]] & kinds.quiet(s)
@@ -198,7 +192,9 @@ CLIENTS = (
         (
             Do("take", CLIENT, when=good),
             Do("refuse_init", CLIENT, when=_fenced_init),
-            Do("fail_init", CLIENT, when=_failed_init),
+            Do("fail_init", CLIENT, when=lambda s, e: (
+                (e.error == kinds.FAILED) & kinds.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE)
+                & s.fails_at_the_end(e.client))),
         ),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.2",
@@ -283,13 +279,18 @@ def _new_epoch(s, e):
     return (e.logged == EMPTY) & (s.epoch < e.number)
 
 
-def by_init(action, starts):
+def not_asked(s, e):
+    """The client does not wait for its first InitProducerId."""
+    return ~s.is_sent(e.client)
+
+
+def by_init(action, starts, comes_late=not_asked):
     """An InitProducerId arrives, or another copy of it, and begins ``ask_for_epoch``, or ``fence_first`` where a
-    transaction is open."""
+    transaction is open.  ``comes_late``: when it may be a copy of which no client takes the answer."""
     return (
         Do("lose_answer", CLIENT, when=lambda s, e: (
             starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
-        Do("come_late", CLIENT, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
+        Do("come_late", CLIENT, when=lambda s, e: starts(s, e) & comes_late(s, e)),
         Do(action, CLIENT, when=starts),
     )  # fmt: skip
 
@@ -298,10 +299,11 @@ def _fence_unseen(s, e):
     return _prepared(e) & _unseen(s, e) & ~e.by_owner
 
 
-CLOCK = (
-    *by_init("fence_first", lambda s, e: _fence_unseen(s, e) & e.of_init),
-    Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
-)
+def _by_the_clock(comes_late):
+    return (
+        *by_init("fence_first", lambda s, e: _fence_unseen(s, e) & e.of_init, comes_late),
+        Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
+    )
 
 
 def _logged(s, e):
@@ -333,19 +335,19 @@ def _answers_again(s, e):
     return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
 
 
-def logged(ask, add):
+def logged(ask, add, comes_late):
     """A record of the transaction log."""
     return Observation(
         "txn_logged",
         (
-            *by_init("ask_for_epoch", lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
+            *by_init("ask_for_epoch", lambda s, e: _new_epoch(s, e) & _unseen(s, e), comes_late),
             Do("answer_init_again", CLIENT, when=lambda s, e: (
                 (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
             Do("initialize", {**CLIENT, "to": "number"}, when=_new_epoch),
             Do(ask, RECORD, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
             Do(add, RECORD, when=lambda s, e: e.logged == ONGOING),
             Do("ask_to_end", TXN, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
-            *CLOCK,
+            *_by_the_clock(comes_late),
             Do("end", {**TXN, **PREPARED}, when=lambda s, e: (
                 _prepared(e) & (s.pending == Pending.END))),
             Do("take_over", PREPARED, when=lambda s, e: (
@@ -358,7 +360,7 @@ def logged(ask, add):
     )  # fmt: skip
 
 
-def coordinator(end_code):
+def coordinator(end_code, comes_late):
     return (
         Observation(
             "init_handled",
@@ -380,7 +382,7 @@ def coordinator(end_code):
         ),
         Observation(
             "append_failed",
-            (*CLOCK, Do("append_fails", {}, when=lambda s, e: s.pending != Pending.NOTHING)),
+            (*_by_the_clock(comes_late), Do("append_fails", {}, when=lambda s, e: s.pending != Pending.NOTHING)),
         ),
         Observation("timed_out", (Do("time_out", {}),), before=lambda s, e: s.live() == e.number, rule="txn.18"),
         Observation(
@@ -401,20 +403,25 @@ def coordinator(end_code):
 
 EVERYBODY = (*CLIENTS, *PARTITIONS)
 
-_BELOW_V2 = (
-    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"),
-)  # fmt: skip
 
-BY_VARIANT = {
-    "v1": (*_BELOW_V2, *refusals(kinds.produce_code_v1, kinds.marker_code_v1)),
-    "v1-verified": (
-        *_BELOW_V2, ASKED, checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
-    ),
-    "v2": (
-        *EVERYBODY, *coordinator(kinds.end_code_v2), logged("ask_to_verify", "verify"), ASKED,
-        checked(kinds.add_code), *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
-    ),
-}  # fmt: skip
+def _by_variant(comes_late):
+    below_v2 = (
+        *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1, comes_late),
+        logged("ask_to_add_partition", "add_partition", comes_late),
+    )  # fmt: skip
+    return {
+        "v1": (*below_v2, *refusals(kinds.produce_code_v1, kinds.marker_code_v1)),
+        "v1-verified": (
+            *below_v2, ASKED, checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
+        ),
+        "v2": (
+            *EVERYBODY, *coordinator(kinds.end_code_v2, comes_late), logged("ask_to_verify", "verify", comes_late),
+            ASKED, checked(kinds.add_code), *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
+        ),
+    }  # fmt: skip
+
+
+BY_VARIANT: Mapping[str, tuple[Observation, ...]] = _by_variant(not_asked)
 
 
 # What the events of histories say about the model, where that differs from what they say to who drives a cluster.
@@ -437,35 +444,18 @@ OFFSET_FETCHED = Observation(
 )
 
 
-def _verify_code(s, e):
-    """A fence is in memory before it is in the log, and leaders are told."""
-    return ((e.error == kinds.FENCED) & e.busy) | kinds.verify_code(s, e)
-
-
-def _may_come_late(begins):
+def _not_asked_or_again(s, e):
     """A copy of a client's first InitProducerId may also come while the client asks again and names its pair."""
-    return lambda s, e: (
-        begins(s, e)
-        & (~s.is_sent(e.client) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client]))
-    )  # fmt: skip
-
-
-def _coming_late(steps):
-    """`come_late` stands before the step that it makes possible, and happens where that does."""
-    following = (*steps[1:], None)
-    return tuple(
-        replace(do, when=_may_come_late(after.when)) if do.action == "come_late" and isinstance(after, Do) else do
-        for do, after in zip(steps, following, strict=True)
-    )
+    return not_asked(s, e) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client])
 
 
 def _held(variant, o):
     if o.kind == "offset_fetched":
         return OFFSET_FETCHED
     if o.kind == "partition_checked" and variant == "v1-verified":
-        return replace(o, before=_verify_code)
-    if o.kind in ("txn_logged", "append_failed"):
-        return replace(o, steps=_coming_late(o.steps))
+        return replace(  # a fence is in memory before it is in the log
+            o, before=lambda s, e: ((e.error == kinds.FENCED) & e.busy) | kinds.verify_code(s, e)
+        )
     return o
 
 
@@ -490,7 +480,7 @@ _FURTHER = {
 
 _BY_MODE: Mapping[str, tuple[Observation, ...]] = {
     variant: (*(_held(variant, o) for o in observations), *_FURTHER.get(variant, ()))
-    for variant, observations in BY_VARIANT.items()
+    for variant, observations in _by_variant(_not_asked_or_again).items()
 }
 RELEASES = {"4.0": "v2", "4.3": "v2-4.3"}
 """Of v2: since KAFKA-19367 a fence has one bump.  What shows is the same."""

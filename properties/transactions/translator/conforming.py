@@ -11,7 +11,6 @@ between the request and the answer.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -69,7 +68,7 @@ SENT = {"init_handled": "init_sent", "add_handled": "add_sent", "end_handled": "
 WAITS_FOR = {
     "batch_appended": "sent", **dict.fromkeys(("record_acked", "record_read", "record_seen"), "there"),
 }  # fmt: skip
-NOBODY = -2
+NO_ID = -2
 
 
 def followable(manifest: Manifest) -> str:
@@ -94,7 +93,7 @@ def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[st
     lists |= {"kind": [names.get(kind, "") for kind in lists["kind"]], "row": list(range(len(lists["kind"])))}
     events = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
     ids = sorted({event["txn_id"] for event in events} - {-1})
-    owners = Owners(unknown=ids[0] if len(ids) == 1 else NOBODY)
+    owners = Owners(unknown=ids[0] if len(ids) == 1 else NO_ID)
     for event in events:
         owners.of_event(event)
     owned = [(owners.of_event(event), event) for event in events]
@@ -339,13 +338,6 @@ class Violations:
         sent = int(self.view.sent_at(np.array([row]))[0])
         return -1 if sent == NEVER else int(self.c["txn"][sent])
 
-    @cached_property
-    def _decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The batches that markers close, these markers, and the numbers of the transactions."""
-        batches = self.view.rows_of(Kind.batch_appended)
-        batches = batches[self.view.decided[batches] != NEVER]
-        return batches, self.view.decided[batches], self.view.owner(batches)
-
     # What is read, or lies there
 
     def _read(self, at: int, other: int) -> Excuse | None:
@@ -388,7 +380,7 @@ class Violations:
 
     def _decided(self, at: int, is_wrong: Callable[[int], bool]) -> Excuse | None:
         """``is_wrong``: of a transaction of which this marker closes a batch, by its number."""
-        batches, markers, owners = self._decisions
+        batches, markers, owners = self.view.decisions
         here = [(batch, owner) for batch, owner in zip(batches[markers == at].tolist(), owners[markers == at].tolist(),
                                                        strict=True) if is_wrong(owner)]  # fmt: skip
         found = [self._of_fate(batch, at) or self._of_others(owner, at) for batch, owner in here]
@@ -396,7 +388,7 @@ class Violations:
 
     def _of_others(self, owner: int, at: int) -> Excuse | None:
         """All records of the same transaction came late that were decided otherwise before."""
-        (batches, markers, owners), outcome = self._decisions, self.c["outcome"]
+        (batches, markers, owners), outcome = self.view.decisions, self.c["outcome"]
         others = batches[(owners == owner) & (markers < at) & (outcome[markers] != outcome[at])]
         found = [self._of_record(one, at) for one in others.tolist()]
         return found[0] if found and all(found) else None
@@ -411,7 +403,7 @@ class Violations:
         return self._decided(at, lambda owner: bool(told[owner] != NEVER))
 
     def _transactions_share_fate(self, at: int, other: int) -> Excuse | None:
-        (_, markers, owners), outcome = self._decisions, self.c["outcome"]
+        (_, markers, owners), outcome = self.view.decisions, self.c["outcome"]
         return self._decided(at, lambda owner: outcome[markers[owners == owner].min()] != outcome[at])
 
 

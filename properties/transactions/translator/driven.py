@@ -126,7 +126,11 @@ NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
 
 
 class TransactionsInterpreter(Choosing):
-    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for."""
+    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for.  ``taken``: by kind
+    of event with which an answer is taken, the kind of request; ``answered_rightly``: the rule that this is about.
+    """
+
+    taken, answered_rightly = TOLD, "txn.P5"
 
     # Calls
 
@@ -326,13 +330,19 @@ class TransactionsInterpreter(Choosing):
             return (FalseConjunct(kind, "", "the messages in flight say so: they don't"),)
         return ()
 
-    def _as_answered(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
+    def _as_answered(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """``memory``: with the answers in flight."""
+        known = sorted({a[2:] for a in memory.answers if a[:2] == (self.taken[kind], row["request"])})
         error, number = numbers(row)
-        if not said or any(error == e and number in (n, number if n == 0 else n) for e, n in said):
+        if not known or any(self.is_same(kind, error, e) and number in (n, n or number) for e, n in known):
             return ()
-        words = f"the coordinator answered so: it answered {', '.join(f'error {e} with {n}' for e, n in said)}"
-        return (FalseConjunct(kind, "txn.P5", words),)
+        answers = ", ".join(_in_words(*answer) for answer in known)
+        words = f"the answer is one that this request may have had: {answers}; it is {_in_words(error, number)}"
+        return (FalseConjunct(kind, self.answered_rightly, words),)
+
+    def is_same(self, kind: str, told: int, answered: int) -> bool:
+        """Is this the code that was answered?"""
+        return told == answered
 
     def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
         """A guess, and what is seen to be in flight."""
@@ -397,6 +407,10 @@ class TransactionsInterpreter(Choosing):
             latest = max((key[0] for key in state[used]), default=0)
             return range(latest, latest + 1)
         return (state["term"],) if str(kind) == "Term" else range(state["epoch"], state["epoch"] + 2)
+
+
+def _in_words(error: int, number: int) -> str:
+    return f"error {error} with {number}" if number else f"error {error}"
 
 
 def _waited_ms(made: Made) -> int:

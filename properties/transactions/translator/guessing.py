@@ -262,30 +262,31 @@ CALLS = {
 }  # fmt: skip
 
 
-def _for_epoch(s, e):
-    """A retry that names the epoch before is written to the log as well; to the model it is nothing new."""
-    again = ~s.unknown & (e.named != 0) & (e.named == s.remembers) & (e.named != s.live())
-    return (s.phase == Phase.IDLE) & (s.pending == Pending.NOTHING) & ~again
-
-
-def _fence(s, e):
-    return (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)
-
-
 def _may_begin(s, e):
     return quiet(s) & ~e.busy
-
-
-def _init_may_begin(s, e):
-    right = s.unknown | (e.named == 0) | (e.named == s.live()) | (e.named == s.remembers)
-    return _may_begin(s, e) & implies(s.phase == Phase.IDLE, right)
 
 
 _BEGINNINGS = (
     Observation(
         "init_begun",
-        (*by_init("fence_first", _fence), *by_init("ask_for_epoch", _for_epoch)),
-        before=_init_may_begin,
+        (
+            *by_init("fence_first", lambda s, e: (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)),
+            # A retry that names the epoch before is written to the log as well; to the model it is nothing new.
+            *by_init(
+                "ask_for_epoch",
+                lambda s, e: (
+                    (s.phase == Phase.IDLE)
+                    & (s.pending == Pending.NOTHING)
+                    & ~(~s.unknown & (e.named != 0) & (e.named == s.remembers) & (e.named != s.live()))
+                ),
+            ),
+        ),
+        before=lambda s, e: (
+            _may_begin(s, e)
+            & implies(
+                s.phase == Phase.IDLE, s.unknown | (e.named == 0) | (e.named == s.live()) | (e.named == s.remembers)
+            )
+        ),
         rule="txn.5",
     ),
     Observation("add_begun", (Do("ask_to_add_partition", RECORD),), before=_may_begin, rule="txn.5"),
@@ -431,8 +432,9 @@ class Choosing(PlainInterpreter):
             yield {**row, "term": state["term"] + 1}
         elif kind.startswith("marker_"):
             for marker in markers(state, row["partition"]):
+                after = self.numbering.base(self.numbering.rank(marker["number"]) + 1)
                 for error in CODES.get(kind, (0,)):
-                    yield {**row, "next_base": self._next_base(marker["number"]), **marker, "error": error}
+                    yield {**row, "next_base": after, **marker, "error": error}
         elif kind in CODES:
             for error in CODES[kind]:
                 number = state["epoch"] if kind == "init_handled" or (kind == "end_handled" and self.bumps) else 0
@@ -440,9 +442,6 @@ class Choosing(PlainInterpreter):
                 yield {**row, "error": error, "number": own}
         else:
             yield row
-
-    def _next_base(self, number: int) -> int:
-        return self.numbering.base((number - 1) // (self.numbering.last + 2) + 1)
 
     def _beginnings(self, state: State, kind: str, row: Row) -> Iterator[Row]:
         if row["request"] in self.requests.sent:
