@@ -34,10 +34,14 @@ from fencepost.model.transactions.abstract.cores import V2Core
 class Promises(Properties):
     """The promises of one transactional id."""
 
+    def each_record(s, says):
+        """``says``: of a transaction and a partition, the fate of its record there, whether that was late, or sent."""
+        return forall(Txn, Partition, lambda t, p: says(t, p, s.fate[t, p], s.late[t, p], s.sent[t, p]))
+
     @promise(rule="txn.P1")
     def no_zombie_write(s):
         """What was accepted from an owner after a newer owner's InitProducerId was answered is never committed."""
-        return forall(Txn, Partition, lambda t, p: ~(s.late[t, p] & (s.fate[t, p] == Fate.COMMITTED)))
+        return s.each_record(lambda t, p, fate, late, sent: ~(late & (fate == Fate.COMMITTED)))
 
     @promise(rule="txn.P2")
     def one_fate(s):
@@ -52,31 +56,29 @@ class Promises(Properties):
     @promise(rule="txn.P3")
     def nothing_committed_unasked(s):
         """Only what its owner asked to commit is committed: an aborted or open transaction is never visible."""
-        return forall(
-            Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
+        return s.each_record(
+            lambda t, p, fate, late, sent: implies(fate == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
         )
 
     @promise(rule="txn.P4")
     def nothing_lost(s):
         """Once the owner is told that its transaction is committed, each of its records is, or its marker is under
         way."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(s.told_committed(t) & s.sent[t, p], (s.fate[t, p] == Fate.COMMITTED) | s.coming(t, p)),
+        return s.each_record(
+            lambda t, p, fate, late, sent: implies(
+                s.told_committed(t) & sent, (fate == Fate.COMMITTED) | s.coming(fate, p)
+            )
         )
 
     @promise(rule="txn.P5")
     def as_told(s):
         """No record of a transaction comes to another end than the one that its owner was told."""
-        return forall(
-            Txn,
-            Partition,
-            lambda t, p: implies(
+        return s.each_record(
+            lambda t, p, fate, late, sent: implies(
                 s.told[t],
-                implies(s.fate[t, p] == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
-                & implies(s.fate[t, p] == Fate.ABORTED, s.choice[t] == Outcome.ABORT),
-            ),
+                implies(fate == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
+                & implies(fate == Fate.ABORTED, s.choice[t] == Outcome.ABORT),
+            )
         )
 
     @promise(rule="txn.P7")
@@ -93,12 +95,12 @@ class Promises(Properties):
     def nothing_hangs(s):
         """An open record is of a transaction that the coordinator has open or prepared, in a partition that it will
         send a marker to: the last stable offset moves again."""
-        return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.takes_part(t, p)))
+        return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.takes_part(t, p)))
 
     @promise(rule="618.P1")
     def nothing_open_after_a_fence(s):
         """Once InitProducerId is answered, nothing of an older epoch is undecided any more."""
-        return forall(Txn, Partition, lambda t, p: implies(s.fate[t, p] == Fate.OPEN, s.fence <= s.number[t]))
+        return s.each_record(lambda t, p, fate, late, sent: implies(fate == Fate.OPEN, s.fence <= s.number[t]))
 
     def takes_part(s, t, p):
         return s.parts[p] & s.is_under_way(t) & ~s.marked[p]
@@ -120,10 +122,10 @@ class Promises(Properties):
     def told_committed(s, t):
         return s.told[t] & (s.choice[t] == Outcome.COMMIT)
 
-    def coming(s, t, p):
+    def coming(s, fate, p):
         """The marker that commits this record is not written yet, and will be."""
         return (
-            (s.fate[t, p] == Fate.OPEN)
+            (fate == Fate.OPEN)
             & (s.phase == Phase.PREPARED)
             & (s.outcome == Outcome.COMMIT)
             & s.parts[p]
@@ -177,7 +179,7 @@ class Promises(Properties):
     @witness(of="nothing_lost")
     def told_before_the_marker(s):
         """The owner is told of the commit while a marker is still under way."""
-        return exists(Txn, Partition, lambda t, p: s.told_committed(t) & s.coming(t, p))
+        return exists(Txn, Partition, lambda t, p: s.told_committed(t) & s.coming(s.fate[t, p], p))
 
     @witness(of="as_told")
     def told_aborted(s):

@@ -241,11 +241,9 @@ class VerifiedLemmas(V1Lemmas, AskingLemmas, of=VerifiedCore):
 class SeveralPromises(Promises, of=Several):
     """The promises, of first and second records."""
 
-    @promise(rule="txn.P1")
-    def no_zombie_write(s):
-        """What was accepted from an owner after a newer owner's InitProducerId was answered is never committed."""
-        return Promises.no_zombie_write(s) & forall(
-            Txn, Partition, lambda t, p: ~(s.second_late[t, p] & (s.second[t, p] == Fate.COMMITTED))
+    def each_record(s, says):
+        return Promises.each_record(s, says) & forall(
+            Txn, Partition, lambda t, p: says(t, p, s.second[t, p], s.second_late[t, p], s.more[t, p])
         )
 
     @promise(rule="txn.P2")
@@ -258,57 +256,6 @@ class SeveralPromises(Promises, of=Several):
             )
             & ~((s.second[t, p] == Fate.ABORTED) & (s.fate[t, q] == Fate.COMMITTED)),
         )  # fmt: skip
-
-    @promise(rule="txn.P3")
-    def nothing_committed_unasked(s):
-        """Only what its owner asked to commit is committed: an aborted or open transaction is never visible."""
-        return Promises.nothing_committed_unasked(s) & forall(
-            Txn, Partition, lambda t, p: implies(s.second[t, p] == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
-        )
-
-    @promise(rule="txn.P4")
-    def nothing_lost(s):
-        """Once the owner is told that its transaction is committed, each of its records is, or its marker is under
-        way."""
-        return Promises.nothing_lost(s) & forall(
-            Txn, Partition,
-            lambda t, p: implies(
-                s.told_committed(t) & s.more[t, p], (s.second[t, p] == Fate.COMMITTED) | s.second_coming(t, p)
-            ),
-        )  # fmt: skip
-
-    def second_coming(s, t, p):
-        return (
-            (s.second[t, p] == Fate.OPEN) & (s.phase == Phase.PREPARED) & (s.outcome == Outcome.COMMIT)
-            & s.parts[p] & ~s.marked[p]
-        )  # fmt: skip
-
-    @promise(rule="txn.P5")
-    def as_told(s):
-        """No record of a transaction comes to another end than the one that its owner was told."""
-        return Promises.as_told(s) & forall(
-            Txn, Partition,
-            lambda t, p: implies(
-                s.told[t],
-                implies(s.second[t, p] == Fate.COMMITTED, s.choice[t] == Outcome.COMMIT)
-                & implies(s.second[t, p] == Fate.ABORTED, s.choice[t] == Outcome.ABORT),
-            ),
-        )  # fmt: skip
-
-    @promise(rule="txn.P10")
-    def nothing_hangs(s):
-        """An open record is of a transaction that the coordinator has open or prepared, in a partition that it will
-        send a marker to: the last stable offset moves again."""
-        return Promises.nothing_hangs(s) & forall(
-            Txn, Partition, lambda t, p: implies(s.second[t, p] == Fate.OPEN, s.takes_part(t, p))
-        )
-
-    @promise(rule="618.P1")
-    def nothing_open_after_a_fence(s):
-        """Once InitProducerId is answered, nothing of an older epoch is undecided any more."""
-        return Promises.nothing_open_after_a_fence(s) & forall(
-            Txn, Partition, lambda t, p: implies(s.second[t, p] == Fate.OPEN, s.fence <= s.number[t])
-        )
 
     @witness(of="nothing_hangs")
     def second_open_while_prepared(s):

@@ -131,52 +131,43 @@ STEPS: dict[str, tuple[str, ...]] = {
 V1_STEPS = STEPS | {"ask_to_add_partition": (), "refuse_add": ()}
 
 
-class V1Promises(FullPromises, of=combined(LateEnds, V1)):
-    """v1."""
-
-    @refinement(of=V1Core, actions=V1_STEPS)
+def _of_core(core, actions):
+    @refinement(of=core, actions=actions)
     def does_as_the_core(s):
         """What the log and the partitions say is the core's state."""
         return {}
+
+    return does_as_the_core
+
+
+class V1Promises(FullPromises, of=combined(LateEnds, V1)):
+    """v1."""
+
+    does_as_the_core = _of_core(V1Core, V1_STEPS)
 
 
 class VerifiedPromises(FullPromises, of=combined(LateEnds, Verified)):
     """v1 with verification."""
 
-    @refinement(of=VerifiedCore, actions=V1_STEPS)
-    def does_as_the_core(s):
-        """What the log and the partitions say is the core's state."""
-        return {}
+    does_as_the_core = _of_core(VerifiedCore, V1_STEPS)
 
 
 class V2Promises(FullPromises, of=V2):
     """v2."""
 
-    @refinement(of=V2Core, actions=STEPS | {"ask_to_verify": (), "answer_init_again": ("initialize_again",)})
-    def does_as_the_core(s):
-        """What the log and the partitions say is the core's state."""
-        return {}
+    does_as_the_core = _of_core(V2Core, STEPS | {"ask_to_verify": (), "answer_init_again": ("initialize_again",)})
 
 
 class PromptV1Promises(FullPromises, of=combined(V1, PromptV1Core)):
     """v1 on a prompt network."""
 
-    @refinement(of=PromptV1Core, actions=V1_STEPS)
-    def does_as_the_core(s):
-        """What the log and the partitions say is the core's state."""
-        return {}
+    does_as_the_core = _of_core(PromptV1Core, V1_STEPS)
 
 
 class PromptVerifiedPromises(FullPromises, of=combined(Verified, PromptVerifiedCore)):
     """v1 with verification on a prompt network."""
 
-    @refinement(of=PromptVerifiedCore, actions=V1_STEPS)
-    def does_as_the_core(s):
-        """What the log and the partitions say is the core's state."""
-        return {}
-
-
-# Where the promises of transactions end: ids that are forgotten, and a mend that did not go far enough.
+    does_as_the_core = _of_core(PromptVerifiedCore, V1_STEPS)
 
 
 # What transactions keep while transaction.version is changed.

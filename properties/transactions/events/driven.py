@@ -45,8 +45,13 @@ APPENDED = Observation(
 )
 
 
-def _something_open(s, e):
+def something_open(s, e):
     return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
+
+
+def joins(s, partition, number):
+    """Something of that epoch is open there, so that the leader asks nobody."""
+    return exists(Txn, lambda t: (s.fate[t, partition] == Fate.OPEN) & (s.number[t] == number))
 
 
 def _is_current(s, e):
@@ -74,8 +79,8 @@ PARTITIONS = (
         "offset_fetched",
         before=lambda s, e: (
             ((e.error == NONE) | (e.error == kinds.UNSTABLE))
-            & implies(_something_open(s, e), e.error == kinds.UNSTABLE)
-            & implies(e.error == kinds.UNSTABLE, _something_open(s, e) | e.others)
+            & implies(something_open(s, e), e.error == kinds.UNSTABLE)
+            & implies(e.error == kinds.UNSTABLE, something_open(s, e) | e.others)
             & implies((e.error == NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
         ),
         rule="txn.21",
@@ -132,8 +137,8 @@ COLUMNS = {
 
 EMPTY, ONGOING, PREPARE_COMMIT, PREPARE_ABORT, COMPLETE_COMMIT, COMPLETE_ABORT = range(6)
 
-_client = {"c": "client"}
-_txn = {"t": "txn"}
+CLIENT, TXN = {"c": "client"}, {"t": "txn"}
+PREPARED = {"marker": "number", "to": "to"}
 
 
 def _outcome(e):
@@ -158,12 +163,6 @@ def _fenced_init(s, e):
     )  # fmt: skip
 
 
-def _failed_init(s, e):
-    return (e.error == kinds.FAILED) & kinds.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE) & (
-        s.fails_at_the_end(e.client)
-    )  # fmt: skip
-
-
 def _refused_end(s, e):
     repeats = s.is_retry(e.txn) & s.is_next_to_present(e.txn) & (s.outcome == s.choice[e.txn])
     waits = (e.error != NONE) & s.begun[e.txn] & ~s.success[e.txn] & s.ready[s.owner[e.txn]] & kinds.quiet(s)
@@ -171,7 +170,7 @@ def _refused_end(s, e):
     return waits & ~ends & ~((s.phase == Phase.IDLE) & repeats)
 
 
-BEGIN = Do("begin", {"c": "client", "t": "txn", "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
+BEGIN = Do("begin", {**CLIENT, **TXN, "e": "number"}, when=lambda s, e: ~s.begun[e.txn])
 
 CLIENTS = (
     Observation("client_started"),
@@ -181,9 +180,9 @@ CLIENTS = (
     Observation(
         "init_sent",
         (
-            Do("lose_answer", _client, when=lambda s, e: s.asking[e.client] & (s.answered[e.client] != 0)),
-            Do("start", _client, when=lambda s, e: ~s.asking[e.client] & (e.number == 0)),
-            Do("start_again", _client, when=lambda s, e: ~s.asking[e.client]),
+            Do("lose_answer", CLIENT, when=lambda s, e: s.asking[e.client] & (s.answered[e.client] != 0)),
+            Do("start", CLIENT, when=lambda s, e: ~s.asking[e.client] & (e.number == 0)),
+            Do("start_again", CLIENT, when=lambda s, e: ~s.asking[e.client]),
         ),
         before=_named,
         rule="txn.2",
@@ -191,16 +190,18 @@ CLIENTS = (
     Observation(
         "init_taken",
         (
-            Do("take", _client, when=good),
-            Do("refuse_init", _client, when=_fenced_init),
-            Do("fail_init", _client, when=_failed_init),
+            Do("take", CLIENT, when=good),
+            Do("refuse_init", CLIENT, when=_fenced_init),
+            Do("fail_init", CLIENT, when=lambda s, e: (
+                (e.error == kinds.FAILED) & kinds.quiet(s) & s.is_sent(e.client) & (s.phase == Phase.IDLE)
+                & s.fails_at_the_end(e.client))),
         ),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.2",
     ),
     Observation(
         "fence_told",
-        (Do("take", _client, when=good),),
+        (Do("take", CLIENT, when=good),),
         before=lambda s, e: implies(e.error == NONE, s.answered[e.client] == e.number),
         rule="txn.22",
     ),
@@ -216,8 +217,8 @@ CLIENTS = (
     Observation(
         "end_sent",
         (
-            Do("commit", _txn, when=lambda s, e: (s.choice[e.txn] == Outcome.NONE) & e.commit),
-            Do("abort", _txn, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
+            Do("commit", TXN, when=lambda s, e: (s.choice[e.txn] == Outcome.NONE) & e.commit),
+            Do("abort", TXN, when=lambda s, e: s.choice[e.txn] == Outcome.NONE),
         ),
         before=lambda s, e: (
             same_pair(s, e)
@@ -227,8 +228,8 @@ CLIENTS = (
     Observation(
         "end_told",
         (
-            Do("learn", _txn, when=lambda s, e: (e.error == NONE) & s.begun[e.txn]),
-            Do("refuse_end", _txn, when=_refused_end),
+            Do("learn", TXN, when=lambda s, e: (e.error == NONE) & s.begun[e.txn]),
+            Do("refuse_end", TXN, when=_refused_end),
         ),
         before=lambda s, e: implies((e.error == NONE) & s.begun[e.txn], s.follows[e.txn] == e.number),
         rule="txn.9",
@@ -278,23 +279,19 @@ def _new_epoch(s, e):
     return (e.logged == EMPTY) & (s.epoch < e.number)
 
 
-def ask_for_epoch(starts):
-    """A request for the next epoch arrives, or another copy of it."""
-    return (
-        Do("lose_answer", _client, when=lambda s, e: (
-            starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
-        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
-        Do("ask_for_epoch", _client, when=starts),
-    )  # fmt: skip
+def not_asked(s, e):
+    """The client does not wait for its first InitProducerId."""
+    return ~s.is_sent(e.client)
 
 
-def fence_first(starts):
-    """The same, and a transaction is open."""
+def by_init(action, starts, comes_late=not_asked):
+    """An InitProducerId arrives, or another copy of it, and begins ``ask_for_epoch``, or ``fence_first`` where a
+    transaction is open.  ``comes_late``: when it may be a copy of which no client takes the answer."""
     return (
-        Do("lose_answer", _client, when=lambda s, e: (
+        Do("lose_answer", CLIENT, when=lambda s, e: (
             starts(s, e) & s.asking[e.client] & (s.answered[e.client] != 0) & ~e.late & ~s.stray[e.client])),
-        Do("come_late", _client, when=lambda s, e: starts(s, e) & ~s.is_sent(e.client)),
-        Do("fence_first", _client, when=starts),
+        Do("come_late", CLIENT, when=lambda s, e: starts(s, e) & comes_late(s, e)),
+        Do(action, CLIENT, when=starts),
     )  # fmt: skip
 
 
@@ -302,10 +299,11 @@ def _fence_unseen(s, e):
     return _prepared(e) & _unseen(s, e) & ~e.by_owner
 
 
-CLOCK = (
-    *fence_first(lambda s, e: _fence_unseen(s, e) & e.of_init),
-    Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
-)
+def _by_the_clock(comes_late):
+    return (
+        *by_init("fence_first", lambda s, e: _fence_unseen(s, e) & e.of_init, comes_late),
+        Do("time_out", {}, when=lambda s, e: _fence_unseen(s, e) & ~e.of_init),
+    )
 
 
 def _logged(s, e):
@@ -337,22 +335,22 @@ def _answers_again(s, e):
     return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & (e.named != 0)
 
 
-def logged(ask, add):
+def logged(ask, add, comes_late):
     """A record of the transaction log."""
     return Observation(
         "txn_logged",
         (
-            *ask_for_epoch(lambda s, e: _new_epoch(s, e) & _unseen(s, e)),
-            Do("answer_init_again", _client, when=lambda s, e: (
+            *by_init("ask_for_epoch", lambda s, e: _new_epoch(s, e) & _unseen(s, e), comes_late),
+            Do("answer_init_again", CLIENT, when=lambda s, e: (
                 (e.logged == EMPTY) & ~_new_epoch(s, e) & _answers_again(s, e))),
-            Do("initialize", {"c": "client", "to": "number"}, when=_new_epoch),
+            Do("initialize", {**CLIENT, "to": "number"}, when=_new_epoch),
             Do(ask, RECORD, when=lambda s, e: (e.logged == ONGOING) & _unseen(s, e)),
             Do(add, RECORD, when=lambda s, e: e.logged == ONGOING),
-            Do("ask_to_end", _txn, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
-            *CLOCK,
-            Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: (
+            Do("ask_to_end", TXN, when=lambda s, e: _prepared(e) & _unseen(s, e) & e.by_owner),
+            *_by_the_clock(comes_late),
+            Do("end", {**TXN, **PREPARED}, when=lambda s, e: (
                 _prepared(e) & (s.pending == Pending.END))),
-            Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: (
+            Do("take_over", PREPARED, when=lambda s, e: (
                 _prepared(e) & (s.pending == Pending.FENCE))),
             Do("complete", {}, when=lambda s, e: _completed(e)),
         ),
@@ -362,13 +360,13 @@ def logged(ask, add):
     )  # fmt: skip
 
 
-def coordinator(end_code):
+def coordinator(end_code, comes_late):
     return (
         Observation(
             "init_handled",
             (
-                Do("answer_init_again", _client, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
-                Do("lose_answer", _client, when=lambda s, e: (
+                Do("answer_init_again", CLIENT, when=lambda s, e: (e.error == NONE) & _answers_again(s, e)),
+                Do("lose_answer", CLIENT, when=lambda s, e: (
                     (e.error == NONE) & ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch)
                     & ~s.again[e.client])),
             ),
@@ -377,14 +375,14 @@ def coordinator(end_code):
         ),
         Observation(
             "end_handled",
-            (Do("answer_again", _txn, when=lambda s, e: (e.error == NONE) & (s.phase == Phase.IDLE)),),
+            (Do("answer_again", TXN, when=lambda s, e: (e.error == NONE) & (s.phase == Phase.IDLE)),),
             before=end_code,
             after=lambda s, e: implies(e.error == NONE, s.success[e.txn]),
             rule="txn.7",
         ),
         Observation(
             "append_failed",
-            (*CLOCK, Do("append_fails", {}, when=lambda s, e: s.pending != Pending.NOTHING)),
+            (*_by_the_clock(comes_late), Do("append_fails", {}, when=lambda s, e: s.pending != Pending.NOTHING)),
         ),
         Observation("timed_out", (Do("time_out", {}),), before=lambda s, e: s.live() == e.number, rule="txn.18"),
         Observation(
@@ -405,22 +403,25 @@ def coordinator(end_code):
 
 EVERYBODY = (*CLIENTS, *PARTITIONS)
 
-V1 = (
-    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"),
-    *refusals(kinds.produce_code_v1, kinds.marker_code_v1),
-)  # fmt: skip
 
-VERIFIED = (
-    *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1), logged("ask_to_add_partition", "add_partition"), ASKED,
-    checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
-)  # fmt: skip
+def _by_variant(comes_late):
+    below_v2 = (
+        *EVERYBODY, *ADDING, *coordinator(kinds.end_code_v1, comes_late),
+        logged("ask_to_add_partition", "add_partition", comes_late),
+    )  # fmt: skip
+    return {
+        "v1": (*below_v2, *refusals(kinds.produce_code_v1, kinds.marker_code_v1)),
+        "v1-verified": (
+            *below_v2, ASKED, checked(kinds.verify_code), *refusals(kinds.produce_code_verified, kinds.marker_code_v1),
+        ),
+        "v2": (
+            *EVERYBODY, *coordinator(kinds.end_code_v2, comes_late), logged("ask_to_verify", "verify", comes_late),
+            ASKED, checked(kinds.add_code), *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
+        ),
+    }  # fmt: skip
 
-V2 = (
-    *EVERYBODY, *coordinator(kinds.end_code_v2), logged("ask_to_verify", "verify"), ASKED, checked(kinds.add_code),
-    *refusals(kinds.produce_code_v2, kinds.marker_code_v2),
-)  # fmt: skip
 
-BY_VARIANT = {"v1": V1, "v1-verified": VERIFIED, "v2": V2}
+BY_VARIANT: Mapping[str, tuple[Observation, ...]] = _by_variant(not_asked)
 
 
 # What the events of histories say about the model, where that differs from what they say to who drives a cluster.
@@ -432,50 +433,29 @@ HISTORY_COLUMNS: Mapping[str, Any] = COLUMNS
 """``others``: producers of another transactional id *have* an offset pending in the partition."""
 
 
-def _pending_here(s, e):
-    return exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-
-
 OFFSET_FETCHED = Observation(
     "offset_fetched",
     before=lambda s, e: (
         ((e.error == kinds.NONE) | (e.error == kinds.UNSTABLE))
-        & ((_pending_here(s, e) | e.others) == (e.error == kinds.UNSTABLE))
+        & ((something_open(s, e) | e.others) == (e.error == kinds.UNSTABLE))
         & implies((e.error == kinds.NONE) & e.reads, s.fate[e.txn, e.partition] == Fate.COMMITTED)
     ),
     rule="txn.21",
 )
 
 
-def _verify_code(s, e):
-    """A fence is in memory before it is in the log, and leaders are told."""
-    return ((e.error == kinds.FENCED) & e.busy) | kinds.verify_code(s, e)
-
-
-def _may_come_late(begins):
+def _not_asked_or_again(s, e):
     """A copy of a client's first InitProducerId may also come while the client asks again and names its pair."""
-    return lambda s, e: (
-        begins(s, e)
-        & (~s.is_sent(e.client) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client]))
-    )  # fmt: skip
-
-
-def _coming_late(steps):
-    """`come_late` stands before the step that it makes possible, and happens where that does."""
-    following = (*steps[1:], None)
-    return tuple(
-        replace(do, when=_may_come_late(after.when)) if do.action == "come_late" and isinstance(after, Do) else do
-        for do, after in zip(steps, following, strict=True)
-    )
+    return not_asked(s, e) | (s.again[e.client] & (e.named == 0) & ~s.stray[e.client])
 
 
 def _held(variant, o):
     if o.kind == "offset_fetched":
         return OFFSET_FETCHED
     if o.kind == "partition_checked" and variant == "v1-verified":
-        return replace(o, before=_verify_code)
-    if o.kind in ("txn_logged", "append_failed"):
-        return replace(o, steps=_coming_late(o.steps))
+        return replace(  # a fence is in memory before it is in the log
+            o, before=lambda s, e: ((e.error == kinds.FENCED) & e.busy) | kinds.verify_code(s, e)
+        )
     return o
 
 
@@ -493,19 +473,14 @@ def _further(is_taken):
     )  # fmt: skip
 
 
-def _joins(s, e):
-    """Something of that epoch is open there, so that the leader asks nobody."""
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
-
-
 _FURTHER = {
     "v1": (_further(lambda s, e: s.known[e.partition] <= e.number),),
-    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | _joins(s, e)),),
+    "v1-verified": (_further(lambda s, e: s.cleared[e.txn, e.partition] | joins(s, e.partition, e.number)),),
 }
 
 _BY_MODE: Mapping[str, tuple[Observation, ...]] = {
     variant: (*(_held(variant, o) for o in observations), *_FURTHER.get(variant, ()))
-    for variant, observations in BY_VARIANT.items()
+    for variant, observations in _by_variant(_not_asked_or_again).items()
 }
 RELEASES = {"4.0": "v2", "4.3": "v2-4.3"}
 """Of v2: since KAFKA-19367 a fence has one bump.  What shows is the same."""

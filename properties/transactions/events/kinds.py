@@ -332,6 +332,10 @@ def init_code(s, e):
     )
 
 
+def _pair_known(e):
+    return (e.error == NONE) | (e.error == FENCED) | (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | _away(e)
+
+
 def _pair_code(s, e):
     """Who may add: the exact pair."""
     return (
@@ -344,17 +348,15 @@ def _pair_code(s, e):
 
 def add_code(s, e):
     """AddPartitionsToTxn and AddOffsetsToTxn of a client; v2: a leader's question."""
-    known = (e.error == NONE) | (e.error == FENCED) | (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | _away(e)
-    return known & _pair_code(s, e)
+    return _pair_known(e) & _pair_code(s, e)
 
 
 def verify_code(s, e):
     """A leader's question (v1-verified).  What is pending is not looked at; a fence is in memory before it is
     pending."""
     right = (e.number == s.live()) & (s.pending != Pending.FENCE) & ~s.unknown
-    known = (e.error == NONE) | (e.error == FENCED) | (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | _away(e)
     return (
-        (known | (e.error == ABORTABLE))
+        (_pair_known(e) | (e.error == ABORTABLE))
         & implies(_away(e), e.away)
         & implies(e.error == NONE, right)
         & implies(e.error == CONCURRENT, right & (s.phase == Phase.PREPARED))
@@ -469,24 +471,20 @@ def _of_older_id(s, e):
     return e.next_base <= s.known[e.partition]
 
 
-def _old_term(s, e):
-    return e.term < s.known_term[e.partition]
+def _marker_code(s, e, old):
+    """WriteTxnMarkers.  ``old``: the epoch is."""
+    is_known = (e.error == OLD_EPOCH) | (e.error == COORDINATOR_FENCED)
+    old_term = e.term < s.known_term[e.partition]
+    return is_known & (
+        _of_older_id(s, e) | (implies(e.error == OLD_EPOCH, old) & implies(e.error == COORDINATOR_FENCED, old_term))
+    )
 
 
 def marker_code_v1(s, e):
-    """WriteTxnMarkers."""
-    old = e.number < s.known[e.partition]
-    return ((e.error == OLD_EPOCH) | (e.error == COORDINATOR_FENCED)) & (
-        _of_older_id(s, e)
-        | (implies(e.error == OLD_EPOCH, old) & implies(e.error == COORDINATOR_FENCED, _old_term(s, e)))
-    )
+    return _marker_code(s, e, e.number < s.known[e.partition])
 
 
 def marker_code_v2(s, e):
     """An equal epoch is a retry, unless something is open."""
     opened = exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-    old = (e.number < s.known[e.partition]) | ((e.number == s.known[e.partition]) & opened)
-    return ((e.error == OLD_EPOCH) | (e.error == COORDINATOR_FENCED)) & (
-        _of_older_id(s, e)
-        | (implies(e.error == OLD_EPOCH, old) & implies(e.error == COORDINATOR_FENCED, _old_term(s, e)))
-    )
+    return _marker_code(s, e, (e.number < s.known[e.partition]) | ((e.number == s.known[e.partition]) & opened))

@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fencepost.model.language import Bool, exists, implies
+from fencepost.model.language import Bool, implies
 from fencepost.model.language.observations import Do, Observation
-from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase, Txn
+from fencepost.model.transactions.abstract.core import Fate, Outcome, Partition, Phase
 from fencepost.model.transactions.detailed.coordinator import Pending
-from fencepost.properties.conformance_spec import Allowed
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.driven import (
     ADDING,
+    CLIENT,
     CLIENTS,
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -28,9 +28,12 @@ from fencepost.properties.transactions.events.driven import (
     MARKER,
     ONGOING,
     PARTITIONS,
+    PREPARED,
     RECORD,
-    ask_for_epoch,
-    fence_first,
+    TXN,
+    by_init,
+    joins,
+    something_open,
 )
 from fencepost.properties.transactions.events.driven import BY_VARIANT as SHOWN
 from fencepost.properties.transactions.events.driven import COLUMNS as SHARED
@@ -39,9 +42,6 @@ from fencepost.properties.transactions.events.kinds import NONE
 OLD_OR_LATER = 1_000
 """No code of Kafka's: stands for `codes.OLD_EPOCH` or one that is tried again."""
 
-_client = {"c": "client"}
-_txn = {"t": "txn"}
-
 # InitProducerId
 
 
@@ -49,39 +49,27 @@ def _is_new(s, e):
     return s.epoch < e.number
 
 
-def _gives(s, e):
-    return (s.phase == Phase.IDLE) & (s.pending == Pending.NOTHING) & _is_new(s, e)
-
-
 def _fences(s, e):
     return (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)
-
-
-def _may_give(s, e):
-    """A new epoch to whoever names none, or the present one; the same once more to whoever names the one before."""
-    new = _is_new(s, e) & ((e.named == 0) | (e.named == s.live()))
-    again = ~_is_new(s, e) & (e.named != 0) & (e.named == s.remembers)
-    return (s.phase == Phase.IDLE) & (new | again)
-
-
-def _answers_again(s, e):
-    return e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & ~_is_new(s, e)
-
-
-def _nobody_takes(s, e):
-    return ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch) & ~s.again[e.client]
 
 
 INIT = (
     Observation(
         "init_given",
         (
-            Do("answer_init_again", _client, when=_answers_again),
-            *ask_for_epoch(_gives),
-            Do("initialize", {"c": "client", "to": "number"}, when=lambda s, e: s.pending == Pending.INIT),
-            Do("lose_answer", _client, when=_nobody_takes),
+            Do("answer_init_again", CLIENT, when=lambda s, e: (
+                e.counts & s.asking[e.client] & (s.answered[e.client] == 0) & ~_is_new(s, e))),
+            *by_init("ask_for_epoch", lambda s, e: (
+                (s.phase == Phase.IDLE) & (s.pending == Pending.NOTHING) & _is_new(s, e))),
+            Do("initialize", {**CLIENT, "to": "number"}, when=lambda s, e: s.pending == Pending.INIT),
+            Do("lose_answer", CLIENT, when=lambda s, e: (
+                ~e.counts & s.asking[e.client] & (s.answered[e.client] == s.epoch) & ~s.again[e.client])),
         ),
-        before=_may_give,
+        # A new epoch for a request that names none, or the present one; the same again for one that names the former.
+        before=lambda s, e: (s.phase == Phase.IDLE) & (
+            (_is_new(s, e) & ((e.named == 0) | (e.named == s.live())))
+            | (~_is_new(s, e) & (e.named != 0) & (e.named == s.remembers))
+        ),
         after=lambda s, e: s.epoch == e.number,
         rule="txn.2",
     ),
@@ -89,8 +77,8 @@ INIT = (
         Observation(
             kind,
             (
-                *fence_first(_fences),
-                Do("take_over", {"marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.FENCE),
+                *by_init("fence_first", _fences),
+                Do("take_over", PREPARED, when=lambda s, e: s.pending == Pending.FENCE),
             ),
             before=lambda s, e: s.phase == Phase.ONGOING,
             rule="txn.3",
@@ -118,18 +106,18 @@ ADD = (
 # EndTxn
 
 
-def _ends(s, e):
-    return (s.pending == Pending.NOTHING) & (s.number[e.txn] == s.live()) & s.may_end(e.txn)
-
-
 def _end(code):
     return (
         Observation(
             "end_done",
             (
-                Do("ask_to_end", _txn, when=_ends),
-                Do("end", {"t": "txn", "marker": "number", "to": "to"}, when=lambda s, e: s.pending == Pending.END),
-                Do("answer_again", _txn, when=lambda s, e: s.phase == Phase.IDLE),
+                Do(
+                    "ask_to_end",
+                    TXN,
+                    when=lambda s, e: (s.pending == Pending.NOTHING) & (s.number[e.txn] == s.live()) & s.may_end(e.txn),
+                ),
+                Do("end", {**TXN, **PREPARED}, when=lambda s, e: s.pending == Pending.END),
+                Do("answer_again", TXN, when=lambda s, e: s.phase == Phase.IDLE),
             ),
             before=lambda s, e: s.phase != Phase.PREPARED,
             after=lambda s, e: s.success[e.txn] & (s.outcome == s.choice[e.txn]),
@@ -146,13 +134,9 @@ def _is_absent(s, e):
     return s.fate[e.txn, e.partition] == Fate.ABSENT
 
 
-def _nothing_open(s, e):
-    return ~exists(Txn, lambda t: s.fate[t, e.partition] == Fate.OPEN)
-
-
 def _first(s, e):
     """The leader has to ask."""
-    return _is_absent(s, e) & _nothing_open(s, e)
+    return _is_absent(s, e) & ~something_open(s, e)
 
 
 ASKED = (Do("ask", RECORD, when=_first),)
@@ -168,11 +152,6 @@ def _is_behind(s, e):
     return e.number < s.known[e.partition]
 
 
-def _would_be_added(s, e):
-    """The coordinator makes it part of the transaction, whatever the partition says afterwards."""
-    return _first(s, e) & _is_new_part(s, e) & (e.number == s.live()) & (s.phase != Phase.PREPARED)
-
-
 def _refused_v1(s, e):
     return ((e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.OLD_EPOCH)) & implies(
         e.error == kinds.OLD_EPOCH, _is_behind(s, e)
@@ -186,20 +165,15 @@ def _refused_asking(s, e):
     """
     gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
     told = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
-    old = _is_behind(s, e) | (~_joins(s, e) & (e.number != s.live()))
+    old = _is_behind(s, e) | (~joins(s, e.partition, e.number) & (e.number != s.live()))
     return (
         (gap_or_later | told | (e.error == kinds.OLD_EPOCH))
         & implies(e.error == kinds.OLD_EPOCH, old)
-        & implies(e.error == kinds.CONCURRENT, ~_joins(s, e) & (s.phase == Phase.PREPARED))
-        & implies(e.error == kinds.INVALID_MAPPING, ~_joins(s, e) & kinds.foreign(s, e.number))
-        & implies(e.error == kinds.INVALID_STATE, ~_joins(s, e) & (e.number != s.live()))
-        & implies(e.error == kinds.OUT_OF_ORDER, _joins(s, e) | _is_part(s, e))
+        & implies(e.error == kinds.CONCURRENT, ~joins(s, e.partition, e.number) & (s.phase == Phase.PREPARED))
+        & implies(e.error == kinds.INVALID_MAPPING, ~joins(s, e.partition, e.number) & kinds.foreign(s, e.number))
+        & implies(e.error == kinds.INVALID_STATE, ~joins(s, e.partition, e.number) & (e.number != s.live()))
+        & implies(e.error == kinds.OUT_OF_ORDER, joins(s, e.partition, e.number) | _is_part(s, e))
     )
-
-
-def _joins(s, e):
-    """Something of this very epoch is open here: nobody is asked."""
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == e.number))
 
 
 def _is_part(s, e):
@@ -207,12 +181,10 @@ def _is_part(s, e):
     return (e.number == s.live()) & (s.phase == Phase.ONGOING) & s.parts[e.partition]
 
 
-def _may_write_verified(s, e):
-    return _joins(s, e) | _is_part(s, e)
-
-
 def _refused_verified(s, e):
-    missing = (e.number == s.live()) & ~s.parts[e.partition] & (s.phase != Phase.PREPARED) & ~_joins(s, e)
+    missing = (
+        (e.number == s.live()) & ~s.parts[e.partition] & (s.phase != Phase.PREPARED) & ~joins(s, e.partition, e.number)
+    )
     return (
         _refused_asking(s, e)
         & implies(e.error == kinds.ABORTABLE, missing)
@@ -231,10 +203,6 @@ def _refused_v2(s, e):
         & implies(e.error == kinds.CONCURRENT, ~either)
         & implies(e.error == OLD_OR_LATER, either)
     )
-
-
-def _anybody(s, e):
-    return True
 
 
 def _record(steps, refused, may_write):
@@ -259,7 +227,7 @@ UNCALLED = (
     Observation("nothing_seen", before=_is_absent, rule="txn.12"),
     Observation(
         "timed_out",
-        (Do("time_out", {}), Do("take_over", {"marker": "number", "to": "to"})),
+        (Do("time_out", {}), Do("take_over", PREPARED)),
         before=_fences,
         rule="txn.18",
     ),
@@ -269,14 +237,17 @@ _SHOWN = ("record_read", "record_seen", "offset_fetched", "fetched")
 EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _SHOWN), *INIT, *UNCALLED)
 
 BY_VARIANT = {
-    "v1": (*EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire), *_record((), _refused_v1, _anybody)),
+    "v1": (*EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire), *_record((), _refused_v1, lambda s, e: True)),
     "v1-verified": (
         *EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire),
-        *_record(VERIFIED, _refused_verified, _may_write_verified),
+        *_record(VERIFIED, _refused_verified,
+            lambda s, e: joins(s, e.partition, e.number) | _is_part(s, e)),
     ),
     "v2": (
-        *EVERYBODY, *_end(kinds.end_code_v2), *_record(ADDED, _refused_v2, _anybody),
-        Observation("record_added", ADDED, before=_would_be_added, rule="txn.15"),
+        *EVERYBODY, *_end(kinds.end_code_v2), *_record(ADDED, _refused_v2, lambda s, e: True),
+        # The coordinator makes it part of the transaction, whatever the partition says afterwards.
+        Observation("record_added", ADDED, rule="txn.15", before=lambda s, e: (
+            _first(s, e) & _is_new_part(s, e) & (e.number == s.live()) & (s.phase != Phase.PREPARED))),
     ),
 }  # fmt: skip
 """Shown and unshown kinds, per variant."""
@@ -303,29 +274,17 @@ NOT_THE_COORDINATORS = frozenset({
 })  # fmt: skip
 """Codes that a client tells of itself, or of a partition: they say nothing of the coordinator."""
 
-_further = {"t": "txn", "p": "further"}
+_further = {**TXN, "p": "further"}
 
 
-def _next_term(s, e):
-    return s.term < e.term
-
-
-LOADED = Do("fail_over", {}, when=_next_term)
+LOADED = Do("fail_over", {}, when=lambda s, e: s.term < e.term)
 """Another coordinator took over before this: it wrote it, or sent the marker."""
 
 # Answers, and what the coordinator did for one without an error where no record of its log says so
 
 
-def _init_again(s, e):
-    return (e.error == NONE) & s.asking[e.client] & (s.answered[e.client] == 0)
-
-
 def _holds(s, e):
     return implies(e.error == NONE, s.holds[e.client] == e.number)
-
-
-def _end_again(s, e):
-    return (e.error == NONE) & s.begun[e.txn] & ~s.success[e.txn]
 
 
 def _follows(s, e):
@@ -336,33 +295,28 @@ def _follows(s, e):
     )
 
 
-def _added_before(s, e):
-    return (e.error == NONE) & ~s.added[e.txn, e.partition]
-
-
-def _is_added(s, e):
-    return implies(e.error == NONE, s.added[e.txn, e.partition])
-
-
-INIT_AGAIN = Do("answer_init_again", _client, when=_init_again)
+INIT_AGAIN = Do("answer_init_again", CLIENT, when=lambda s, e: (
+    (e.error == NONE) & s.asking[e.client] & (s.answered[e.client] == 0)))  # fmt: skip
 TOLD = {
     "init_taken": (INIT_AGAIN, _holds),
     "fence_told": (INIT_AGAIN, _holds),
-    "end_told": (Do("answer_again", _txn, when=_end_again), _follows),
-    "add_taken": (Do("add_partition", RECORD, when=_added_before), _is_added),
+    "end_told": (
+        Do("answer_again", TXN, when=lambda s, e: (e.error == NONE) & s.begun[e.txn] & ~s.success[e.txn]),
+        _follows,
+    ),
+    "add_taken": (
+        Do("add_partition", RECORD, when=lambda s, e: (e.error == NONE) & ~s.added[e.txn, e.partition]),
+        lambda s, e: implies(e.error == NONE, s.added[e.txn, e.partition]),
+    ),
 }
 
 # Records
 
 
-def _recorded_joins(s, e):
-    return exists(Txn, lambda t: (s.fate[t, e.partition] == Fate.OPEN) & (s.number[t] == s.number[e.txn]))
-
-
 def _asks(s, e):
     """The leader does not know yet that this record may be written."""
     knows = s.cleared[e.txn, e.partition] & s.asked[e.txn, e.partition]
-    return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~_recorded_joins(s, e) & ~knows
+    return (s.fate[e.txn, e.partition] == Fate.ABSENT) & ~joins(s, e.partition, s.number[e.txn]) & ~knows
 
 
 RECORDED_ASKED = (Do("ask", RECORD, when=_asks), Do("verify", RECORD, when=_asks))
@@ -370,19 +324,14 @@ RECORDED_ASKED = (Do("ask", RECORD, when=_asks), Do("verify", RECORD, when=_asks
 # The log of transactions
 
 
-def _adds(s, e):
-    return e.logged == ONGOING
-
-
-def _adds_more(s, e):
-    return (e.logged == ONGOING) & e.more
-
-
 def _adding(variant):
     """One record of the log adds a partition, or two; in v2 on behalf of a leader that asks."""
     ask, add = ("ask_to_verify", "verify") if variant == "v2" else ("ask_to_add_partition", "add_partition")
     steps = []
-    for when, columns in ((_adds_more, _further), (_adds, RECORD)):
+    for when, columns in (
+        (lambda s, e: (e.logged == ONGOING) & e.more, _further),
+        (lambda s, e: e.logged == ONGOING, RECORD),
+    ):
         asked = (Do("ask", columns, when=when),) if variant == "v2" else ()
         steps += [*asked, Do(ask, columns, when=when), Do(add, columns, when=when)]
     return tuple(steps)
@@ -419,45 +368,3 @@ def _recorded(variant, o):
 RECORDED: Mapping[str, tuple[Observation, ...]] = {
     variant: tuple(_recorded(variant, o) for o in observations) for variant, observations in SHOWN.items()
 }
-
-
-# What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
-# way.
-#
-# ``collapse``: whoever carries requests to the broker asks again where the answer only says so, so that one delivery
-# may be served more than once; ``timeouts``: transactions may time out at any moment.
-
-SERVED = {
-    "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
-    "add": ("add_done", "add_refused", "unanswered"),
-    "produce": ("record_written", "record_added", "record_refused", "unanswered"),
-    "end": ("end_done", "end_refused", "unanswered"),
-}
-"""By kind of request: how it may be served."""
-
-SERVICE = {kind: request for request, kinds in SERVED.items() for kind in kinds if kind != "unanswered"}
-"""The same, by what was done."""
-
-IN_PASSING = {"init": ("fenced_before",)}
-"""What changes something though the answer says that it be tried again, which it then is."""
-
-OTHER_CALLS = (
-    "drop", "init", "begin", "send", "commit", "abort", "restart_client", "fence", "read", "fetch_offset", "advance",
-    "expire", "forget", "in_pieces", "log_append", "fail_over", "change_leader", "leave", "come_back",
-    "elect_unclean",
-    "settle", "probe", "progress",
-)  # fmt: skip
-
-
-def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
-    """By name of the call."""
-    uncalled = ("marked", "completed", *(("timed_out",) if timeouts else ()))
-    again = IN_PASSING if collapse else {}
-    return {
-        **{
-            f"deliver {kind}": Allowed(kinds, (*uncalled, *again.get(kind, ())), must=True)
-            for kind, kinds in SERVED.items()
-        },
-        **{f"deliver {kind}_answer": Allowed(often=uncalled) for kind in SERVED},
-        **dict.fromkeys(OTHER_CALLS, Allowed(often=uncalled)),
-    }  # fmt: skip

@@ -80,8 +80,8 @@ def markers_after_prepare(view: TransactionView) -> Rows:
 
 def ends_answered_as_logged(view: TransactionView) -> Rows:
     """Successful answers to EndTxn, against the Prepare records of the pair that was asked about."""
-    handled, requests = view.fine(Kind.end_handled), view.numbers_of("request")
-    sent = requests.first(view.rows_of(Kind.end_sent))[requests.of[handled]]
+    handled = view.fine(Kind.end_handled)
+    sent = _asked(view, handled, Kind.end_sent)
     handled, sent = handled[sent != NEVER], sent[sent != NEVER]
     prepared = _prepared(view, sent, bump=int(view.is_v2))
     return found(handled, prepared > handled, prepared)
@@ -128,7 +128,7 @@ def completed_after_markers(view: TransactionView) -> Rows:
 
 def markers_as_told(view: TransactionView) -> Rows:
     """Markers that close a transaction on a partition, against what its owner is told, at any time."""
-    markers, owner = _decisions(view)
+    _, markers, owner = view.decisions
     commit = view.columns["outcome"][markers] == COMMIT
     told = np.where(commit, view.abort_told[owner], view.commit_told[owner])
     return found(markers, told != NEVER, told)
@@ -136,7 +136,7 @@ def markers_as_told(view: TransactionView) -> Rows:
 
 def markers_as_decided(view: TransactionView) -> Rows:
     """Commit markers that close a transaction on a partition, against whether its owner had asked for a commit."""
-    markers, owner = _decisions(view)
+    _, markers, owner = view.decisions
     known = owner < view.numbers_of("txn").size
     commit = view.columns["outcome"][markers] == COMMIT
     asked = view.commit_asked[owner]
@@ -145,21 +145,13 @@ def markers_as_decided(view: TransactionView) -> Rows:
 
 def transactions_share_fate(view: TransactionView) -> Rows:
     """Markers that decide a record, against the first that decided a record of the same transaction."""
-    markers, owner = _decisions(view)
+    _, markers, owner = view.decisions
     known = owner < view.numbers_of("txn").size
     markers, owner = markers[known], owner[known]
     order = np.argsort(markers, kind="stable")
     markers, owner = markers[order], owner[order]
     decided = first_rows(owner, markers, view.numbers_of("txn").size)[owner]
     return found(markers, view.columns["outcome"][markers] != view.columns["outcome"][decided], decided)
-
-
-def _decisions(view: TransactionView) -> tuple[np.ndarray, np.ndarray]:
-    """For each batch that is decided: the row of the marker, and the number of the transaction that owns the record."""
-    batches = view.rows_of(Kind.batch_appended)
-    markers = view.decided[batches]
-    closed = markers != NEVER
-    return markers[closed], view.owner(batches[closed])
 
 
 # Kernels about pairs of producer id and epoch: who is given which, and what an older instance may still do.
@@ -224,24 +216,26 @@ def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
     return where
 
 
+def _fenced_by(view: TransactionView, rows: np.ndarray, sent: np.ndarray, at: np.ndarray) -> Rows:
+    """Rows where a pair was fenced, by what was ``sent`` with it, and when that counts; NEVER if one is not known."""
+    known = (sent != NEVER) & (at != NEVER) & _where_fenced(view, rows)
+    rows, sent, at = rows[known], sent[known], at[known]
+    fence = fence_before(view, sent, at)
+    return found(rows, fence != NEVER, fence)
+
+
 def fenced_unread(view: TransactionView) -> Rows:
     """Records read where a pair was fenced, by when they were first sent."""
     reads = view.rows_of(Kind.record_read)
     sent = view.sent_at(reads)
-    known = (sent != NEVER) & _where_fenced(view, reads)
-    reads, sent = reads[known], sent[known]
-    fence = fence_before(view, sent, sent)
-    return found(reads, fence != NEVER, fence)
+    return _fenced_by(view, reads, sent, sent)
 
 
 def fenced_appends_unread(view: TransactionView) -> Rows:
     """Records read where a pair was fenced, by when they were appended."""
     reads, records = view.rows_of(Kind.record_read), view.numbers_of("record")
-    appended, sent = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]], view.sent_at(reads)
-    known = (appended != NEVER) & (sent != NEVER) & _where_fenced(view, reads)
-    reads, appended, sent = reads[known], appended[known], sent[known]
-    fence = fence_before(view, sent, appended)
-    return found(reads, fence != NEVER, fence)
+    appended = records.first(view.rows_of(Kind.batch_appended))[records.of[reads]]
+    return _fenced_by(view, reads, view.sent_at(reads), appended)
 
 
 def fenced_never_commit(view: TransactionView) -> Rows:
@@ -258,10 +252,7 @@ def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
     told = view.fine(Kind.end_told)
     told = told[view.columns["outcome"][told] == outcome]
     asked = view.asked(outcome)[view.numbers_of("txn").of[told]]
-    known = (asked != NEVER) & _where_fenced(view, told)
-    told, asked = told[known], asked[known]
-    fence = fence_before(view, asked, asked)
-    return found(told, fence != NEVER, fence)
+    return _fenced_by(view, told, asked, asked)
 
 
 def init_bumps_epoch(view: TransactionView) -> Rows:
@@ -307,7 +298,7 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
     may be the answer to another attempt, made when this one's answer did not come in time."""
     handled, requests, txn_ids = view.rows_of(Kind.init_handled), view.numbers_of("request"), view.numbers_of("txn_id")
     request = requests.of[handled]
-    sent = requests.first(view.rows_of(Kind.init_sent))[request]
+    sent = _asked(view, handled, Kind.init_sent)
     asked = np.where(sent == NEVER, handled, sent)
     plain = (sent == NEVER) | (view.columns["producer_id"][asked] < 0)
     again = handled > txn_ids.first(view.fine(Kind.init_handled))[txn_ids.of[handled]]

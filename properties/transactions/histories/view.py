@@ -205,6 +205,13 @@ class TransactionView(EventView):
         return decided
 
     @cached_property
+    def decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For each batch that is decided: its row, that of the marker, and the number of the record's transaction."""
+        batches = self.rows_of(Kind.batch_appended)
+        batches = batches[self.decided[batches] != NEVER]
+        return batches, self.decided[batches], self.owner(batches)
+
+    @cached_property
     def logged(self) -> Groups:
         """The transaction log, by transactional id."""
         return self.groups_of((Kind.txn_logged,), ("txn_id",), True, "")

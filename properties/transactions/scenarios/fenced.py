@@ -65,8 +65,7 @@ class Driven(Several, steps=CALLS):
         """``moment``: EndTxn has arrived, its record is durable, a marker is written, all markers are; or its record is
         durable, and the newest markers arrive before the older ones."""
         slot, at = self.with_record(slot, partition)
-        self.call("send", slot, self.partition(at + 1))
-        self.deliver_all()
+        self.write(slot, self.partition(at + 1))
         self.end(slot, commit)
         self.send_first("end")
         if moment > 0:
@@ -79,16 +78,14 @@ class Driven(Several, steps=CALLS):
         for message in reversed(self.waiting("marker") if moment == 4 else []):
             self.send(message)
         self.go_on()
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
+        self.time_passes()
 
     @scenario
     def marker_again(
         self, slot: Slot, partition: Partition, commit: bool, lost: Annotated[str, OneOf("marker", "marker_answer")]
     ) -> None:
         slot, at = self.with_record(slot, partition)
-        self.call("send", slot, self.partition(at + 1))
-        self.deliver_all()
+        self.write(slot, self.partition(at + 1))
         self.end(slot, commit)
         self.deliver_all(without=("marker", "marker_answer"))
         if lost == "marker_answer":
@@ -105,12 +102,10 @@ class Driven(Several, steps=CALLS):
     def id_expires(self, slot: Slot, partition: Partition) -> None:
         """Nothing is done until the id is forgotten; then the producer goes on."""
         slot = self.opened(slot)
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
         self.call("expire")
         self.with_record(slot, partition)
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
 
 
 # Scenarios around a fence: what is under way across it, who goes on after it, and what fails meanwhile.
@@ -152,8 +147,7 @@ class Fenced(Driven, steps={}):
                 self.deliver_all()
             self.call("expire", 1)
         elif by == "time" or (by == "admin" and self.lone):
-            for _ in range(TIME_OUT_MS // CHECK_MS + 1):
-                self.call("advance", CHECK_MS)
+            self.run_out_of_time()
         elif by == "admin":
             self.call("fence", new % self.ids)
         else:
@@ -198,11 +192,9 @@ class Fenced(Driven, steps={}):
         another leader, or the same one restarts."""
         old, at = self.opened(slot), self.partition(partition)
         if not first:
-            self.call("send", old, at)
-            self.deliver_all()
+            self.write(old, at)
         if kind == "end" and self.late:  # in v1 it decides the next transaction (KAFKA-17754)
-            self.call("send", old, at)
-            self.deliver_all()
+            self.write(old, at)
             self.end(old, commit)
             held = self.first("end")
             self.hold(held)
@@ -225,8 +217,7 @@ class Fenced(Driven, steps={}):
             self.release(held)
             self.deliver_all()
         self.looked_at(at)
-        self.end(new, commit)
-        self.go_on()
+        self.finish(new, commit)
         if moment == 3:
             self.release(held)
         self.go_on()
@@ -256,14 +247,12 @@ class Fenced(Driven, steps={}):
             self.call("change_leader", elsewhere, restart=then == "restart")
         if rival and new != old:
             self.with_record(new, at)
-        self.call("send", old, elsewhere)
-        self.deliver_all()
+        self.write(old, elsewhere)
         self.looked_at(elsewhere)
         if rival and new != old:
             self.end(new, commits[0])
             self.deliver_all()
-        self.end(old, commits[1])
-        self.go_on()
+        self.finish(old, commits[1])
         self.looked_at(elsewhere)
 
     @scenario
@@ -298,8 +287,7 @@ class Fenced(Driven, steps={}):
             self.call("change_leader", at, restart=True)
         slot, at = self.with_record(slot, at)
         if self.partition(at + 1) != at:
-            self.call("send", slot, self.partition(at + 1))
-            self.deliver_all()
+            self.write(slot, self.partition(at + 1))
         if moment == 0:
             self.release(held)
             self.looked_at(at)
@@ -359,8 +347,7 @@ class Fenced(Driven, steps={}):
         """The partition of a group has another leader, or one that restarts, while offsets are pending there."""
         slot, at = self.with_record(slot, int(self.run.config["partitions"]))
         self.call("change_leader", at, restart=restart and self.can(RESTARTS))
-        self.end(slot, commit)
-        self.go_on()
+        self.finish(slot, commit)
         self.looked_at(at)
 
     @scenario
@@ -391,8 +378,7 @@ class Fenced(Driven, steps={}):
         self.release(held)
         self.go_on()
         if again:
-            self.end(slot, commit)
-            self.go_on()
+            self.finish(slot, commit)
         self.read(at)
 
     @scenario
@@ -408,8 +394,7 @@ class Fenced(Driven, steps={}):
         ended, when ids have been forgotten; its owner goes on."""
         slot, at = self.with_record(slot, partition)
         if what == "time":
-            self.end(slot, commit)
-            self.go_on()
+            self.finish(slot, commit)
             self.call("expire")
             self.call("begin", slot)
         held = self.sent_and_held(slot, at, "produce")
@@ -454,12 +439,10 @@ class Fenced(Driven, steps={}):
         self.call("send", old, at)
         self.go_on()
         if not ends_first:
-            self.end(old, commits[0])
-            self.go_on()
+            self.finish(old, commits[0])
         if new != old:
             self.with_record(new, at)
-            self.end(new, commits[1])
-            self.go_on()
+            self.finish(new, commits[1])
         self.looked_at(at)
 
     @scenario
@@ -467,8 +450,7 @@ class Fenced(Driven, steps={}):
         """A producer is answered, does not hear it, and asks again: perhaps when another one has asked in between
         (``rival``), or the coordinator has moved."""
         slot = self.slot(slot)
-        self.call("restart_client", slot)
-        self.call("init", slot)
+        self.renew(slot)
         self.deliver_all(without=("init_answer",))
         self.send_first("init_answer", name="drop")
         if moved:
@@ -476,11 +458,9 @@ class Fenced(Driven, steps={}):
         if rival:
             self.take_over(self.rival(slot))
             self.go_on()
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
+        self.time_passes()
         slot, at = self.with_record(slot, partition)
-        self.end(slot, commit)
-        self.go_on()
+        self.finish(slot, commit)
         self.looked_at(at)
 
     @scenario(when=lambda self: self.run.config["max_epoch"] < SHORT)
@@ -496,22 +476,18 @@ class Fenced(Driven, steps={}):
         a transaction open, and goes on."""
         old = self.slot(slot)
         for _ in range(int(self.run.config["max_epoch"]) - left):
-            self.call("restart_client", old)
-            self.call("init", old)
+            self.renew(old)
             self.go_on()
         old, at = self.with_record(old, partition)
         new = self.rival(old)
         self.fence_by(by, new)
         self.deliver_all(most=BURST)
-        self.call("send", old, at)
-        self.deliver_all()
+        self.write(old, at)
         self.go_on()
-        self.end(old, commits[0])
-        self.go_on()
+        self.finish(old, commits[0])
         if new != old:
             self.with_record(new, at)
-            self.call("send", old, at)
-            self.deliver_all()
+            self.write(old, at)
             self.end(new, commits[1])
         self.go_on()
         self.looked_at(at)

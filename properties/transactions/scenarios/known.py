@@ -40,6 +40,11 @@ class Script(machine.Messages):
             self.system.init(slot)
             self.settle()
 
+    def opened(self, partition: int = 0) -> None:
+        """Slot 0 is given the id, and has a transaction with a record there."""
+        self.start(0)
+        self.begin(0, partition)
+
     def begin(self, slot: int, *partitions: int) -> None:
         """A transaction with a record to each partition, all answered."""
         self.system.begin(slot)
@@ -61,6 +66,11 @@ class Script(machine.Messages):
         self.system.abort(slot)
         self.settle()
 
+    def committed(self, slot: int, *partitions: int) -> None:
+        """A transaction with a record to each partition, to its end."""
+        self.begin(slot, *partitions)
+        self.commit(slot)
+
     def read(self, reader: int = 0) -> list[int]:
         """The records that a read_committed reader gets next, from every partition in turn."""
         partitions = range(self.config["partitions"])
@@ -70,8 +80,7 @@ class Script(machine.Messages):
         """Slot 0 has an open transaction under the largest epoch that is ever handed out."""
         self.start(0)
         for _ in range(self.config.get("max_epoch", 32767) - 1):
-            self.begin(0, 0)
-            self.commit(0)
+            self.committed(0, 0)
         self.begin(0, 0)
 
 
@@ -86,8 +95,7 @@ def late_end_decides_the_next_transaction(script: Script) -> None:
     EndTxn(commit) of the first is repeated after a time-out; its first copy commits the second one's record.  The
     second transaction is then aborted: its record stays visible.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.commit(0)
     late = script.hold_next("end")
     script.settle(CLIENT_TIMEOUT_MS)
@@ -104,8 +112,7 @@ def late_batch_hangs(script: Script) -> None:
 
     v1 writes it: the last stable offset stands still. v1-verified asks the coordinator, and refuses it.
     """
-    script.start(0)
-    script.begin(0, 1)
+    script.opened(1)
     script.system.send(0, 0)
     late = script.hold_next("produce")
     script.abort(0)
@@ -121,8 +128,7 @@ def second_record_hangs(script: Script) -> None:
     While its transaction was open the coordinator would not have been asked about it; now v1-verified asks, and
     refuses it.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.send(0, 0)
     late = script.hold_next("produce")
     script.abort(0)
@@ -150,13 +156,11 @@ def time_out_without_a_fence(script: Script) -> None:
 
     What it writes afterwards belongs to no transaction, until the next instance's commit makes it visible.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.settle(TXN_TIMEOUT_MS)
     script.send(0, 0)
     script.start(1)
-    script.begin(1, 0)
-    script.commit(1)
+    script.committed(1, 0)
     script.read()
 
 
@@ -166,12 +170,10 @@ def markers_without_the_fence(script: Script) -> None:
 
     So the partition has not heard of the fence: the fenced producer writes, and the next commit shows its record.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.start(1)
     script.send(0, 0)
-    script.begin(1, 0)
-    script.commit(1)
+    script.committed(1, 0)
     script.read()
 
 
@@ -181,8 +183,7 @@ def first_write_meets_the_old_marker(script: Script) -> None:
 
     The record is written without the coordinator knowing, and neither transaction ever ends. Correct: 51, ask again.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.commit(0)
     marker = script.hold_next("marker")
     script.settle()
@@ -199,8 +200,7 @@ def empty_abort_right_after_a_commit(script: Script) -> None:
     The completion of the first transaction is pending, so the pair just handed out looks like a wrong one: a producer
     that did nothing wrong is fenced. Correct: CONCURRENT_TRANSACTIONS, ask again.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.commit(0)
     marker = script.hold_next("marker")
     script.settle()
@@ -233,8 +233,7 @@ def time_out_at_the_last_epoch(script: Script) -> None:
     script.at_the_last_epoch()
     script.settle(TXN_TIMEOUT_MS)
     script.abort(0)
-    script.begin(0, 0)
-    script.commit(0)
+    script.committed(0, 0)
     script.read()
 
 
@@ -244,14 +243,12 @@ def marker_is_sent_again(script: Script) -> None:
 
     Refused for that, it leaves the transaction in PrepareCommit for ever.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.commit(0)
     script.hold_next("marker_answer")
     script.lose("marker_answer")
     script.settle(CLIENT_TIMEOUT_MS)
-    script.begin(0, 0)
-    script.commit(0)
+    script.committed(0, 0)
     script.read()
 
 
@@ -261,17 +258,14 @@ def back_after_expiry(script: Script) -> None:
 
     It meets INVALID_PRODUCER_ID_MAPPING, initialises again with its old pair, and writes once more.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.commit(0)
     script.start(1)
-    script.begin(1, 0)
-    script.commit(1)
+    script.committed(1, 0)
     script.system.advance(EXPIRY_MS)
     script.settle()
     for _ in range(2):
-        script.begin(0, 0)
-        script.commit(0)
+        script.committed(0, 0)
         script.abort(0)
     script.read()
 
@@ -287,8 +281,7 @@ def duplicate_of_an_aborted_batch(script: Script) -> None:
     script.system.send(0, 0)
     script.hold_next("produce_answer")
     script.abort(0)
-    script.begin(0, 0)
-    script.commit(0)
+    script.committed(0, 0)
     script.read()
 
 
@@ -305,8 +298,7 @@ def fail_over_while_the_id_changes(script: Script) -> None:
     script.lose("marker")
     script.system.fail_over()
     script.settle()
-    script.begin(0, 0)
-    script.commit(0)
+    script.committed(0, 0)
     script.read()
 
 
@@ -319,8 +311,7 @@ def committed_by_a_late_copy(script: Script) -> None:
     in v2 the next one has a newer epoch than the marker.  Before KIP-1228 a marker only had to be of an epoch that is
     not older than the partition's, and in v2 that is the one in which the next transaction writes.
     """
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.system.commit(0)
     script.hold_next("marker")
     late = script.copy("marker")
@@ -335,8 +326,7 @@ def committed_by_a_late_copy(script: Script) -> None:
 @KNOWN_BUGS.bug("Redpanda-3036", defect="stable_offset_inclusive")
 def bound_that_is_included(script: Script) -> None:
     """Redpanda 3036: the last stable offset is the first one *not* to be read; it was used as the last one to be."""
-    script.start(0)
-    script.begin(0, 0)
+    script.opened()
     script.read()
     script.abort(0)
     script.read()
@@ -363,8 +353,7 @@ def offset_before_it_is_decided(script: Script) -> None:
     """
     offsets = script.config["partitions"]  # the group's partition is the one behind the data
     script.start(0)
-    script.begin(0, offsets)
-    script.commit(0)
+    script.committed(0, offsets)
     script.begin(0, offsets)
     script.system.fetch_offset(0, offsets)
     script.commit(0)
@@ -373,8 +362,7 @@ def offset_before_it_is_decided(script: Script) -> None:
 
 def verified_but_held_up(script: Script) -> list[int]:
     """Slot 0 has a transaction whose batch waits at partition 0; the coordinator's yes to it is held up."""
-    script.start(0)
-    script.begin(0, 1)
+    script.opened(1)
     script.system.send(0, 0)
     return script.hold_next("check_answer")
 
@@ -422,8 +410,7 @@ def rows() -> list[tuple[int, ...]]:
     system.restart_client(0)
     script.start(0)
     for _ in range(2):
-        script.begin(0, 0, 1, OFFSETS)
-        script.commit(0)
+        script.committed(0, 0, 1, OFFSETS)
     read_all()
     system.read(1, 0, committed=False)
     made: list[tuple[int, ...]] = system.env.log.rows

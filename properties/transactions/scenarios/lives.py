@@ -128,8 +128,7 @@ class Lives(Fenced, steps={}):
     def _after(self, one: int, at: int, until: str, anew: bool) -> None:
         """What is lost is asked for again; and then comes the next one."""
         self.go_on()
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
+        self.time_passes()
         self.to_fail, self.next_is = 0, ""
         if until == "long after" and self.delayed is not None and self.run.config["mode"] != "v1":
             self.call("expire", 1)
@@ -137,8 +136,7 @@ class Lives(Fenced, steps={}):
         if anew:
             self.waits(one)
             one = self.rival(one)
-            self.call("restart_client", one)
-            self.call("init", one)
+            self.renew(one)
             self.go_on()
         if until == "long after":
             self.release(self.delayed)
@@ -147,8 +145,7 @@ class Lives(Fenced, steps={}):
             self.release(self.delayed)
             self.go_on()
             self.looked_at(at)
-        self.end(one, commit=True)
-        self.go_on()
+        self.finish(one, commit=True)
         self.release(self.delayed)
         self.delayed = None
         self.go_on()
@@ -193,8 +190,7 @@ class Lives(Fenced, steps={}):
         elif what == "admin" and new != slot:
             self.call("fence", slot % self.ids)
         elif what in ("rival", "admin"):
-            self.call("restart_client", new)
-            self.call("init", new)
+            self.renew(new)
         else:
             self.next_is = what
 
@@ -266,8 +262,7 @@ class Remote(Shared, steps={}):
             return
         self.rest()
         if not self.run.over:
-            self.call("restart_client", 0)
-            self.call("init", 0)
+            self.renew(0)
             self.rest()
         super().teardown()
 
@@ -311,8 +306,7 @@ class Remote(Shared, steps={}):
         flying = list(self.waiting())
         for message in reversed(flying) if backwards else flying:
             self.send(message)
-        self.go_on()
-        self.read(at)
+        self.read_on(at)
 
     @scenario
     def end_answer_lost(self, slot: Slot, partition: Partition, commit: bool, copy: bool) -> None:
@@ -322,8 +316,7 @@ class Remote(Shared, steps={}):
         self.send_first("end", keep=copy and self.late)
         self.send_first("end_answer", name="drop")
         self.call("advance", 30_000)
-        self.go_on()
-        self.read(at)
+        self.read_on(at)
 
     @scenario(when=lambda self: self.late)
     def late_end_before_a_record(self, slot: Slot, partition: Partition, commit: bool, answered: bool) -> None:
@@ -348,18 +341,15 @@ class Remote(Shared, steps={}):
         """Two new producers ask for the id while a transaction is open; the answers of one of them are late."""
         old, at = self.with_record(slot, partition)
         new = self.rival(old)
-        self.call("restart_client", new)
-        self.call("init", new)
+        self.renew(new)
         self.call("fence")
         self.hold(*self.kept_back(new, last))
         self.deliver_all()
-        self.end(old, commit)
-        self.go_on()
+        self.finish(old, commit)
         self.let_go()
         self.go_on()
         self.with_record(new, at)
-        self.end(new, commit=True)
-        self.go_on()
+        self.finish(new, commit=True)
 
     def kept_back(self, slot: int, last: bool) -> list[Message]:
         """The InitProducerId of one of the two."""

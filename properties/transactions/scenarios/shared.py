@@ -30,6 +30,16 @@ class Shared(Answers, steps=CALLS):
         """Can a transaction time out?"""
         return True
 
+    def time_passes(self) -> None:
+        """What was lost is asked for again."""
+        self.call("advance", TIME_OUT_MS // 2)
+        self.go_on()
+
+    def run_out_of_time(self) -> None:
+        """A transaction that is open is too late."""
+        for _ in range(TIME_OUT_MS // CHECK_MS + 1):
+            self.call("advance", CHECK_MS)
+
     @scenario
     def client_ends(self, slot: Slot, commit: bool) -> None:
         self.end(slot, commit)
@@ -58,8 +68,7 @@ class Shared(Answers, steps=CALLS):
         for partition in sends:
             self.call("send", slot, self.partition(partition))
         self.deliver_all()
-        self.end(slot, commit)
-        self.go_on()
+        self.finish(slot, commit)
 
     @scenario(when=lambda self: not self.lone)
     def zombie(self, slot: Slot, partition: Partition, ask: Annotated[int, Between(0, 3)], commit: bool) -> None:
@@ -76,13 +85,11 @@ class Shared(Answers, steps=CALLS):
         self.go_on()
         if ask > 1:
             self.with_record(new, at if ask == 2 else at + 1)
-        self.call("send", old, at)
-        self.deliver_all()
+        self.write(old, at)
         self.end(old, commit)
         self.deliver_all()
         if ask > 1:
-            self.end(new, commit=True)
-            self.go_on()
+            self.finish(new, commit=True)
 
     def copy_in_next(self, slot: int, partition: int, kind: str, commits: tuple[bool, bool], moment: int) -> None:
         """``moment``: the copy comes when the next transaction is begun, has a record, has two, is about to end, or is
@@ -102,8 +109,7 @@ class Shared(Answers, steps=CALLS):
             self.go_on()
             self.call("begin", slot)
         for sent in range(2 if moment in (2, 3) else min(moment, 1)):
-            self.call("send", slot, at + sent if self.partition(at + sent) == at + sent else at)
-            self.deliver_all()
+            self.write(slot, at + sent if self.partition(at + sent) == at + sent else at)
         if moment > 2:
             self.end(slot, commits[1])
         if moment > 3:
@@ -112,12 +118,9 @@ class Shared(Answers, steps=CALLS):
         self.release(copy)
         if moment > 3:
             self.call("log_append")
-        self.go_on()
-        self.read(at)
-        self.call("send", slot, at)
-        self.deliver_all()
-        self.end(slot, commits[1])
-        self.go_on()
+        self.read_on(at)
+        self.write(slot, at)
+        self.finish(slot, commits[1])
 
     @scenario(when=lambda self: self.late)
     def late_copy(
@@ -157,8 +160,7 @@ class Shared(Answers, steps=CALLS):
             self.call("commit", slot)
         if order == 0:
             self.send_first("end")  # its append is under way when the time is up
-        for _ in range(TIME_OUT_MS // CHECK_MS + 1):
-            self.call("advance", CHECK_MS)
+        self.run_out_of_time()
         if order == 2:
             self.call("commit", slot)
             self.send_first("end")
@@ -200,8 +202,7 @@ class Shared(Answers, steps=CALLS):
             self.call("log_append")
             self.send_first("end_answer")
             self.read(at)
-        self.go_on()
-        self.read(at)
+        self.read_on(at)
 
     @scenario
     def give_up_unanswered(
@@ -230,15 +231,13 @@ class Shared(Answers, steps=CALLS):
             self.call("send", slot, at)
         self.deliver_all(without=("produce",))
         self.go_on()
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
 
     @scenario
     def records_overtaken(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(2, 3)]) -> None:
         """The last record of a new transaction arrives first."""
         slot, at = self.with_record(slot, partition)
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
         self.opened(slot)
         for _ in range(sent):
             self.call("send", slot, at)
@@ -246,8 +245,7 @@ class Shared(Answers, steps=CALLS):
         for message in reversed(self.waiting("produce")):
             self.send(message)
         self.go_on()
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
 
     @scenario
     def answers_lost(self, slot: Slot, partition: Partition, sent: Annotated[int, Between(1, 6)]) -> None:
@@ -258,10 +256,8 @@ class Shared(Answers, steps=CALLS):
         self.deliver_all(without=("produce_answer",))
         while self.send_first("produce_answer", name="drop") and not self.run.over:
             pass
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
-        self.end(slot, commit=True)
-        self.go_on()
+        self.time_passes()
+        self.finish(slot, commit=True)
 
 
 # Scenarios with what a cluster may have several of: transactional ids at work in one partition, pieces in which
@@ -329,8 +325,7 @@ class Several(Shared, steps={}):
         other = self.opened(self.stranger(one))
         at = self.partition(partition)
         for own in (one, other, *((one, other)[turns >> bit & 1] for bit in range(3))):
-            self.call("send", own, at)
-            self.deliver_all()
+            self.write(own, at)
         self.read(at)
         ending = ((one, commits[0]), (other, commits[1]))
         for own, commit in ending if first_ends_first else reversed(ending):
@@ -340,8 +335,7 @@ class Several(Shared, steps={}):
                 self.send_first("marker", name="drop")
                 lost = False
             else:
-                self.go_on()
-                self.read(at)
+                self.read_on(at)
         if at < int(self.run.config["partitions"]):
             self.in_pieces(at, most)
             self.in_pieces(at, most, most)
@@ -360,8 +354,7 @@ class Several(Shared, steps={}):
         if moment > 1:
             self.call("log_append")
         if moment > 2:
-            self.end(other, commits[1])
-            self.go_on()
+            self.finish(other, commits[1])
         self.call("fail_over", durable)
         self.go_on()
         for own, commit in ((one, commits[0]), (other, commits[1])):
@@ -370,8 +363,7 @@ class Several(Shared, steps={}):
         for own in (one, other):
             self.with_record(own, at)
             self.end(own, commit=True)
-        self.go_on()
-        self.read(at)
+        self.read_on(at)
 
     def only_one_is_fenced(self, slot: Slot, partition: Partition, by_admin: bool, same: bool, time_out: bool) -> None:
         """A producer is fenced, or out of time, while one of another transactional id goes on.  ``same``: in the same
@@ -387,13 +379,10 @@ class Several(Shared, steps={}):
         else:
             self.take_over(self.rival(one))
         self.go_on()
-        self.call("send", other, there)
-        self.deliver_all()
-        self.end(other, commit=True)
-        self.go_on()
+        self.write(other, there)
+        self.finish(other, commit=True)
         self.read(there)
-        self.end(one, commit=True)
-        self.go_on()
+        self.finish(one, commit=True)
 
     @scenario
     def offsets_of_all_groups(self, slot: Slot, partition: Partition, commit: bool, again: bool) -> None:
@@ -404,8 +393,7 @@ class Several(Shared, steps={}):
             for group in range(data, data + groups):
                 self.call("send", slot, group)
             self.deliver_all()
-        self.end(slot, commit)
-        self.go_on()
+        self.finish(slot, commit)
         for group in range(data, data + groups):
             for key in range(int(self.run.config.get("keys", 1))):
                 self.call("fetch_offset", 0, group, key)
@@ -421,10 +409,8 @@ class Several(Shared, steps={}):
         self.call("change_leader", at, restart=True)
         while self.send_first("produce_answer" if written else "produce", name="drop") and not self.run.over:
             pass
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
-        self.end(slot, commit)
-        self.go_on()
+        self.time_passes()
+        self.finish(slot, commit)
         self.read(at)
 
     def producers_are_forgotten(
@@ -437,19 +423,15 @@ class Several(Shared, steps={}):
     ) -> None:
         """Nothing is done until partitions forget their producers; the same one goes on, or a new one with its id."""
         slot, at = self.with_record(slot, partition)
-        self.call("send", slot, at)
-        self.deliver_all()
-        self.end(slot, commits[0])
-        self.go_on()
+        self.write(slot, at)
+        self.finish(slot, commits[0])
         self.call("forget")
         if restart:
             self.call("change_leader", at, restart=True)
         slot, at = self.with_record(slot, at)
         for _ in range(sent):
-            self.call("send", slot, at)
-            self.deliver_all()
-        self.end(slot, commits[1])
-        self.go_on()
+            self.write(slot, at)
+        self.finish(slot, commits[1])
         self.read(at)
         if at < int(self.run.config["partitions"]):
             self.in_pieces(at, 1)
@@ -482,8 +464,7 @@ class Several(Shared, steps={}):
         one, _ = self.with_record(one, at)
         self.let_go()
         self.deliver_all()
-        self.end(one, commits[1])
-        self.go_on()
+        self.finish(one, commits[1])
         self.read(at)
 
     def partition_is_away(
@@ -495,8 +476,7 @@ class Several(Shared, steps={}):
         self.call("send", slot, at)
         if moment < 2:
             self.deliver_all()
-            self.call("send", slot, self.partition(at + 1))
-            self.deliver_all()
+            self.write(slot, self.partition(at + 1))
             self.end(slot, commit)
         if moment == 1:
             self.deliver_all(without=("marker",))
@@ -505,9 +485,7 @@ class Several(Shared, steps={}):
         self.call("advance", BACKOFF_MS)
         self.deliver_all()
         self.call("come_back", at)
-        self.call("advance", TIME_OUT_MS // 2)
-        self.go_on()
+        self.time_passes()
         if moment == 2:
-            self.end(slot, commit)
-            self.go_on()
+            self.finish(slot, commit)
         self.read(at)

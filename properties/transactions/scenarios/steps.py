@@ -262,8 +262,7 @@ class Verbs(Machine, steps={}):
             self.did("abort", slot)
         self.go_on()
         if not self.did("begin", slot) and not (self.waits(slot) and self.did("begin", slot)):
-            self.call("restart_client", slot)
-            self.call("init", slot)
+            self.renew(slot)
             self.go_on()
             self.call("begin", slot)
         return slot
@@ -279,18 +278,33 @@ class Verbs(Machine, steps={}):
     def with_record(self, slot: int, partition: int) -> tuple[int, int]:
         """A transaction with one record that is written, if that could be had."""
         slot, partition = self.opened(slot), self.partition(partition)
+        self.write(slot, partition)
+        return slot, partition
+
+    def write(self, slot: int, partition: int) -> None:
         self.call("send", slot, partition)
         self.deliver_all()
-        return slot, partition
 
     def end(self, slot: int, commit: bool) -> bool:
         return self.did("commit" if commit else "abort", slot)
 
+    def finish(self, slot: int, commit: bool) -> None:
+        self.end(slot, commit)
+        self.go_on()
+
+    def read_on(self, partition: int, committed: bool = True) -> None:
+        self.go_on()
+        self.read(partition, committed)
+
+    def renew(self, slot: int) -> None:
+        """Another instance in this slot asks for the id."""
+        self.call("restart_client", slot)
+        self.call("init", slot)
+
     def take_over(self, slot: int) -> None:
         """A producer asks for the id in this slot, a new one if need be."""
         if not self.did("init", slot):
-            self.call("restart_client", slot)
-            self.call("init", slot)
+            self.renew(slot)
 
     def kept(self, kind: str, commit: bool, slot: int) -> Message | None:
         """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was kept, and
@@ -338,8 +352,7 @@ class Answers(Verbs, steps={}):
         new = self.slot(old + 1)
         if new == old:
             return
-        self.call("restart_client", new)
-        self.call("init", new)
+        self.renew(new)
         self.go_on()
         if open_after:
             self.with_record(new, at + elsewhere)
@@ -364,8 +377,7 @@ class Answers(Verbs, steps={}):
         self.deliver_all(without=("init",))
         while self.send_first("init", name="drop") and not self.run.over:
             pass
-        self.call("restart_client", new)
-        self.call("init", new)
+        self.renew(new)
         self.go_on()
         if open_after:
             self.with_record(new, at)
@@ -396,8 +408,7 @@ class Answers(Verbs, steps={}):
         """One answer of each kind is lost, and its request is made again."""
         lost = ("init_answer", "add_answer", "produce_answer", "end_answer")[kind]
         slot, at = self.slot(slot), self.partition(partition)
-        self.call("restart_client", slot)
-        self.call("init", slot)
+        self.renew(slot)
         self._lose(lost)
         if not self.did("begin", slot):
             return
@@ -422,8 +433,7 @@ class Answers(Verbs, steps={}):
         self.call("advance", GIVEN_UP_MS)
         self.go_on()
         self.with_record(slot, at)
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
 
     def _lose(self, kind: str) -> None:
         """Everything arrives but one answer of this kind, without which its request is made again."""
@@ -434,11 +444,9 @@ class Answers(Verbs, steps={}):
 
     def committed(self, slot: int, partition: int) -> None:
         """The owner commits what it has open, and then another transaction; both are read."""
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
         self.call("begin", slot)
         self.call("send", slot, partition)
         self.go_on()
-        self.end(slot, commit=True)
-        self.go_on()
+        self.finish(slot, commit=True)
         self.read(partition)

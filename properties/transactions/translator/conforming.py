@@ -11,7 +11,6 @@ between the request and the answer.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,12 +35,15 @@ from fencepost.properties.transactions.events.driven import HISTORY_BY_VARIANT, 
 from fencepost.properties.transactions.events.kinds import ABORT, BESIDE, COMMIT, TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.events.wire import COLUMNS, HIDDEN, NOT_THE_COORDINATORS, RECORDED
 from fencepost.properties.transactions.histories.late import JOINED, MARKED, OPENED, STOLEN, UNVERIFIED
-from fencepost.properties.transactions.histories.view import TransactionView
+from fencepost.properties.transactions.histories.view import MAX_EPOCH, TransactionView
+from fencepost.properties.transactions.interface import READERS
 from fencepost.properties.transactions.translator.driven import MODELS
-from fencepost.properties.transactions.translator.guessing import Numbering
+from fencepost.properties.transactions.translator.guessing import ALL, Numbering, Owners, stand_for
 from fencepost.properties.transactions.translator.one_id import (
+    COMPLETE,
     EVERY_ROW,
     NOWHERE,
+    PREPARES,
     SPARE,
     WIDTH,
     Numbers,
@@ -51,7 +53,7 @@ from fencepost.properties.transactions.translator.one_id import (
 from fencepost.properties.transactions.translator.wire import CAUSE_NOT_THERE, REMOTE_MODELS, Unseen
 from fencepost.properties.translation import uncollected
 
-Event = Mapping[str, int]
+Event = Mapping[str, Any]
 
 CLIENTS = (
     "init_sent", "init_taken", "fence_told", "txn_begun", "add_sent", "add_taken", "record_sent", "record_acked",
@@ -63,9 +65,10 @@ PARTITION = ("batch_appended", "marker_appended")
 NEEDED = ("init_sent", "init_taken", "txn_begun", "record_sent", "end_sent", "end_told", *LOG[:1], *PARTITION)
 NEEDED_BELOW_V2 = ("add_sent", "add_taken")
 SENT = {"init_handled": "init_sent", "add_handled": "add_sent", "end_handled": "end_sent"}
-OF_RECORD = ("record_acked", "record_read", "record_seen")
-READERS = 1000
-EPOCH_MAX = 32767
+WAITS_FOR = {
+    "batch_appended": "sent", **dict.fromkeys(("record_acked", "record_read", "record_seen"), "there"),
+}  # fmt: skip
+NO_ID = -2
 
 
 def followable(manifest: Manifest) -> str:
@@ -83,188 +86,134 @@ def followable(manifest: Manifest) -> str:
 
 
 def recorded(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Iterator[Sources]:
-    """The rows of one history, for each transactional id in it."""
-    kinds = {int(kind): kind.name for kind in Kind}
+    """The rows of one history, for each transactional id in it.  Whose an event is, the whole history says: what of it
+    names nothing known belongs to the only id, or to none."""
+    names = {int(kind): kind.name for kind in Kind}
     lists = {name: column.tolist() for name, column in columns.items()}
-    rows = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
-    events = [(i, kinds.get(row["kind"], ""), row) for i, row in enumerate(rows)]
-    owners = _owners(events)
-    ids = sorted({owner for owner in owners if owner >= 0})
+    lists |= {"kind": [names.get(kind, "") for kind in lists["kind"]], "row": list(range(len(lists["kind"])))}
+    events = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+    ids = sorted({event["txn_id"] for event in events} - {-1})
+    owners = Owners(unknown=ids[0] if len(ids) == 1 else NO_ID)
+    for event in events:
+        owners.of_event(event)
+    owned = [(owners.of_event(event), event) for event in events]
     for txn_id in ids:
-        everywhere = len(ids) == 1
-        mine = [e for e, owner in zip(events, owners, strict=True) if owner == txn_id or (owner < 0 and everywhere)]
-        mine += [e for e in events if e[1] == "offset_fetched" and e not in mine]
-        yield _Dealt(sorted(mine, key=lambda e: e[0]), variant, config, txn_id, len(ids)).sources()
-
-
-def _owners(events: Sequence[tuple[int, str, Event]]) -> list[int]:
-    """The transactional id of each row, by what the whole history says of its names; -1 where nothing does."""
-    names = ("txn", "record", "request", "producer_id", "client")
-    known: dict[tuple[str, int], int] = {}
-    for _, _, row in events:
-        if row["txn_id"] >= 0:
-            for name in names:
-                if row[name] >= 0:
-                    known.setdefault((name, row[name]), row["txn_id"])
-    found = []
-    for _, kind, row in events:
-        owner = row["txn_id"]
-        for name in names:
-            if owner < 0 and row[name] >= 0 and not (name == "client" and row[name] >= READERS):
-                owner = known.get((name, row[name]), -1)
-        found.append(-1 if kind == "offset_fetched" else owner)
-    return found
+        mine = [event for owner, event in owned if owner in (ALL, txn_id)]
+        yield _Dealt(mine, variant, config, txn_id, len(ids)).sources()
 
 
 class _Dealt:
-    """One transactional id's rows, dealt to their sources."""
+    """One transactional id's rows, dealt to their sources.  ``events`` have their kind by name, and their ``row``."""
 
-    def __init__(
-        self,
-        events: Sequence[tuple[int, str, Event]],
-        variant: str,
-        config: Mapping[str, Any],
-        txn_id: int,
-        ids: int,
-    ) -> None:
+    def __init__(self, events: Sequence[Event], variant: str, config: Mapping[str, Any], txn_id: int, ids: int) -> None:
         self.events, self.variant, self.txn_id, self.ids = events, variant, txn_id, ids
         self.bumps = variant == "v2"
-        real = int(config.get("max_epoch", EPOCH_MAX)) - 1
-        self.last = min(real, max((e["epoch"] for _, _, e in events), default=0) + SPARE)
+        real = int(config.get("max_epoch", MAX_EPOCH)) - 1
+        self.last = min(real, max((e["epoch"] for e in events), default=0) + SPARE)
         self.numbering = Numbering(self.last)
-        for _, _, e in sorted(events, key=lambda event: event[1] not in LOG):
+        for e in sorted(events, key=lambda event: event["kind"] not in LOG):
             self.numbering.number(e["producer_id"], e["epoch"])
-        self.clients = _dense(e["client"] for _, _, e in events if 0 <= e["client"] < READERS)
-        self.txns = _dense(e["txn"] for _, _, e in events if e["txn"] >= 0)
-        terms = {e["coordinator_epoch"] for _, kind, e in events if kind in (*LOG, *PARTITION)}
+        self.clients = _dense(e["client"] for e in events if 0 <= e["client"] < READERS)
+        self.txns = _dense(e["txn"] for e in events if e["txn"] >= 0)
+        terms = {e["coordinator_epoch"] for e in events if e["kind"] in (*LOG, *PARTITION)}
         self.terms = _dense(sorted(terms - {-1}))
         self.sent: dict[int, Event] = {}  # by request
-        self.sent_at: dict[int, int] = {}  # by request: its place among the clients' rows
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
 
     def sources(self) -> Sources:
         """What is to be merged, and the model that it is to be a run of."""
-        by_source: dict[str, list[tuple[int, str, Event]]] = defaultdict(list)
-        for event in self.events:
-            _, kind, e = event
-            if kind in CLIENTS:
-                by_source[WATCHED].append(event)
-            elif kind in LOG:
-                by_source["the transaction log"].append(event)
-            elif kind in PARTITION:
-                by_source[f"partition {e['partition']}"].append(event)
+        by_source: dict[str, list[Event]] = defaultdict(list)
+        for e in self.events:
+            if e["kind"] in CLIENTS:
+                by_source[WATCHED].append(e)
+            elif e["kind"] in LOG:
+                by_source["the transaction log"].append(e)
+            elif e["kind"] in PARTITION:
+                by_source[f"partition {e['partition']}"].append(e)
         names = sorted(by_source, key=lambda name: (name == WATCHED, name))
-        placed, first_sent = self._places(names, by_source)
-        found = []
+        places = self._places(names, by_source)
+        found: list[Source] = []
         for name in names:
-            rows = [self._recorded(*event) for event in by_source[name]]
-            for place, (_, kind, e) in enumerate(by_source[name]):
-                if kind in OF_RECORD and e["record"] in placed:
-                    rows[place] = rows[place].waiting(*placed[e["record"]])
-                elif kind == "batch_appended" and e["record"] in first_sent:
-                    rows[place] = rows[place].waiting(WATCHED, first_sent[e["record"]])
+            rows = []
+            for e in by_source[name]:
+                row = Recorded(e["row"], e["kind"], {**CAUSE_NOT_THERE, **self._columns(e)})
+                if (place := places.get((WAITS_FOR.get(e["kind"], ""), e["record"]))) is not None:
+                    row = row.waiting(*place)
+                kind, asked = HIDDEN.get(e["kind"], ""), places.get(("request", e["request"]))
+                if kind and asked is not None and row.columns["error"] not in (0, *NOT_THE_COORDINATORS):
+                    answer = Recorded(
+                        e["row"], kind, {**row.columns, **self._of_request(self.sent[e["request"]])}, True
+                    )
+                    found.append(Source(f"answer to request {e['request']}", (answer.waiting(*asked),)))
+                    row = row.waiting(found[-1].name, 1)
+                rows.append(row)
             found.append(Source(name, tuple(rows)))
-        return Sources(self._followed(), tuple(self._with_answers(found)), self._told())
+        return Sources(self._followed(), tuple(found), stand_for(self.txn_id, self.clients, self.txns, self.numbering))
 
     def _places(
-        self, names: Sequence[str], by_source: Mapping[str, Sequence[tuple[int, str, Event]]]
-    ) -> tuple[dict[int, tuple[str, int]], dict[int, int]]:
-        """By record: where it lies in a log, and where it was sent first."""
-        placed: dict[int, tuple[str, int]] = {}
-        sent: dict[int, int] = {}
+        self, names: Sequence[str], by_source: Mapping[str, Sequence[Event]]
+    ) -> dict[tuple[str, int], tuple[str, int]]:
+        """Where a record is first ``sent``, or lies in a log (``there``), and where a ``request`` is first sent: the
+        source, and how many of its rows that takes."""
+        places: dict[tuple[str, int], tuple[str, int]] = {}
         for name in names:
-            for place, (_, kind, e) in enumerate(by_source[name]):
-                if kind == "batch_appended":
-                    placed.setdefault(e["record"], (name, place + 1))
-                elif kind == "record_sent":
-                    sent.setdefault(e["record"], place + 1)
+            for place, e in enumerate(by_source[name], 1):
+                if e["kind"] == "batch_appended":
+                    places.setdefault(("there", e["record"]), (name, place))
+                elif e["kind"] == "record_sent":
+                    places.setdefault(("sent", e["record"]), (name, place))
                     self.records[e["record"]] = (self.txns[e["txn"]], e["partition"])
-                if kind in SENT.values():
+                if e["kind"] in SENT.values():
                     self.sent[e["request"]] = e
-                    self.sent_at.setdefault(e["request"], place + 1)
-        return placed, sent
-
-    def _with_answers(self, sources: Sequence[Source]) -> Iterator[Source]:
-        """With what the coordinator did where a client was told an error."""
-        clients = next((source for source in sources if source.name == WATCHED), None)
-        yield from (source for source in sources if source is not clients)
-        if clients is None:
-            return
-        rows, hidden = list(clients.rows), []
-        for place, row in enumerate(rows):
-            kind, error, request = HIDDEN.get(row.kind, ""), row.columns["error"], row.columns["request"]
-            if kind and error and error not in NOT_THE_COORDINATORS and request in self.sent_at:
-                name = f"answer to request {request}"
-                answer = Recorded(row.row, kind, {**row.columns, **self._of_request(self.sent[request])}, True)
-                hidden.append(Source(name, (answer.waiting(WATCHED, self.sent_at[request]),)))
-                rows[place] = row.waiting(name, 1)
-        yield from hidden
-        yield Source(WATCHED, tuple(rows))
+                    places.setdefault(("request", e["request"]), (name, place))
+        return places
 
     # Rows
 
-    def _recorded(self, row: int, kind: str, e: Event) -> Recorded:
-        return Recorded(row, kind, {**CAUSE_NOT_THERE, **self._columns(kind, e)})
-
-    def _columns(self, kind: str, e: Event) -> dict[str, Any]:
+    def _columns(self, e: Event) -> dict[str, Any]:
         found: dict[str, Any] = {"request": e["request"], "error": max(e["error"], 0), "others": self.ids > 1}
-        if e["request"] in self.sent and kind not in PARTITION:
+        if e["request"] in self.sent and e["kind"] not in PARTITION:
             found |= self._of_request(self.sent[e["request"]])
         if e["record"] in self.records:
             found["txn"], found["partition"] = self.records[e["record"]]
-        if kind == "offset_fetched":
-            found["reads"] = e["record"] in self.records
-        if 0 <= e["client"] < READERS:
-            found["client"] = self.clients[e["client"]]
-        if e["txn"] >= 0:
-            found["txn"] = self.txns[e["txn"]]
-        if e["partition"] >= 0:
-            found["partition"] = e["partition"]
+        found |= self._names(e)
         found["number"] = self.numbering.number(e["producer_id"], e["epoch"])
         found["next_base"] = self.numbering.next_base(e["producer_id"])
         found["to"] = self.numbering.after_prepare(found["number"], self.bumps)
-        if kind == "init_sent":
+        if e["kind"] == "init_sent":
             found["named"] = found["number"]
-        found |= {"commit": e["outcome"] == COMMIT, "logged": e["state"], "term": self._term(e)}
-        return found
+        if e["kind"] == "offset_fetched":
+            found["reads"] = e["record"] in self.records
+        term = self.terms.get(e["coordinator_epoch"], 0)
+        return found | {"commit": e["outcome"] == COMMIT, "logged": e["state"], "term": term}
+
+    def _names(self, e: Event) -> dict[str, int]:
+        """The client, transaction and partition that an event names."""
+        known = (("client", self.clients), ("txn", self.txns))
+        found = {name: numbers[e[name]] for name, numbers in known if e[name] in numbers}
+        return found | ({"partition": e["partition"]} if e["partition"] >= 0 else {})
 
     def _of_request(self, e: Event) -> dict[str, Any]:
         number = self.numbering.number(e["producer_id"], e["epoch"])
-        found = {"number": number, "named": number, "commit": e["outcome"] == COMMIT}
-        for name, known in (("client", self.clients), ("txn", self.txns)):
-            if e[name] in known:
-                found[name] = known[e[name]]
-        return found | ({"partition": e["partition"]} if e["partition"] >= 0 else {})
-
-    def _term(self, e: Event) -> int:
-        return self.terms.get(e["coordinator_epoch"], 0)
+        return {"number": number, "named": number, "commit": e["outcome"] == COMMIT, **self._names(e)}
 
     # The model
 
     def _followed(self) -> Followed:
         model = REMOTE_MODELS[self.variant]
-        largest = max((self.numbering.number(e["producer_id"], e["epoch"]) for _, _, e in self.events), default=0)
-        partitions = max((e["partition"] for _, _, e in self.events), default=0) + 1
+        largest = max((self.numbering.number(e["producer_id"], e["epoch"]) for e in self.events), default=0)
+        partitions = max((e["partition"] for e in self.events), default=0) + 1
         bounds = {"clients": max(1, len(self.clients)), "transactions": max(1, len(self.txns)),
                   "partitions": max(1, partitions), "epochs": largest + 3,
                   "fail_overs": len(self.terms)}  # fmt: skip
-        pairs = {(self.txns[e["txn"]], e["partition"]) for _, kind, e in self.events if kind == "add_sent"}
+        pairs = {(self.txns[e["txn"]], e["partition"]) for e in self.events if e["kind"] == "add_sent"}
         return Followed(
             self.variant, settle(model.spec), {"last": self.last}, bounds, COLUMNS, RECORDED[self.variant], {},
             lambda: Unseen(bumps=self.bumps, added=frozenset(pairs)),
         )  # fmt: skip
 
-    def _told(self) -> str:
-        """What the model's numbers stand for."""
-        found = [f"client {number} is {name}" for name, number in self.clients.items() if number != name]
-        found += [f"transaction {number} is {name}" for name, number in self.txns.items() if number != name]
-        for producer_id, rank in sorted(self.numbering.ranks.items(), key=lambda pair: pair[1]):
-            base = self.numbering.base(rank)
-            found.append(f"numbers {base} to {base + self.last + 1} are epochs of producer id {producer_id}")
-        return f"in the model of transactional id {self.txn_id}: {'; '.join(found)}"
 
-
-def _dense(values: Any) -> dict[int, int]:
+def _dense(values: Iterable[int]) -> dict[int, int]:
     """Numbers from 0, in order of appearance."""
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 
@@ -285,9 +234,6 @@ def _dense(values: Any) -> dict[int, int]:
 # They are read off the events of a lane as these are laid out for the model.  Whoever asks sees to it that the model
 # follows the lane, and so takes these steps (`proofs/traces/predicted.py`).  A violation is one of certain records or
 # transactions; it is excused where all of them are, by steps that come no later than the event that shows it.
-
-PREPARES = (State.PrepareCommit, State.PrepareAbort)
-COMPLETES = (State.CompleteCommit, State.CompleteAbort)
 
 
 class Steps:
@@ -348,7 +294,7 @@ def _steps(one: OneId, verifies: bool) -> Steps:
             steps.mark(e.row, e.partition, (e.producer_id, e.epoch, e.outcome))
         elif e.kind != Kind.txn_logged:
             continue
-        elif e.state in COMPLETES:
+        elif e.state in COMPLETE:
             steps.complete()
         elif e.state in PREPARES:
             sent, outcome = one.behind.get(at), COMMIT if e.state == State.PrepareCommit else ABORT
@@ -392,16 +338,6 @@ class Violations:
         sent = int(self.view.sent_at(np.array([row]))[0])
         return -1 if sent == NEVER else int(self.c["txn"][sent])
 
-    @cached_property
-    def _closed(self) -> dict[int, list[int]]:
-        """By marker, the batches that it closes."""
-        closed: dict[int, list[int]] = {}
-        batches = self.view.rows_of(Kind.batch_appended)
-        for batch, marker in zip(batches.tolist(), self.view.decided[batches].tolist(), strict=True):
-            if marker != NEVER:
-                closed.setdefault(marker, []).append(batch)
-        return closed
-
     # What is read, or lies there
 
     def _read(self, at: int, other: int) -> Excuse | None:
@@ -442,51 +378,33 @@ class Violations:
 
     # What markers decide: each transaction of which that is wrong
 
-    def _decided(self, at: int, is_wrong: Callable[[int, int], bool]) -> Excuse | None:
-        """``is_wrong``: of a batch that this marker closes, and the number of its transaction."""
-        batches = self._closed.get(at, [])
-        owners = self.view.owner(np.array(batches, np.int64)).tolist()
-        wrong = [batch for batch, owner in zip(batches, owners, strict=True) if is_wrong(batch, owner)]
-        found = [self._of_fate(batch, at) or self._of_others(batch, at) for batch in wrong]
+    def _decided(self, at: int, is_wrong: Callable[[int], bool]) -> Excuse | None:
+        """``is_wrong``: of a transaction of which this marker closes a batch, by its number."""
+        batches, markers, owners = self.view.decisions
+        here = [(batch, owner) for batch, owner in zip(batches[markers == at].tolist(), owners[markers == at].tolist(),
+                                                       strict=True) if is_wrong(owner)]  # fmt: skip
+        found = [self._of_fate(batch, at) or self._of_others(owner, at) for batch, owner in here]
         return found[0] if found and all(found) else None
 
-    def _of_others(self, batch: int, at: int) -> Excuse | None:
+    def _of_others(self, owner: int, at: int) -> Excuse | None:
         """All records of the same transaction came late that were decided otherwise before."""
-        owner, outcome = self.view.owner(np.array([batch]))[0], self.c["outcome"]
-        others = [b for b, m in self._batches.get(int(owner), ()) if m < at and outcome[m] != outcome[at]]
-        found = [self._of_record(one, at) for one in others]
+        (batches, markers, owners), outcome = self.view.decisions, self.c["outcome"]
+        others = batches[(owners == owner) & (markers < at) & (outcome[markers] != outcome[at])]
+        found = [self._of_record(one, at) for one in others.tolist()]
         return found[0] if found and all(found) else None
-
-    @cached_property
-    def _batches(self) -> dict[int, list[tuple[int, int]]]:
-        """By the number of a transaction, its batches, each with the marker that closes it."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        for marker, batches in self._closed.items():
-            for batch, owner in zip(batches, self.view.owner(np.array(batches, np.int64)).tolist(), strict=True):
-                found.setdefault(owner, []).append((batch, marker))
-        return found
 
     def _markers_as_decided(self, at: int, other: int) -> Excuse | None:
         asked = self.view.commit_asked
         known = self.view.numbers_of("txn").size
-        return self._decided(at, lambda _, owner: bool(owner < known and asked[owner] > at))
+        return self._decided(at, lambda owner: bool(owner < known and asked[owner] > at))
 
     def _markers_as_told(self, at: int, other: int) -> Excuse | None:
         told = self.view.abort_told if self.c["outcome"][at] == COMMIT else self.view.commit_told
-        return self._decided(at, lambda _, owner: bool(told[owner] != NEVER))
+        return self._decided(at, lambda owner: bool(told[owner] != NEVER))
 
     def _transactions_share_fate(self, at: int, other: int) -> Excuse | None:
-        outcome = self.c["outcome"]
-        return self._decided(at, lambda _, owner: outcome[self._first[owner]] != outcome[at])
-
-    @cached_property
-    def _first(self) -> dict[int, int]:
-        """By the number of a transaction, the first marker that decided a record of it."""
-        found: dict[int, int] = {}
-        for marker, batches in sorted(self._closed.items()):
-            for owner in self.view.owner(np.array(batches, np.int64)).tolist():
-                found.setdefault(owner, marker)
-        return found
+        (_, markers, owners), outcome = self.view.decisions, self.c["outcome"]
+        return self._decided(at, lambda owner: outcome[markers[owners == owner].min()] != outcome[at])
 
 
 # Histories of transactions, held against the full model: one lane for each transactional id.
@@ -500,7 +418,7 @@ CLASSES = (12, 32, 128, 512)
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
     """``last``: the largest epoch that an owner is given.  Config: `max_epoch`, one more than that."""
-    return (("last", int(config.get("max_epoch", EPOCH_MAX)) - 1),)
+    return (("last", int(config.get("max_epoch", MAX_EPOCH)) - 1),)
 
 
 @uncollected()
@@ -555,7 +473,7 @@ def _part(lanes: Sequence[Lane], last: int, columns: Mapping[str, np.ndarray], b
         "fail_overs": max(lane.last_term for lane in lanes),
     }
     of_row = np.repeat(np.arange(len(lanes)), lengths)
-    return Laid(row, of_row, kind, values, sizes, {"last": last}, lambda lane: lanes[lane].numbers.told())
+    return Laid(row, of_row, kind, values, sizes, {"last": last}, lambda lane: lanes[lane].numbers.stand_for())
 
 
 def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Violations:

@@ -29,6 +29,8 @@ from fencepost.properties.transactions.translator.guessing import (
     CALLS,
     COMMIT,
     COMMITTED,
+    COMPOSITE,
+    EXPIRY_MS,
     HANDLED,
     NOTHING,
     ONGOING,
@@ -104,8 +106,7 @@ def numbers(row: Row) -> tuple[int, int]:
 # pairs, the time, and what explains codes to be tried again.
 
 HOUR_MS, CHECKED_MS = 3_600_000, 10_000
-EXPIRY_MS = 7 * 24 * HOUR_MS
-"""Ids expire in days.  So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
+"""So often the coordinator looks for transactions whose time is up (shipped: 10 s)."""
 
 LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
 DEAD = 6  # state of a record that says that an id is forgotten
@@ -125,7 +126,11 @@ NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
 
 
 class TransactionsInterpreter(Choosing):
-    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for."""
+    """Reads one cluster.  ``bounds``: how much of everything the reading of the model has room for.  ``taken``: by kind
+    of event with which an answer is taken, the kind of request; ``answered_rightly``: the rule that this is about.
+    """
+
+    taken, answered_rightly = TOLD, "txn.P5"
 
     # Calls
 
@@ -137,9 +142,10 @@ class TransactionsInterpreter(Choosing):
         passes_hours = name == "expire" or (name == "advance" and made.call.get("ms") >= HOUR_MS)
         passes_hours |= name == "forget" and self.now_ms + _waited_ms(made) >= EXPIRY_MS
         self.forgets |= passes_hours or name == "forget"
+        expires = passes_hours or (self.expiration_ms < EXPIRY_MS and name in (*COMPOSITE, "advance", "forget"))
         self._note_away(made)
         self.began_ms, self.now_ms = self.now_ms, self.now_ms + _waited_ms(made)
-        if passes_hours and "id_expired" not in self.observed:
+        if expires and "id_expired" not in self.observed:
             raise Beyond("transactional ids may expire, and that is not shown")
         if name == "elect_unclean":
             raise Beyond("what an unclean election loses the model has")
@@ -149,7 +155,7 @@ class TransactionsInterpreter(Choosing):
         if self.fail_overs > self.bounds["fail_overs"]:
             raise Beyond("there is no room for so many fail-overs")
         self.faults += name == "fail_over" or (name == "log_append" and not made.call.get("ok"))
-        self.dying |= passes_hours
+        self.dying |= expires
         self.dying &= name != "fail_over"
         self.leaders[made.call.get("partition", -1)] += name == "change_leader"
         self.requests.called(made, messages)
@@ -324,13 +330,19 @@ class TransactionsInterpreter(Choosing):
             return (FalseConjunct(kind, "", "the messages in flight say so: they don't"),)
         return ()
 
-    def _as_answered(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
+    def _as_answered(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
+        """``memory``: with the answers in flight."""
+        known = sorted({a[2:] for a in memory.answers if a[:2] == (self.taken[kind], row["request"])})
         error, number = numbers(row)
-        if not said or any(error == e and number in (n, number if n == 0 else n) for e, n in said):
+        if not known or any(self.is_same(kind, error, e) and number in (n, n or number) for e, n in known):
             return ()
-        words = f"the coordinator answered so: it answered {', '.join(f'error {e} with {n}' for e, n in said)}"
-        return (FalseConjunct(kind, "txn.P5", words),)
+        answers = ", ".join(_in_words(*answer) for answer in known)
+        words = f"the answer is one that this request may have had: {answers}; it is {_in_words(error, number)}"
+        return (FalseConjunct(kind, self.answered_rightly, words),)
+
+    def is_same(self, kind: str, told: int, answered: int) -> bool:
+        """Is this the code that was answered?"""
+        return told == answered
 
     def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
         """A guess, and what is seen to be in flight."""
@@ -397,6 +409,10 @@ class TransactionsInterpreter(Choosing):
         return (state["term"],) if str(kind) == "Term" else range(state["epoch"], state["epoch"] + 2)
 
 
+def _in_words(error: int, number: int) -> str:
+    return f"error {error} with {number}" if number else f"error {error}"
+
+
 def _waited_ms(made: Made) -> int:
     """How long a call took."""
     if made.call.name == "advance":
@@ -427,6 +443,13 @@ IGNORED = frozenset({
 })  # fmt: skip
 
 
+DEFAULTS = {
+    "partitions": 1, "groups": 0, "max_epoch": 32767, "transaction_timeout_ms": 60_000, "ids": 1, "txn_id": 0,
+    "expiration_ms": EXPIRY_MS,
+}  # fmt: skip
+"""Of the configuration of a cluster."""
+
+
 def each_id(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A cluster is followed for each of its transactional ids by itself: the model has one."""
     return [{**config, "txn_id": txn_id} for txn_id in range(config.get("ids", 1))]
@@ -434,19 +457,15 @@ def each_id(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
     """The model of a cluster, as far as one transactional id is concerned."""
-    keys = ("partitions", "groups", "max_epoch", "transaction_timeout_ms", "ids", "txn_id")
-    defaults = (1, 0, 32767, 60_000, 1, 0)
-    return _followed(variant, *(config.get(key, default) for key, default in zip(keys, defaults, strict=True)))
+    return _followed(variant, tuple((key, config.get(key, default)) for key, default in DEFAULTS.items()))
 
 
 @lru_cache(maxsize=256)
-def _followed(
-    variant: str, partitions: int, groups: int, max_epoch: int, timeout_ms: int, ids: int, txn_id: int
-) -> Followed:
-    last = min(max_epoch - 1, LAST[variant])
-    config = {"mode": variant, "partitions": partitions, "last": last, "cut": last < max_epoch - 1,
-              "transaction_timeout_ms": timeout_ms, "ids": ids, "txn_id": txn_id}  # fmt: skip
-    bounds = {**ROOM, "partitions": partitions + groups}
+def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
+    config: dict[str, Any] = {"mode": variant, **dict(given)}
+    last = min(config["max_epoch"] - 1, LAST[variant])
+    config |= {"last": last, "cut": last < config["max_epoch"] - 1}
+    bounds = {**ROOM, "partitions": config["partitions"] + config["groups"]}
     return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
 
 

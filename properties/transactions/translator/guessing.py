@@ -25,12 +25,16 @@ from fencepost.properties.transactions.events.driven import (
     EMPTY,
     PREPARE_ABORT,
     PREPARE_COMMIT,
-    ask_for_epoch,
-    fence_first,
+    RECORD,
+    TXN,
+    by_init,
 )
 from fencepost.properties.transactions.events.driven import ONGOING as MODEL_ONGOING
 from fencepost.properties.transactions.events.kinds import quiet
 from fencepost.properties.transactions.interface import READERS, Message
+
+EXPIRY_MS = 7 * 24 * 3_600_000
+"""Ids expire in days (transactional.id.expiration.ms), if nothing else is configured."""
 
 # Members of the model's enumerations, as a state has them: numbers.
 
@@ -75,6 +79,16 @@ class Numbering:
         """The coordinator's number when a Prepare record with this one is in the log: the next id's first, where the
         epochs of this one are used up (v2, ``bumps``)."""
         return number + int(bumps and (number - 1) % (self.last + 2) == self.last + 1)
+
+
+def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], numbering: Numbering) -> str:
+    """What the model's numbers stand for, in words."""
+    found = [f"client {number} is {name}" for name, number in clients.items()]
+    found += [f"transaction {number} is {name}" for name, number in txns.items()]
+    for producer_id, rank in sorted(numbering.ranks.items(), key=lambda pair: pair[1]):
+        base = numbering.base(rank)
+        found.append(f"numbers {base} to {base + numbering.last + 1} are epochs of producer id {producer_id}")
+    return f"in the model of transactional id {txn_id}: {'; '.join(found)}"
 
 
 # The requests of one cluster's clients, what of them is in flight, and which of them the coordinator has not answered.
@@ -184,14 +198,14 @@ _SAID = reader_of(dict.fromkeys(("txn_id", *NAMES), NO_VALUE))
 
 
 class Owners:
-    """Of one cluster, learned from its events in their order."""
+    """Of one cluster, learned from its events in their order.  ``unknown``: what is given where nothing is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, unknown: int = 0) -> None:
+        self.unknown = unknown
         self._known: dict[str, dict[int, int]] = {name: {} for name in NAMES}
 
     def of_event(self, event: Event) -> int:
-        """The transactional id that an event belongs to; `ALL` if it concerns every one, and the first where nothing in
-        it is known."""
+        """The transactional id that an event belongs to; `ALL` if it concerns every one."""
         kind, owner, *values = _SAID(event)
         if kind in OF_ALL:
             return ALL
@@ -199,7 +213,7 @@ class Owners:
             for known, value in zip(self._known.values(), values, strict=True):
                 if value >= 0 and (found := known.get(value, -1)) >= 0:
                     return found
-            return 0
+            return self.unknown
         for (name, known), value in zip(self._known.items(), values, strict=True):
             if value >= 0 and (name != "client" or value < READERS):
                 known.setdefault(value, owner)
@@ -248,32 +262,36 @@ CALLS = {
 }  # fmt: skip
 
 
-def _for_epoch(s, e):
-    """A retry that names the epoch before is written to the log as well; to the model it is nothing new."""
-    again = ~s.unknown & (e.named != 0) & (e.named == s.remembers) & (e.named != s.live())
-    return (s.phase == Phase.IDLE) & (s.pending == Pending.NOTHING) & ~again
-
-
-def _fence(s, e):
-    return (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)
-
-
 def _may_begin(s, e):
     return quiet(s) & ~e.busy
 
 
-def _init_may_begin(s, e):
-    right = s.unknown | (e.named == 0) | (e.named == s.live()) | (e.named == s.remembers)
-    return _may_begin(s, e) & implies(s.phase == Phase.IDLE, right)
-
-
-_record = {"t": "txn", "p": "partition"}
-
 _BEGINNINGS = (
-    Observation("init_begun", (*fence_first(_fence), *ask_for_epoch(_for_epoch)), before=_init_may_begin, rule="txn.5"),
-    Observation("add_begun", (Do("ask_to_add_partition", _record),), before=_may_begin, rule="txn.5"),
-    Observation("check_begun", (Do("ask_to_verify", _record),), before=_may_begin, rule="txn.5"),
-    Observation("end_begun", (Do("ask_to_end", {"t": "txn"}),), before=_may_begin, rule="txn.5"),
+    Observation(
+        "init_begun",
+        (
+            *by_init("fence_first", lambda s, e: (s.phase == Phase.ONGOING) & (s.pending == Pending.NOTHING)),
+            # A retry that names the epoch before is written to the log as well; to the model it is nothing new.
+            *by_init(
+                "ask_for_epoch",
+                lambda s, e: (
+                    (s.phase == Phase.IDLE)
+                    & (s.pending == Pending.NOTHING)
+                    & ~(~s.unknown & (e.named != 0) & (e.named == s.remembers) & (e.named != s.live()))
+                ),
+            ),
+        ),
+        before=lambda s, e: (
+            _may_begin(s, e)
+            & implies(
+                s.phase == Phase.IDLE, s.unknown | (e.named == 0) | (e.named == s.live()) | (e.named == s.remembers)
+            )
+        ),
+        rule="txn.5",
+    ),
+    Observation("add_begun", (Do("ask_to_add_partition", RECORD),), before=_may_begin, rule="txn.5"),
+    Observation("check_begun", (Do("ask_to_verify", RECORD),), before=_may_begin, rule="txn.5"),
+    Observation("end_begun", (Do("ask_to_end", TXN),), before=_may_begin, rule="txn.5"),
 )
 
 SHOWN_AND_UNSHOWN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_VARIANT.items()}
@@ -363,6 +381,7 @@ class Choosing(PlainInterpreter):
         self.bounds, self.asks, self.bumps = bounds, config["mode"] != "v1", config["mode"] == "v2"
         self.data: int = config["partitions"]
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
+        self.expiration_ms: int = config.get("expiration_ms", EXPIRY_MS)
         self.numbering, self.cut = Numbering(config["last"]), bool(config["cut"])
         self.requests = Requests(self.numbering)
         self.began_ms = self.now_ms = self.calls = self.faults = self.fail_overs = 0
@@ -413,8 +432,9 @@ class Choosing(PlainInterpreter):
             yield {**row, "term": state["term"] + 1}
         elif kind.startswith("marker_"):
             for marker in markers(state, row["partition"]):
+                after = self.numbering.base(self.numbering.rank(marker["number"]) + 1)
                 for error in CODES.get(kind, (0,)):
-                    yield {**row, "next_base": self._next_base(marker["number"]), **marker, "error": error}
+                    yield {**row, "next_base": after, **marker, "error": error}
         elif kind in CODES:
             for error in CODES[kind]:
                 number = state["epoch"] if kind == "init_handled" or (kind == "end_handled" and self.bumps) else 0
@@ -422,9 +442,6 @@ class Choosing(PlainInterpreter):
                 yield {**row, "error": error, "number": own}
         else:
             yield row
-
-    def _next_base(self, number: int) -> int:
-        return self.numbering.base((number - 1) // (self.numbering.last + 2) + 1)
 
     def _beginnings(self, state: State, kind: str, row: Row) -> Iterator[Row]:
         if row["request"] in self.requests.sent:

@@ -33,6 +33,7 @@ from fencepost.properties.transactions.events.kinds import (
     Kind,
     State,
 )
+from fencepost.properties.transactions.translator.guessing import Numbering, stand_for
 from fencepost.properties.transactions.translator.history import (
     LEFT_OUT,
     LOADED,
@@ -60,7 +61,7 @@ LASTS = (14, 30, 62, 126, 254, 510)
 TOGETHER = 62
 """Histories have one last epoch up to here: few lanes by themselves take nearly as long as many together."""
 _STATES = codes(*State)
-_COMPLETE, _PREPARES = codes(State.CompleteCommit, State.CompleteAbort), codes(State.PrepareCommit, State.PrepareAbort)
+COMPLETE, PREPARES = codes(State.CompleteCommit, State.CompleteAbort), codes(State.PrepareCommit, State.PrepareAbort)
 _EMPTY, _ONGOING, _PREPARE_COMMIT = int(State.Empty), int(State.Ongoing), int(State.PrepareCommit)
 _INIT_SENT, _END_SENT = int(Kind.init_sent), int(Kind.end_sent)
 _INIT_HANDLED, _END_HANDLED = int(Kind.init_handled), int(Kind.end_handled)
@@ -91,36 +92,25 @@ class Names(dict[int, int]):
         return number
 
 
-class Pairs(dict[tuple[int, int], tuple[int, int]]):
-    """The model's number for each pair of producer id and epoch, and the first number of the producer id after it.
-
-    A producer id has the epochs 0 … last, and one more that only a fence may carry; so the first id has the numbers 1 …
-    last + 2, and each further id, in the order in which they are met, the next ones.  0 is no pair.  ``short``: Kafka's
-    last epoch is larger.  Raises `Beyond`."""
+class Pairs(dict[tuple[int, int], tuple[int, int]], Numbering):
+    """The number of each pair, and the first number of the producer id after it.  ``short``: Kafka's last epoch is
+    larger.  Raises `Beyond`."""
 
     def __init__(self, last: int, short: bool) -> None:
-        super().__init__()
-        self.last, self.short = last, short
-        self.ranks: dict[int, int] = {}  # of producer ids
+        Numbering.__init__(self, last)
+        self.short = short
 
     def __missing__(self, pair: tuple[int, int]) -> tuple[int, int]:
         producer_id, epoch = pair
         if self.short and epoch + SPARE > self.last:
             raise Beyond(TOO_LARGE.format(self.last - SPARE))
-        number, ranks = 0, self.ranks
-        if producer_id >= 0 and epoch > self.last + 1:
-            number = NOWHERE
-        elif producer_id >= 0 and epoch >= 0:
-            number = self.base(ranks.setdefault(producer_id, len(ranks))) + epoch
+        number = NOWHERE if producer_id >= 0 and epoch > self.last + 1 else self.number(producer_id, epoch)
         if number > MOST["pairs"]:
             raise Beyond(TOO_MANY.format("pairs", MOST["pairs"]))
-        found = number, self.base(ranks.get(producer_id, len(ranks)) + 1)
-        if producer_id in ranks:
+        found = number, self.next_base(producer_id)
+        if producer_id in self.ranks:
             self[pair] = found
         return found
-
-    def base(self, rank: int) -> int:
-        return 1 + rank * (self.last + 2)
 
 
 class Numbers:
@@ -130,14 +120,8 @@ class Numbers:
         self.txn_id = txn_id
         self.clients, self.txns, self.pairs = Names("clients"), Names("transactions"), Pairs(last, short)
 
-    def told(self) -> str:
-        """Which number is whose, in words."""
-        found = [f"client {number} is {name}" for name, number in self.clients.items()]
-        found += [f"transaction {number} is {name}" for name, number in self.txns.items()]
-        for producer_id, rank in self.pairs.ranks.items():
-            base = self.pairs.base(rank)
-            found.append(f"numbers {base} to {base + self.pairs.last + 1} are epochs of producer id {producer_id}")
-        return f"in the model of transactional id {self.txn_id}: {'; '.join(found)}"
+    def stand_for(self) -> str:
+        return stand_for(self.txn_id, self.clients, self.txns, self.pairs)
 
 
 class Requests(dict[int, tuple[int, int, int, int, int, Event | None]]):
@@ -253,7 +237,7 @@ class OneId:
     def _shown_later(self, at: int, places: Mapping[tuple[int, int], Event]) -> dict[tuple[int, int], Event]:
         """Those of the partitions that may be the one added here which get a marker when the transaction ends, and are
         not added by a record of their own before that."""
-        prepared = [later for later in range(at + 1, len(self.events)) if _is_logged(self.events[later], _PREPARES)]
+        prepared = [later for later in range(at + 1, len(self.events)) if _is_logged(self.events[later], PREPARES)]
         if not prepared:
             return dict(places)
         answers = (self.answers[later] for later in range(at + 1, prepared[0]) if later in self.answers)
@@ -268,7 +252,7 @@ class OneId:
 
     def _completed(self, at: int) -> int:
         """The place of the last record before that completes a transaction, or the first place."""
-        return next((place for place in range(at - 1, -1, -1) if _is_logged(self.events[place], _COMPLETE)), 0)
+        return next((place for place in range(at - 1, -1, -1) if _is_logged(self.events[place], COMPLETE)), 0)
 
     def _added(self, since: int, until: int) -> set[int]:
         """Partitions that were added to the transaction by then."""
@@ -399,7 +383,7 @@ class OneId:
         self._say_term(event)
         if state not in _STATES:
             row[KIND] = STRANGE
-        if state not in _COMPLETE:
+        if state not in COMPLETE:
             named = self._cause(at, event, row, sent)
         number = row[NUMBER]
         self.erased = state == _EMPTY and number == self.logged
@@ -511,7 +495,7 @@ def _fits(record: Event, answer: Event) -> bool:
     if state in (_EMPTY, _ONGOING):
         same = (answer.producer_id, answer.epoch) == (record.producer_id, record.epoch)
         return error == NONE and same and (kind == _INIT_HANDLED if state == _EMPTY else kind in _ADDED)
-    if state not in _PREPARES:
+    if state not in PREPARES:
         return False
     commits = state == _PREPARE_COMMIT
     if kind == _INIT_HANDLED:

@@ -129,11 +129,7 @@ COORDINATOR = {
 }  # fmt: skip
 
 
-def _is_unseen(s, p):
-    return s.pending == Pending.ADD
-
-
-_adds = Row("txn_logged", when=_is_unseen, **_log, state=State.Ongoing, **_pair_of(_number))
+_adds = Row("txn_logged", when=lambda s, p: s.pending == Pending.ADD, **_log, state=State.Ongoing, **_pair_of(_number))
 _asked = {"partition": "p", **_pair_of(_number), "request": Kept("sent", at=("t", "p"))}
 _marker = {"node": NODE, "partition": "p", **_pair_of(lambda s, p: p.e)}
 
@@ -142,16 +138,13 @@ def _outcome(s, p):
     return when(p.commit, COMMIT, ABORT)
 
 
-def _is_read(s, p):
-    return p.commit & (s.fate[p.q, p.p] == Fate.OPEN)
-
-
 _MARK = [
     Row("marker_appended", **_marker, outcome=_outcome, coordinator_epoch=lambda s, p: p.k, offset=Number("offset")),
     Row("stable_moved", partition="p", upto=Kept("offset", at=0, plus=1)),
     Row("fetched", client=READER, partition="p", offset=Kept("upto", at="p", none=0),
         upto=Kept("offset", at=0, plus=1)),
-    Row("record_read", each={"q": Txn}, when=_is_read, client=READER, partition="p",
+    Row("record_read", each={"q": Txn}, when=lambda s, p: p.commit & (s.fate[p.q, p.p] == Fate.OPEN), client=READER,
+        partition="p",
         offset=Kept("place", at=("q", "p")), record=Kept("record", at=("q", "p"))),
     Note("upto", at="p", value=Kept("offset", at=0, plus=1)),
 ]  # fmt: skip
@@ -193,10 +186,6 @@ V2_ROWS = {
 }  # fmt: skip
 
 
-def _end_code_v1(s, p):
-    return when(s.number[p.t] != s.live(), FENCED, INVALID_STATE)
-
-
 _add = {"request": Kept("add", at=("t", "p")), "partition": "p"}
 _add_sent = Row("add_sent", **_of_txn, txn_id=ID, partition="p", request=Number("add", at=("t", "p"), of="request"))
 V1_ROWS = {
@@ -211,7 +200,7 @@ V1_ROWS = {
         Row("add_taken", client=_owner, txn=_txn("t"), **_add, error=FENCED),
         Row("client_failed", client=_owner, error=FENCED),
     ],
-    "refuse_end": _refusing(_end_code_v1),
+    "refuse_end": _refusing(lambda s, p: when(s.number[p.t] != s.live(), FENCED, INVALID_STATE)),
 }  # fmt: skip
 VERIFIED_ROWS = {**V1_ROWS, "verify": [Row("partition_checked", **_at, txn_id=ID, **_asked)]}
 
@@ -224,23 +213,10 @@ def _config(bounds):
     return {"partitions": bounds["partitions"]}
 
 
-def _config_of_43(bounds):
-    return {**_config(bounds), "release": "4.3"}
-
-
-def _is_first(s, p):
-    return ~s.sent[p.t, p.p]
-
-
-def _is_quiet(s, p):
-    return (s.pending == Pending.NOTHING) & (s.phase != Phase.PREPARED)
-
-
-def _is_no_fence(s, p):
-    return s.pending != Pending.FENCE
-
-
-ONLY = {"send": _is_first, "refuse_end": _is_quiet}
+ONLY = {
+    "send": lambda s, p: ~s.sent[p.t, p.p],
+    "refuse_end": lambda s, p: (s.pending == Pending.NOTHING) & (s.phase != Phase.PREPARED),
+}
 
 
 def _showing(mode, rows, only=ONLY, config=_config, **more):
@@ -253,8 +229,8 @@ def _showing(mode, rows, only=ONLY, config=_config, **more):
 
 SHOWING = {
     Forgetting: "an id that is forgotten goes on with another producer id, which has no number in the model",
-    Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": _is_no_fence}),
+    Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": lambda s, p: s.pending != Pending.FENCE}),
     V1: _showing("v1", V1_ROWS),
     V2Of400: _showing("v2", V2_ROWS),
-    V2: _showing("v2", V2_ROWS, config=_config_of_43),
+    V2: _showing("v2", V2_ROWS, config=lambda bounds: {**_config(bounds), "release": "4.3"}),
 }  # fmt: skip

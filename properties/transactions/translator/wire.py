@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fencepost.model.transactions.detailed.releases import OfAnyRelease
 from fencepost.properties.conformance_spec import (
     UNKNOWN,
+    Allowed,
     Beyond,
     FalseConjunct,
     Followed,
@@ -26,7 +27,7 @@ from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.driven import EMPTY, PREPARE_ABORT, PREPARE_COMMIT
 from fencepost.properties.transactions.events.driven import ONGOING as MODEL_ONGOING
-from fencepost.properties.transactions.events.wire import BY_VARIANT, COLUMNS, OLD_OR_LATER, SERVED, SERVICE, calls
+from fencepost.properties.transactions.events.wire import BY_VARIANT, COLUMNS, OLD_OR_LATER
 from fencepost.properties.transactions.interface import READERS, Message
 from fencepost.properties.transactions.translator import guessing
 from fencepost.properties.transactions.translator.driven import (
@@ -36,12 +37,15 @@ from fencepost.properties.transactions.translator.driven import (
     MODELS,
     NOT_THERE,
     READ,
+    TOLD,
+    Answer,
     TransactionsInterpreter,
     read_by,
 )
 from fencepost.properties.transactions.translator.guessing import (
     ABORTED,
     ABSENT,
+    CALLS,
     COMMIT,
     COMMITTED,
     COMPOSITE,
@@ -56,9 +60,6 @@ from fencepost.properties.transactions.translator.guessing import (
 from fencepost.properties.transactions.translator.guessing import ONGOING as OPEN
 
 WINDOW = 5  # batches that a leader recognises
-
-Answer = tuple[str, int, int, int]
-"""(kind of request, its number, error, number of the pair in it)."""
 
 
 class Lane(NamedTuple):
@@ -131,6 +132,41 @@ class Memory(NamedTuple):
 NOTHING_KEPT = Memory()
 
 
+# What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
+# way.
+#
+# ``collapse``: whoever carries requests to the broker asks again where the answer only says so, so that one delivery
+# may be served more than once; ``timeouts``: transactions may time out at any moment.
+
+SERVED = {
+    "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
+    "add": ("add_done", "add_refused", "unanswered"),
+    "produce": ("record_written", "record_added", "record_refused", "unanswered"),
+    "end": ("end_done", "end_refused", "unanswered"),
+}
+"""By kind of request: how it may be served."""
+
+SERVICE = {kind: request for request, served in SERVED.items() for kind in served if kind != "unanswered"}
+"""The same, by what was done."""
+
+IN_PASSING = {"init": ("fenced_before",)}
+"""What changes something though the answer says that it be tried again, which it then is."""
+
+
+def calls(collapse: bool, timeouts: bool) -> Mapping[str, Allowed]:
+    """By name of the call."""
+    uncalled = ("marked", "completed", *(("timed_out",) if timeouts else ()))
+    again = IN_PASSING if collapse else {}
+    return {
+        **{
+            f"deliver {kind}": Allowed(served, (*uncalled, *again.get(kind, ())), must=True)
+            for kind, served in SERVED.items()
+        },
+        **{f"deliver {kind}_answer": Allowed(often=uncalled) for kind in SERVED},
+        **{name: Allowed(often=uncalled) for name in CALLS if not name.startswith("deliver ")},
+    }  # fmt: skip
+
+
 # In which ways brokers that act by themselves may have served a request, and what they may have done besides.
 
 RECORD_REFUSALS = (
@@ -145,8 +181,27 @@ REFUSALS = {
 }  # fmt: skip
 
 
-class Serving(TransactionsInterpreter):
-    """What is known of one cluster of brokers, and the rows that it leaves open."""
+# How the calls and events of brokers that act by themselves are read as rows of the model.
+#
+# Nothing of coordinator and partitions is shown.  The states in which the model may be are narrowed by what clients
+# are told and readers get, and each of them carries what is in the answers that are on their way: so an answer says,
+# when it arrives, what the broker did when the request came.
+
+AWAY = frozenset({kinds.LOADING, kinds.NOT_AVAILABLE, kinds.NOT_COORDINATOR})
+FENCING = frozenset({kinds.OLD_EPOCH, kinds.FENCED})
+"""Which of the two a partition's answer has depends on who found out, and on the request."""
+LATER = frozenset({
+    kinds.CONCURRENT, kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.NOT_ENOUGH_REPLICAS, *AWAY,
+})  # fmt: skip
+"""Answers after which a producer sends its record again."""
+QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
+TAKEN = {**TOLD, "record_acked": "produce", "record_failed": "produce"}
+
+
+class RemoteInterpreter(TransactionsInterpreter):
+    """Reads one cluster of brokers."""
+
+    taken, answered_rightly = TAKEN, ""
 
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         super().__init__(config, bounds)
@@ -247,30 +302,6 @@ class Serving(TransactionsInterpreter):
             wrong = (kinds.INVALID_STATE,) if self.timeouts else ()
             yield from ({**row, "error": error} for error in (*RECORD_REFUSALS, *wrong))
 
-
-# How the calls and events of brokers that act by themselves are read as rows of the model.
-#
-# Nothing of coordinator and partitions is shown.  The states in which the model may be are narrowed by what clients
-# are told and readers get, and each of them carries what is in the answers that are on their way: so an answer says,
-# when it arrives, what the broker did when the request came.
-
-AWAY = frozenset({kinds.LOADING, kinds.NOT_AVAILABLE, kinds.NOT_COORDINATOR})
-FENCING = frozenset({kinds.OLD_EPOCH, kinds.FENCED})
-"""Which of the two a partition's answer has depends on who found out, and on the request."""
-LATER = frozenset({
-    kinds.CONCURRENT, kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.NOT_ENOUGH_REPLICAS, *AWAY,
-})  # fmt: skip
-"""Answers after which a producer sends its record again."""
-QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
-TOLD = {
-    "init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add",
-    "record_acked": "produce", "record_failed": "produce",
-}  # fmt: skip
-
-
-class RemoteInterpreter(Serving):
-    """Reads one cluster of brokers."""
-
     # Calls
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
@@ -348,7 +379,9 @@ class RemoteInterpreter(Serving):
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """Why an event can't be now: the answer is another one, or the sequence number."""
         memory = memory or NOTHING_KEPT
-        if kind in TOLD:
+        if kind == "record_failed" and self._asked() != "produce_answer":
+            return ()  # given up by its producer
+        if kind in TAKEN:
             return self._as_answered(memory, kind, row)
         if kind == "timed_out" and not 0 <= memory.open_ms <= self.now_ms - self.timeout_ms:
             return (FalseConjunct(kind, "txn.18", f"{self.timeout_ms} ms have passed since {memory.open_ms}"),)
@@ -356,17 +389,15 @@ class RemoteInterpreter(Serving):
             return self._in_sequence(memory, kind, row)
         return ()
 
-    def _as_answered(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        assert self.made is not None
-        if kind == "record_failed" and self._asked() != "produce_answer":
-            return ()  # given up by its producer
-        said = [a[2:] for a in memory.answers if a[:2] == (TOLD[kind], row["request"])]
-        error, number = row["error"], 0 if row["error"] else row["number"]
-        if not said or any(_is_same(kind, error, e) and number in (n, number if n == 0 else n) for e, n in said):
-            return ()
-        told = ", ".join(f"error {e} with {n}" if n else f"error {e}" for e, n in sorted(set(said)))
-        words = f"the answer is one that this request may have had: {told}"
-        return (FalseConjunct(kind, "", f"{words}; it is error {error}" + (f" with {number}" if number else "")),)
+    def is_same(self, kind: str, told: int, answered: int) -> bool:
+        """Is this the code that was answered, or one that stands for it?"""
+        if TAKEN[kind] != "produce":
+            return told == answered or (told in AWAY and answered in AWAY)
+        if answered == OLD_OR_LATER:
+            return told in FENCING | LATER
+        if answered in LATER:
+            return told in LATER
+        return told == answered or (told in FENCING and answered in FENCING)
 
     def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """A record that follows on is written, and so is, once, one of the last five; any other is not."""
@@ -443,49 +474,32 @@ def _without_the_past(state: State) -> State:
     return kept
 
 
-def _is_same(kind: str, told: int, answered: int) -> bool:
-    """Is this the code that was answered, or one that stands for it?"""
-    if TOLD[kind] != "produce":
-        return told == answered or (told in AWAY and answered in AWAY)
-    if answered == OLD_OR_LATER:
-        return told in FENCING | LATER
-    if answered in LATER:
-        return told in LATER
-    return told == answered or (told in FENCING and answered in FENCING)
-
-
-__all__ = ["SERVED", "RemoteInterpreter"]
-
-
 # The model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
 
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
 """More than most programs need: whoever needs more is not followed to the end.  Coordinators do not change."""
+DEFAULTS = {"partitions": 1, "groups": 0, "collapse": False, "timeouts": False, "transaction_timeout_ms": 60_000}
 
 
 def follow_remote(variant: str, config: Mapping[str, Any]) -> Followed:
     """The model of a cluster of which only its clients are seen."""
-    return _followed(
-        variant, config.get("partitions", 1), config.get("groups", 0), bool(config.get("collapse", False)),
-        bool(config.get("timeouts", False)), config.get("transaction_timeout_ms", 60_000),
-    )  # fmt: skip
+    return _followed(variant, tuple((key, config.get(key, default)) for key, default in DEFAULTS.items()))
 
 
 @lru_cache(maxsize=64)
-def _followed(variant: str, partitions: int, groups: int, collapse: bool, timeouts: bool, timeout_ms: int) -> Followed:
-    config = {"mode": variant, "partitions": partitions, "last": LAST[variant], "cut": True, "timeouts": timeouts,
-              "transaction_timeout_ms": timeout_ms}  # fmt: skip
-    bounds = {**ROOM, "partitions": partitions + groups}
-    followed = read_by(RemoteInterpreter, REMOTE_MODELS, config, bounds, BY_VARIANT, calls(collapse, timeouts))
+def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
+    config: dict[str, Any] = {"mode": variant, **dict(given), "last": LAST[variant], "cut": True}
+    bounds = {**ROOM, "partitions": config["partitions"] + config["groups"]}
+    served = calls(bool(config["collapse"]), bool(config["timeouts"]))
+    followed = read_by(RemoteInterpreter, REMOTE_MODELS, config, bounds, BY_VARIANT, served)
     return replace(followed, ignored=IGNORED - {"record_failed"}, tired=True)
 
 
 # What a recording leaves open: whose request is behind a record of the transaction log, which no row says.
 
-CAUSE_NOT_THERE: Mapping[str, Any] = dict.fromkeys(COLUMNS, False) | {
-    "client": -1, "txn": -1, "partition": -1, "further": -1, "number": 0, "next_base": 0, "named": 0, "to": 0,
-    "logged": -1, "term": 0, "error": 0, "counts": True, "by_owner": True, "busy": True, "away": True, "durable": True,
+CAUSE_NOT_THERE: Mapping[str, Any] = {
+    **NOT_THERE, "further": -1, "more": False, "busy": True, "away": True, "durable": True,
 }  # fmt: skip
 """That something is on its way to a log, or that a coordinator is away, nothing shows: ``busy`` and ``away``."""
 

@@ -2,7 +2,12 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.entries import Profile
+from fencepost.properties.entries import Profile, Scenario
+
+
+def played(name: str, says: str, broken: str, fixed: str) -> Scenario:
+    return Scenario(name, says, broken, fixed, played=True)
+
 
 CORE = dict(clients=2, transactions=2, partitions=1, epochs=3, fail_overs=1, fences=1)
 _TWO_PARTITIONS = dict(clients=1, partitions=2, epochs=2, fail_overs=0)

@@ -31,7 +31,6 @@ from fencepost.properties.entries import (
     Names,
     Profile,
     ProtocolEntry,
-    Scenario,
     Variant,
     all_but,
     violated,
@@ -88,6 +87,7 @@ from fencepost.properties.transactions.variants.bounds import (
     TWO_PARTITIONS,
     VERIFIED_PROGRESS,
     VERSIONS,
+    played,
 )
 from fencepost.properties.transactions.variants.partitions import IDEMPOTENCE, TRANSACTION_PARTITIONS
 from fencepost.properties.transactions.variants.reading import READ_COMMITTED, TRANSACTION_LOG, TRANSACTIONAL_OFFSETS
@@ -188,10 +188,6 @@ def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **m
     return Variant(
         name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), **more
     )
-
-
-def _scenario(name: str, says: str, broken: str, fixed: str) -> Scenario:
-    return Scenario(name, says, broken, fixed, played=True)
 
 
 TRANSACTIONS = ProtocolEntry(
@@ -398,31 +394,31 @@ TRANSACTIONS = ProtocolEntry(
     },
     followed={"v1-verified": 0.9, "v1": 0.75},  # the model has one record of a transaction in a partition (KAFKA-14402)
     scenarios=(
-        _scenario("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
-        _scenario("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
-        _scenario("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified"),
-        _scenario("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
-        _scenario("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
-        _scenario("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),
-        _scenario("KAFKA-5231", "InitProducerId aborts with the old epoch", "v1-marker-of-old-epoch", "core-v1-prompt"),
-        _scenario("KAFKA-18575", "the first record races the markers of the transaction before", "v2-any-open-transaction", "core-v2"),
-        _scenario("KAFKA-18464", "an empty abort right after a commit fences its own producer", "v2-epoch-before-pending", "v2"),
-        _scenario("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
-        _scenario("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
-        _scenario("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
-        _scenario("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
+        played("KAFKA-17754", "a late EndTxn decides the next transaction", "v1", "v2"),
+        played("KAFKA-17754-verified", "verification does not help against that", "v1-verified", "v2"),
+        played("KAFKA-14402", "a late record opens a transaction that nobody will end", "v1", "v1-verified"),
+        played("KAFKA-14884", "verification and append are two steps", "v1-verified-without-recheck", "core-v1-verified-prompt"),
+        played("KAFKA-14884-ABA", "one question is taken for another", "v1-verified-any-question", "core-v1-verified-prompt"),
+        played("KAFKA-6119", "a time-out aborts without a fence", "v1-time-out-without-bump", "core-v1-prompt"),
+        played("KAFKA-5231", "InitProducerId aborts with the old epoch", "v1-marker-of-old-epoch", "core-v1-prompt"),
+        played("KAFKA-18575", "the first record races the markers of the transaction before", "v2-any-open-transaction", "core-v2"),
+        played("KAFKA-18464", "an empty abort right after a commit fences its own producer", "v2-epoch-before-pending", "v2"),
+        played("KAFKA-19367", "two bumps in one abort go past the last epoch", "v2-bumps-past-the-last", "v2"),
+        played("KAFKA-20090", "a time-out at the last epoch leaves nowhere to go", "v2-no-next-id", "v2"),
+        played("KAFKA-19999", "a marker sent again is refused for ever", "v2-marker-once-only", "v2"),
+        played("KAFKA-20357", "a retry meets a coordinator that does not know the epoch before", "v2-fail-over-forgets",
                   "v2-trunk"),
-        _scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and hands out the last epoch",
+        played("KAFKA-20310", "a coordinator takes over while the producer id changes, and hands out the last epoch",
                   "v2-rotation-lost", "v2"),
-        _scenario("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
-        _scenario("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
+        played("KIP-1228", "a late marker of one transaction decides the next", "v2-before-kip-1228", "core-v2"),
+        played("KAFKA-19446", "a partition does not know of which transaction version a marker is", "versions-by-feature",
                   "core-versions"),
-        _scenario("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2"),
-        _scenario("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
+        played("late-marker-v1", "a late marker tears a transaction of v1 apart", "v1-late-marker", "core-v2"),
+        played("deposed-coordinator", "one that was deposed answers a leader from its cache", "v1-verified-overlapping",
                   "core-v2-overlapping"),
-        _scenario("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",
+        played("deposed-coordinator-prompt", "one that was deposed answers an owner from its cache",
                   "v1-overlapping-prompt", "core-v2-overlapping"),
-        _scenario("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
+        played("KAFKA-18019", "a fenced producer comes back when its id is forgotten", "v2-expiring-recovered", "v2-expiring"),
     ),
 )  # fmt: skip
 

@@ -55,7 +55,7 @@ from fencepost.model.transactions.parts.sequences import (
     SequencesV2,
     Wrapping,
 )
-from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Scenario, Variant, all_but, wrong
+from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Variant, all_but, wrong
 from fencepost.properties.transactions.claims.core import V2Lemmas
 from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, CoveredPromises
 from fencepost.properties.transactions.claims.core_v1 import (
@@ -73,7 +73,7 @@ from fencepost.properties.transactions.claims.sequences import (
     Refusals,
     SequencesProperties,
 )
-from fencepost.properties.transactions.variants.bounds import REASONS
+from fencepost.properties.transactions.variants.bounds import REASONS, played
 
 _QUIET = dict(transactions=2, partitions=1, fail_overs=0, fences=0, absences=0, restarts=0, tails=0, expiries=0)
 _SEVERAL = dict(transactions=2, partitions=1, fail_overs=0, fences=0)
@@ -230,36 +230,24 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         "expiries": "a producer is forgotten whole; once more is the same again",
     },
     scenarios=(
-        Scenario(
+        played(
             "KAFKA-14402-second", "a second record comes late, and opens a transaction that nothing will end",
-            "several-v1", "several-v1-verified",
-            played=True,
-        ),
-        Scenario(
+            "several-v1", "several-v1-verified"),
+        played(
             "KAFKA-14402-joins", "a second record comes late, and shares the fate of the next transaction",
-            "several-v1-verified-late", "several-v2",
-            played=True,
-        ),
-        Scenario(
+            "several-v1-verified-late", "several-v2"),
+        played(
             "uncovered-Prepare", "a coordinator acts on a record that it alone has, and is lost with it",
-            "log-uncovered", "log-covered",
-            played=True,
-        ),
-        Scenario(
+            "log-uncovered", "log-covered"),
+        played(
             "KAFKA-20734", "the marker of a partition without a leader counts as written, and is never sent",
-            "dropped-v2", "parked-v2",
-            played=True,
-        ),
-        Scenario(
+            "dropped-v2", "parked-v2"),
+        played(
             "KAFKA-20734-v1", "the marker of the next transaction of the same epoch decides what stayed open",
-            "dropped-v1", "parked-v1-verified-prompt",
-            played=True,
-        ),
-        Scenario(
+            "dropped-v1", "parked-v1-verified-prompt"),
+        played(
             "KAFKA-20716", "a leader without the marker of a transaction has it open again, and the next one decides it",
-            "unclean-v2", "parked-v2",
-            played=True,
-        ),
+            "unclean-v2", "parked-v2"),
     ),
 )  # fmt: skip
 
@@ -501,26 +489,23 @@ IDEMPOTENCE = ProtocolEntry(
         "round": "two numbers, one more than are remembered, make the shortest round; shipped: 2^31",
     },
     scenarios=(
-        Scenario(
+        played(
             "Redpanda-5026",
             "a batch is taken for an aborted one of the same number, answered, and not written",
             "kept-over-abort",
             "new-epoch",
-            played=True,
         ),
-        Scenario(
+        played(
             "KAFKA-14034",
             "a restarted leader refuses a batch that it has written, and the producer sends it under another number",
             "restarted",
             "forgetful-giving-up",
-            played=True,
         ),
-        Scenario(
+        played(
             "librdkafka-4953",
             "the epoch is raised on account of another partition, and what was written here is sent again",
             "bumped-elsewhere",
             "idempotent",
-            played=True,
         ),
     ),
 )

@@ -28,6 +28,7 @@ from fencepost.properties.transactions.claims.recovery import (
     MetadataPromises,
     TransactionLogProperties,
 )
+from fencepost.properties.transactions.variants.bounds import played
 
 _SMALL = dict(records=3, producers=2, log=5, fail_overs=1)
 _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -147,12 +148,11 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
         "fail_overs": "each reads the log from its beginning; a second one does the same",
     },
     scenarios=(
-        Scenario(
+        played(
             "KAFKA-9346",
             "the next owner of a partition fetches an offset that a pending commit is about to change",
             "offsets-fetched-early",
             "transactional-offsets",
-            played=True,
         ),
         Scenario(
             "KAFKA-20845",
@@ -296,40 +296,35 @@ READ_COMMITTED = ProtocolEntry(
         "restarts": "a broker that reads the log again begins anywhere already, since reading takes its time",
     },
     scenarios=(
-        Scenario(
+        played(
             "Redpanda-3036",
             "one record past the last stable offset is read, of a transaction that is open",
             "read-committed-inclusive",
             "read-committed",
-            played=True,
         ),
-        Scenario(
+        played(
             "AutoMQ-754",
             "the list of aborted transactions is cut at the end of the piece",
             "read-committed-short-list",
             "read-committed",
-            played=True,
         ),
-        Scenario(
+        played(
             "librdkafka-3369",
             "the marker of an empty aborted transaction takes the entry of a later one out of the list",
             "read-committed-first-entry",
             "read-committed",
-            played=True,
         ),
-        Scenario(
+        played(
             "KAFKA-13727",
             "the cleaner stops within a segment, and takes abort markers of transactions whose records it left",
             "cleaned-markers-too-soon",
             "cleaned",
-            played=True,
         ),
-        Scenario(
+        played(
             "KAFKA-14055",
             "the cleaner takes a marker for a record with the same key as a later one",
             "cleaned-markers-as-records",
             "cleaned",
-            played=True,
         ),
     ),
 )
@@ -425,9 +420,8 @@ TRANSACTION_LOG = ProtocolEntry(
         "failed_appends": "one append is given up, with its record in the log or not",
     },
     scenarios=(
-        Scenario("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
-                 "metadata-4.2", "metadata-retries",
-                 played=True),
+        played("KAFKA-20310", "a coordinator takes over while the producer id changes, and does not know the next",
+                 "metadata-4.2", "metadata-retries"),
         Scenario("KAFKA-20357-in-doubt", "an append times out, its record is replicated after that, and the retry "
                  "meets a coordinator that read it and does not know the epoch before", "metadata-4.3-timed-out",
                  "metadata-retries-timed-out"),

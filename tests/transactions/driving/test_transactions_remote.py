@@ -8,11 +8,10 @@ from fencepost.model.language.observations import trace_observations
 from fencepost.properties.conformance_spec import driven, over_the_wire
 from fencepost.properties.driving import Made
 from fencepost.properties.transactions import interface
-from fencepost.properties.transactions.events.wire import SERVED, calls
 from fencepost.properties.transactions.interface import Call, Settled
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.properties.transactions.scenarios.lives import BY_ITSELF, REMOTE_MACHINES
-from fencepost.properties.transactions.translator.wire import Lane, Memory, follow_remote
+from fencepost.properties.transactions.translator.wire import SERVED, Lane, Memory, calls, follow_remote
 
 OF_ONE_VARIANT = {"record_added", "add_done", "add_refused"}
 CONFIG = {"mode": "v2", "partitions": 1, "groups": 0, "max_epoch": 32767}

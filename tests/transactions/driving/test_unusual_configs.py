@@ -7,6 +7,8 @@ from fencepost.reference_impl.defects import transactions
 from fencepost.reference_impl.systems.transactions import reference
 
 UNCLEAN = {"unclean_elections": True}
+EXPIRING = {"expiration_ms": 20_000, "expiration_check_ms": 5_000}  # an idle client's id is forgotten between two calls
+WITHOUT_CLIENT = {"ids": 2, "clients": 1}  # one of the ids has no client
 
 
 def test_what_an_unclean_election_breaks_is_predicted() -> None:
@@ -40,14 +42,7 @@ def test_no_replica_out_of_sync_leads_by_default() -> None:
 
 
 @pytest.mark.parametrize("variant", ["v2", "v1-verified"])
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"expiration_ms": 20_000, "expiration_check_ms": 5_000},  # an idle client's id is forgotten between two calls
-        {"ids": 2, "clients": 1},  # one of the ids has no client
-    ],
-    ids=["ids-expire-soon", "more-ids-than-clients"],
-)
+@pytest.mark.parametrize("config", [EXPIRING, WITHOUT_CLIENT], ids=["ids-expire-soon", "more-ids-than-clients"])
 def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None:
     """txn.P8 and txn.P10 are of producers whose ids are not forgotten meanwhile, and of ids that have clients."""
     report = agree(
@@ -55,3 +50,8 @@ def test_no_alarm_on_the_reference(variant: str, config: dict[str, int]) -> None
         promises_only=True, verdict_only=True,
     )  # fmt: skip
     assert (report.verdict, report.failure) == ("holds", None)
+
+
+def test_the_model_knows_that_an_id_may_be_expiring() -> None:
+    """Meanwhile InitProducerId is answered with CONCURRENT_TRANSACTIONS (51), however soon ids expire."""
+    assert agree(reference, protocol="transactions", seed=0, max_examples=4, config=EXPIRING).failure is None
