@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fencepost.proofs.recording.errors import RecordingError
 from fencepost.proofs.recording.id_blocks.records import Election, read_facts
 from fencepost.proofs.recording.logs.log import Batch, NodeLog
+from fencepost.proofs.recording.logs.replicas import agreement
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def committed_log(logs: Sequence[NodeLog]) -> CommittedLog:
     """Decide what is committed. `logs` are the copies of all voters; raises `RecordingError` where they contradict."""
     voters = _check_members(logs)
     best = max(logs, key=lambda log: log.last)
-    standings = [_Standing(_agreement(log, best), log.last) for log in logs]
+    standings = [_Standing(agreement(log.replica, best.replica), log.last) for log in logs]
     end = _settled(standings)
     notes = _check_tears(logs, standings, end, best)
     for log, standing in zip(logs, standings, strict=True):
@@ -97,29 +98,6 @@ def _voters(logs: Sequence[NodeLog]) -> frozenset[int]:
     return sets.pop()
 
 
-def _agreement(log: NodeLog, best: NodeLog) -> int:
-    """The offset below which `log` and `best` hold the same records, as far as both still have them."""
-    if log is best:
-        return best.end
-    theirs = {batch.identity.base_offset: batch for batch in best.batches}
-    begin = max(log.start, best.start)
-    for batch in log.batches:
-        mine = batch.identity
-        if mine.last_offset < begin:
-            continue
-        other = theirs.get(mine.base_offset)
-        if other is None or other.identity != mine:
-            if other is not None and other.identity.epoch == mine.epoch:
-                what = (
-                    f"offset {mine.base_offset} of epoch {mine.epoch} is not the record that "
-                    f"{other.file} byte {other.position} has under the same offset and epoch: the logs diverge"
-                )
-                todo = "no correct quorum does this: copy both nodes again; if it stays, one of them lost its log"
-                raise RecordingError(what, batch.file, todo, batch.position)
-            return mine.base_offset
-    return max(begin, log.end)
-
-
 def _check_tears(logs: Sequence[NodeLog], standings: Sequence[_Standing], end: int, best: NodeLog) -> list[str]:
     """Notes on torn files; raises if a torn file, were it whole, could make more of the history committed."""
     hopeful = [
@@ -127,7 +105,7 @@ def _check_tears(logs: Sequence[NodeLog], standings: Sequence[_Standing], end: i
         for log, standing in zip(logs, standings, strict=True)
     ]
     most = _settled(hopeful)
-    in_doubt = [batch for batch in best.batches if end <= batch.identity.base_offset < most]
+    in_doubt = [batch for batch in best.batches if end <= batch.base_offset < most]
     # The content of a batch that is torn wherever it would have counted is not known, so it may matter.
     matters = most > best.end or any(True for _ in read_facts(in_doubt))
     notes = []
@@ -149,13 +127,13 @@ def _joined(
     """The committed batches of `best`, before them those that only another node still has."""
     fitting = [log for log, standing in zip(logs, standings, strict=True) if standing.agrees > best.start]
     oldest = min([*fitting, best], key=lambda log: log.start)
-    before = [batch for batch in oldest.batches if batch.identity.last_offset < best.start]
-    after = [batch for batch in best.batches if batch.identity.last_offset < end]
+    before = [batch for batch in oldest.batches if batch.last_offset < best.start]
+    after = [batch for batch in best.batches if batch.last_offset < end]
     return tuple(before + after), min(oldest.start, best.start)
 
 
 def _check_snapshots(logs: Sequence[NodeLog], batches: Sequence[Batch], start: int, end: int) -> None:
-    epochs = {batch.identity.last_offset + 1: batch.identity.epoch for batch in batches}
+    epochs = {batch.last_offset + 1: batch.epoch for batch in batches}
     snapshots = [snapshot for log in logs for snapshot in log.snapshots]
     for snapshot in snapshots:
         if snapshot.end_offset > end:

@@ -93,11 +93,11 @@ def read_facts(batches: Iterable[Batch]) -> Iterator[Dated]:
 def _read(batch: Batch) -> Iterator[tuple[int, int, Fact | _Transaction]]:
     try:
         for offset, key, value in batch.records():
-            found = _control(key, value, batch.identity.epoch) if batch.control else _metadata(value)
+            found = _control(key, value, batch.epoch) if batch.control else _metadata(value)
             if found is not None:
                 yield offset, batch.time_ms, found
     except (ValueError, LookupError, TypeError, struct.error, SerialError) as error:
-        what = f"the batch at offset {batch.identity.base_offset} is not the metadata log's: {error}"
+        what = f"the batch at offset {batch.base_offset} is not the metadata log's: {error}"
         raise RecordingError(what, batch.file, "name the directory of __cluster_metadata-0", batch.position) from None
 
 

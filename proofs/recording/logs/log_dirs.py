@@ -25,6 +25,7 @@ PARTITION = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<number>\d+)")
 SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
 SEGMENT = re.compile(r"(\d{20})\.log")
 TOPIC_ID = re.compile(r"topic_id: *(\S+)")
+COMPACTED = ("__transaction_state", "__consumer_offsets")  # the topics of the coordinators, everywhere
 Progress = Callable[[Path, int], None]  # a segment was read, of so many bytes
 
 
@@ -109,6 +110,14 @@ class Replica:
         thin = np.flatnonzero(self.headers["count"] <= self.headers["last_delta"])
         return tuple(sorted(between + [Gap(int(base[row]), int(self.last_offsets[row]) + 1) for row in thin]))
 
+    def check_gaps(self, cleaned: int = 0) -> None:
+        """Refuse what no cleaner explains, which has been at work below offset `cleaned`."""
+        for gap in self.gaps:
+            if gap.end > max(cleaned, self.start):
+                what = f"offsets {gap.first} to {gap.end - 1} are missing"
+                todo = "a segment is missing or cut, or the node's cleaner-offset-checkpoint is: copy all again"
+                raise RecordingError(what, self.folder, todo)
+
 
 def read_log_dir(path: Path) -> LogDir:
     """Say whose directory it is and what is in it. Raises `RecordingError` for what is no broker's log directory."""
@@ -159,18 +168,30 @@ def _checkpoint(file: Path) -> dict[Place, int]:
 
 
 def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progress: Progress | None = None) -> Replica:
-    """Read all segments of a partition. Raises `RecordingError` where they are none, or not one log."""
-    folder = log_dir.partitions[place]
+    """One node's copy of a partition. Raises `RecordingError` where its segments are none, or not one log."""
+    segments = read_segments(log_dir.partitions[place], checksums=checksums, progress=progress)
+    start = max(int(segments[0].file.stem), log_dir.starts.get(place, 0))
+    high_watermark = log_dir.high_watermarks.get(place, 0)
+    replica = Replica(log_dir.node, place, log_dir.partitions[place], segments, start, high_watermark)
+    if place.topic not in COMPACTED:
+        replica.check_gaps(log_dir.cleaned.get(place, 0))
+    return replica
+
+
+def read_segments(
+    folder: Path, *, checksums: bool = True, mapped: bool = True, progress: Progress | None = None
+) -> tuple[Segment, ...]:
+    """All segments in a partition's folder. `mapped`: as in `read_segment`."""
     files = sorted(file for file in folder.iterdir() if SEGMENT.fullmatch(file.name))
     if not files:
         raise RecordingError("holds no segment (*.log)", folder, "copy the whole directory from the node")
-    start = expected = int(files[0].stem)
+    expected = int(files[0].stem)
     segments: list[Segment] = []
     for file in files:
         if int(file.stem) < expected:
             what = f"is named after offset {int(file.stem)}, but the segment before it goes on to offset {expected - 1}"
             raise RecordingError(what, file, "two copies are mixed: copy the whole directory again")
-        segment = read_segment(file, int(file.stem), checksums=checksums)
+        segment = read_segment(file, int(file.stem), checksums=checksums, mapped=mapped)
         if progress is not None:
             progress(file, len(segment.content))
         if segment.tear and file != files[-1]:
@@ -182,22 +203,7 @@ def read_replica(log_dir: LogDir, place: Place, *, checksums: bool = True, progr
         segments.append(segment)
         if len(segment.headers):
             expected = int(segment.last_offsets[-1]) + 1
-    start = max(start, log_dir.starts.get(place, 0))
-    high_watermark = log_dir.high_watermarks.get(place, 0)
-    replica = Replica(log_dir.node, place, folder, tuple(segments), start, high_watermark)
-    _check_gaps(replica, log_dir.cleaned.get(place, 0))
-    return replica
-
-
-def _check_gaps(replica: Replica, cleaned: int) -> None:
-    """Refuse what no cleaner explains; the topics of the coordinators are compacted everywhere."""
-    if replica.place.topic in ("__transaction_state", "__consumer_offsets"):
-        return
-    for gap in replica.gaps:
-        if gap.end > max(cleaned, replica.start):
-            what = f"offsets {gap.first} to {gap.end - 1} are missing"
-            todo = "a segment is missing or cut, or the node's cleaner-offset-checkpoint is: copy all again"
-            raise RecordingError(what, replica.folder, todo)
+    return tuple(segments)
 
 
 def text_of(file: Path) -> str:

@@ -65,7 +65,7 @@ def read_placement(log_dir: Path) -> Placement | None:
     if snapshots:
         _apply(snapshots[-1].batches, placement, names)
         covered = snapshots[-1].end_offset
-    _apply((batch for batch in log.batches if batch.identity.last_offset >= covered), placement, names)
+    _apply((batch for batch in log.batches if batch.last_offset >= covered), placement, names)
     return placement
 
 
@@ -75,7 +75,7 @@ def _apply(batches: Iterable[Batch], placement: Placement, names: dict[bytes, st
             for kind, value, at in _records(batch):
                 _apply_record(kind, value, at, placement, names)
         except (ValueError, IndexError, struct.error) as error:
-            what = f"the batch at offset {batch.identity.base_offset} is not the metadata log's: {error}"
+            what = f"the batch at offset {batch.base_offset} is not the metadata log's: {error}"
             raise RecordingError(what, batch.file, "copy the metadata log again", batch.position) from None
 
 

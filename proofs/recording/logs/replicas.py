@@ -71,7 +71,7 @@ def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]
     that it was asked.
     """
     best = max(replicas, key=lambda replica: replica.last)
-    agreed = {replica.node: _agreement(replica, best) for replica in replicas}
+    agreed = {replica.node: agreement(replica, best) for replica in replicas}
     told = max(replicas, key=lambda replica: replica.high_watermark)
     if told.high_watermark > best.end:
         what = f"has a checkpoint that says all below offset {told.high_watermark} is committed"
@@ -89,7 +89,7 @@ def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]
     return Committed(best, end, tuple(_notes(replicas, agreed, best, end)))
 
 
-def _agreement(replica: Replica, best: Replica) -> int:
+def agreement(replica: Replica, best: Replica) -> int:
     """The offset below which a copy holds what the best one holds, as far as both still have it."""
     if replica is best:
         return best.end

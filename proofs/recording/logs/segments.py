@@ -67,16 +67,13 @@ class Segment:
         return last
 
 
-def read_segment(file: Path, expected: int, *, checksums: bool = True) -> Segment:
+def read_segment(file: Path, expected: int, *, checksums: bool = True, mapped: bool = True) -> Segment:
     """The batches of a file whose first offset is `expected` or, where a cleaner has been at work, above it.
 
-    Raises `RecordingError` for what is not a segment, is of an older message format, or is damaged.
+    Unless it is `mapped`, the file is read into memory. Raises `RecordingError` for what is not a segment, is of an
+    older message format, or is damaged.
     """
-    return segment_of(file, _mapped(file), expected, checksums=checksums)
-
-
-def segment_of(file: Path, content: np.ndarray, expected: int, *, checksums: bool = True) -> Segment:
-    """The segment in a file whose bytes are `content`."""
+    content = _content(file, mapped)
     positions, end = _walked(content)
     headers = _headers(content, positions)
     _check_format(file, content, positions, headers)
@@ -92,13 +89,12 @@ def segment_of(file: Path, content: np.ndarray, expected: int, *, checksums: boo
     return Segment(file, content, positions, headers, tear)
 
 
-def _mapped(file: Path) -> np.ndarray:
+def _content(file: Path, mapped: bool) -> np.ndarray:
     require_no_pipe(file)
     try:
         with file.open("rb") as opened:
-            opened.seek(0, 2)
-            if not opened.tell():
-                return np.zeros(0, np.uint8)
+            if not mapped or not file.stat().st_size:
+                return np.frombuffer(opened.read(), np.uint8)
             return np.frombuffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
     except OSError as error:
         raise RecordingError(f"cannot be read: {error.strerror}", file, "copy the whole log directory") from None
