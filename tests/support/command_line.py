@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
+from ending import CORES
 from fencepost.proofs.cli import run
 from fencepost.proofs.schemas import schema_of
 
@@ -41,10 +42,16 @@ def clean_environment(**further: str) -> dict[str, str]:
     return {**kept, **further}
 
 
+ALL_CORES = ",".join(map(str, CORES))
+
+
+def bound_to(cpus: str | None) -> list[str]:
+    return ["taskset", "-c", cpus] if cpus else []
+
+
 def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
-    """Run the installed script in a process of its own, perhaps on some CPUs only (as taskset names them)."""
-    bound = ["taskset", "-c", cpus] if cpus else []
-    command = [*bound, str(SCRIPT), *map(str, words)]
+    """Run the installed script in a process of its own, perhaps on certain CPUs (as taskset names them)."""
+    command = [*bound_to(cpus), str(SCRIPT), *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, env=clean_environment(**environment), check=False)
     return as_documented(["fencepost", *map(str, words)], Ran(ran.returncode, ran.stdout, ran.stderr))
 

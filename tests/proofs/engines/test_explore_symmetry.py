@@ -188,8 +188,12 @@ def test_wider_bounds_have_more_elements_of_a_sort() -> None:
 def test_a_profile_goes_beyond_its_bounds_up_to_names() -> None:
     """The verdicts are those of the whole search within the same bounds, which are told with the states that were
     kept of them."""
-    entry, variant = find("task-counts/shipped")
-    assert variant is not None
+    entry, found = find("kip618-yardstick/yardstick")
+    assert found is not None
+    few = {"workers": 2, "tasks": 1, "log": 2}
+    variant = replace(
+        found, bounds={"smoke": few, "ci": few}, wider={"ci": {"a third worker": {"workers": 3}}}, progress_bounds=(),
+    )  # fmt: skip
     results, explored = run_features(entry, variant, "ci")
     ((feature, bound),) = wider_of(variant, "ci").items()
     asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}
