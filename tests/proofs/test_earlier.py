@@ -21,7 +21,8 @@ def test_what_has_not_changed_is_of_the_cache_and_says_so(tmp_path: Path, monkey
     def verified(*words: str, **environment: str) -> tuple[str, list[dict]]:
         """What `verify` prints of a small protocol, and its rows."""
         with monkeypatch.context() as patch:
-            for name, value in ({"FENCEPOST_FRESH": "", "CI": "", "XDG_CACHE_HOME": str(tmp_path)} | environment).items():
+            usual = {"FENCEPOST_FRESH": "", "CI": "", "XDG_CACHE_HOME": str(tmp_path)}
+            for name, value in (usual | environment).items():
                 patch.setenv(name, value)
             ran = fencepost("verify", SMALL, "--json", tmp_path / "report.json", *words)
         assert ran.code == 0, ran.err

@@ -53,20 +53,12 @@ def test_two_processes_give_the_same_report(directory: Path, report: ReplayRepor
     assert replay(directory, cores=2) == report
 
 
-def test_spark_gives_the_same_report(directory: Path, report: ReplayReport) -> None:
-    """So does Spark on one core and on two, with a further check too (starts Spark twice: about 20 s)."""
-    further = {"conformance": late_ids}
-    here = replay(directory, cores=1, further=further)
-    for master in ("local[1]", "local[2]"):
-        with session(SparkSettings(master)):
-            assert replay(directory, spark=SparkSettings(master)) == report
-            assert replay(directory, spark=SparkSettings(master), further=further) == here
-
-
-def test_spark_tells_refusals_and_failures_apart(directory: Path) -> None:
-    """What a worker refuses is refused here in its words; what breaks there is told in one line (starts Spark)."""
-    settings = SparkSettings("local[1]")
+def test_spark_gives_the_same_report(directory: Path) -> None:
+    """With a further check too; what a worker refuses is refused here in its words, and what breaks there is reported
+    in one line (starts Spark: about 10 s)."""
+    settings, further = SparkSettings("local[2]"), {"conformance": late_ids}
     with session(settings):
+        assert replay(directory, spark=settings, further=further) == replay(directory, cores=1, further=further)
         with pytest.raises(HistoryError, match=r"^\d+ rows of no use$"):
             replay(directory, spark=settings, further={"x": refusing})
         with pytest.raises(SparkUnavailable, match=r"^Spark job failed: ZeroDivisionError: a mistake in a check$"):
