@@ -42,7 +42,6 @@ LONGEST = (
     "test_agreement_remote.py",
     "test_task_counts_history_replay.py",
     "test_task_counts_full.py",
-    "test_replay_finds_defects.py",
     "test_sql_twins.py",
     "test_txn_sql_twins.py",
     "test_mock_promises.py",

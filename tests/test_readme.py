@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import ALL_CORES, Ran, fencepost, process, read_json
+from command_line import ALL_CORES, Ran, fencepost, process, read_json, serving
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import kept_counts
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
 from own_protocols import taken_back
 from readme_lines import BLOCKS, COMMANDS, ELSEWHERE, README, ROOT, SHELL, TO_RUN, words_of
-from serving import serving
 
 CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "proved" in text)

@@ -79,13 +79,6 @@ def test_missing_manifest(directory: Path) -> None:
     assert "manifest.json: not found" in refusal(directory)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 1, "totals": {"a": 1}}'])
-def test_manifest_that_is_none(directory: Path, text: str) -> None:
-    """Any other JSON, or none, is not taken for a manifest."""
-    (directory / "manifest.json").write_text(text)
-    assert "not a manifest of histories" in refusal(directory)
-
-
 def test_unknown_schema_version_in_the_manifest(directory: Path) -> None:
     """A later format is not guessed at."""
     edit_manifest(directory, lambda m: m.update(schema_version=2))
@@ -267,9 +260,12 @@ def test_manifests_that_cannot_be_of_these_files(
         (b"[1, 2]", "not a manifest of histories: "),
         (b"null", "not a manifest of histories: "),
         (b"", "not a manifest of histories: "),
+        (b"{}", "not a manifest of histories: "),
+        (b'{"schema_version": 1}', "not a manifest of histories: "),
         (b'{"schema_version": 1, "totals": []}', "not a manifest of histories: "),
+        (b'{"schema_version": 1, "totals": {"a": 1}}', "not a manifest of histories: "),
     ],
-    ids=["not UTF-8", "deep config", "deep", "a list", "null", "empty", "totals"],
+    ids=["not UTF-8", "deep config", "deep", "list", "null", "empty", "no keys", "version alone", "totals", "of a"],
 )
 def test_manifests_that_are_none(directory: Path, content: bytes, told: str) -> None:
     """Whatever stands there."""

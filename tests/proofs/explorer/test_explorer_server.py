@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fencepost
+from command_line import fencepost, serving
 from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, Explorer, application
 from fencepost.proofs.explorer.session import Place, Session
 from flask.testing import FlaskClient
-from serving import serving
 from werkzeug.test import TestResponse
 
 TOKEN, OWN = "a-token", "127.0.0.1:1234"
