@@ -63,7 +63,7 @@ def test_what_is_run_elsewhere() -> None:
         assert "".join(f'"{word}", ' for word in command.split()[1:4]) in (ROOT / place).read_text(encoding="utf-8")
 
 
-def test_every_command_is_shown() -> None:
+def test_every_command_is_in_it() -> None:
     """A newcomer meets each of them once."""
     from fencepost.proofs.cli import COMMANDS as known
 

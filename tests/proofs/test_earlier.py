@@ -115,7 +115,7 @@ def test_what_a_run_loads_is_known_beforehand(protocol: str) -> None:
     assert unknown == "[]"
 
 
-def test_an_entry_that_was_changed_has_no_kept_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_that_was_changed_has_no_cached_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is expected of it, for example, is nothing that a file says."""
     monkeypatch.setenv("FENCEPOST_FRESH", "")
     entry = protocols()[SMALL]

@@ -229,7 +229,7 @@ def test_every_error_of_input_is_one_line(
     assert capsys.readouterr().err.startswith("Traceback (most recent call last):")
 
 
-def test_without_a_command_the_help_is_shown() -> None:
+def test_without_a_command_the_help_is_printed() -> None:
     """`fencepost` alone: the help on the error stream, and exit code 2."""
     ran = process()
     assert (ran.code, ran.out) == (2, "")

@@ -384,7 +384,7 @@ def test_how_many_states_are_left(name: str, asked: str | None, changes: dict[st
     assert counts == [kept, whole]
 
 
-def test_beside_symmetry_threads_and_files(tmp_path: Path) -> None:
+def test_with_symmetry_threads_and_files(tmp_path: Path) -> None:
     """States up to names are fewer again; threads and an interruption change nothing."""
     bounds = {"workers": 2, "tasks": 1, "log": 3}
     whole, alone = explore(SPEC, PROPERTIES, bounds), reduced(SPEC, PROPERTIES, bounds, threads=1)

@@ -177,7 +177,7 @@ def test_stopped_after_some_steps() -> None:
     assert found.stopped == "more than 3 steps"
 
 
-def test_progress_is_told_level_by_level(alone: Exploration) -> None:
+def test_progress_is_reported_level_by_level(alone: Exploration) -> None:
     """The callback hears of each level with the counts so far."""
     heard: list[Progress] = []
     explore(SPEC, PROPERTIES, SMALL, progress=heard.append)

@@ -48,7 +48,7 @@ def names() -> list[str]:
         ({"workers": 2, "tasks": 2, "log": 3}, 315_619),  # as TLC counts with its SYMMETRY, of 631,237
     ],
 )
-def test_of_alike_states_one_is_kept(bounds: dict[str, int], states: int | None) -> None:
+def test_of_alike_states_one_is_searched(bounds: dict[str, int], states: int | None) -> None:
     """The one that the least of its renamings is; and each renaming of it is a state of the whole search."""
     kept, whole = (explore(SPEC, PROPERTIES, bounds, symmetry=symmetry) for symmetry in (True, False))
     symmetry = kept.kernels.symmetry

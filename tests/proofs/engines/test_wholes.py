@@ -121,7 +121,7 @@ def test_bounded_checks_and_walks_find_the_witness():
     assert Event("ids.crash", {"b": 0}) not in trace.events
 
 
-def test_runs_of_mutants_are_kept_by_path_and_taken_again():
+def test_runs_of_mutants_are_recorded_by_path_and_taken_again():
     """A promise of a part, and one of the whole, each with a mistake in the part that breaks it."""
     variant = Variant("desk", DeskProperties, "a desk", bounds={"smoke": dict(DESK_BOUNDS, ids=4)}, depth={"smoke": 0})
     found = search(variant, "smoke", anew=True)

@@ -74,7 +74,7 @@ def test_a_view_has_all_that_the_page_shows(client: FlaskClient) -> None:
     assert shown <= set(told)
 
 
-def test_a_path_that_does_not_fit_is_shown_as_far_as_it_does(client: FlaskClient) -> None:
+def test_a_path_that_does_not_fit_is_displayed_as_far_as_it_does(client: FlaskClient) -> None:
     told = post(client, "view", {"name": NAME, "path": f"{COUNT};write_count(w=1);elect(w=1)"}).get_json()
     assert told["path"] == COUNT.split(";")
     assert told["refused"].startswith("step 3 of the path, write_count(w=1), is not possible there: it needs ")
@@ -98,7 +98,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("path", "body", "code", "why"), BAD)
-def test_what_cannot_be_answered_is_told_in_a_sentence(
+def test_what_cannot_be_answered_is_reported_in_a_sentence(
     client: FlaskClient, path: str, body: Any, code: int, why: str
 ) -> None:
     answer = post(client, path, body)

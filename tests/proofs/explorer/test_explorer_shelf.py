@@ -261,7 +261,7 @@ def test_the_command_serves_it(place: Path, words: tuple[object, ...]) -> None:
         assert 'href="1"' in answer.read().decode()
 
 
-def test_a_proof_that_holds_is_told_as_that() -> None:
+def test_a_proof_that_holds_is_reported_as_that() -> None:
     """Nothing is to be looked at."""
     words = ("id-blocks/zookeeper", "--from", "proof", "--no-browser")
     with serving(*words) as (_, url), urllib.request.urlopen(url) as answer:

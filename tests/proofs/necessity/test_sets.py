@@ -107,7 +107,7 @@ def test_cut_sets(found: sets.KeptSets) -> None:
     assert of_rule["cut_sets"] == [{"promise": "no_id_twice", "rules": ["730.3"], "steps": 5, "minimal": True}]
 
 
-def test_what_is_kept_is_read_again(found: sets.KeptSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recorded_is_read_again(found: sets.KeptSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, and without a fault; but of another model it is refused, with the way out."""
     file = tmp_path / "sets-zookeeper.json"
     monkeypatch.setattr(sets, "file_of", lambda variant: file)
@@ -121,7 +121,7 @@ def test_what_is_kept_is_read_again(found: sets.KeptSets, tmp_path: Path, monkey
         sets.read(ZOOKEEPER)
 
 
-def test_a_fault_of_what_is_kept_is_told(found: sets.KeptSets) -> None:
+def test_a_fault_of_what_is_recorded_is_reported(found: sets.KeptSets) -> None:
     """A run that ends too soon, a set that is too small, a cut without which the promise is proved."""
     good = found.promises["no_id_twice"]
     short = replace(good.cut_sets[0], steps=good.cut_sets[0].steps[:-1])
@@ -170,7 +170,7 @@ def test_rules_that_stand_in_for_each_other() -> None:
 @pytest.mark.nightly(nights=4)
 @pytest.mark.parametrize("variant", PROVED)
 @pytest.mark.timeout(1200)
-def test_a_search_finds_what_is_kept(variant: Variant) -> None:
+def test_a_search_finds_what_is_recorded(variant: Variant) -> None:
     """The same sets of rules again, whatever machine searches.  Which lemmas of several that would do are named with a
     set is Z3's choice; that they do is held above."""
     kept = sets.read(variant)

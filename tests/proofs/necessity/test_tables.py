@@ -21,13 +21,13 @@ ENTRIES = [entry for name, entry in protocols().items() if name in PROTOCOLS and
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_of_these_models(entry: ProtocolEntry) -> None:
+def test_a_recorded_table_is_of_these_models(entry: ProtocolEntry) -> None:
     """A table of an older hash is refused: its first paragraph has the command that makes it anew."""
     assert is_of_these_models(table_of(entry.name).read_text(encoding="utf-8"), whole_of(entry))
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Path) -> None:
+def test_a_recorded_table_is_that_of_what_is_recorded(entry: ProtocolEntry, tmp_path: Path) -> None:
     """The kept verdicts and sets make the kept table, word for word; none of them is judged anew.  (About 10 s.)"""
     kept, table = tmp_path / "kept.json", tmp_path / "table.md"
     kept.write_bytes(table_of(entry.name).with_suffix(".json").read_bytes())
@@ -40,7 +40,7 @@ def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Pa
 @pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_what_comes_out(entry: ProtocolEntry) -> None:
+def test_a_recorded_table_is_what_comes_out(entry: ProtocolEntry) -> None:
     """Every mutation judged anew: none survives without the reason that is declared, every row has evidence, nothing
     predicted fails to show, and the table is word for word the one that is kept."""
     entries = whole_of(entry)
@@ -86,7 +86,7 @@ def test_every_rule_is_in_one_table(tmp_path: Path) -> None:
         assert f"{entry.name}: {sum(number_of_verdicts(each) for each in whole_of(entry))} verdicts" in ran.out
 
 
-def test_a_rule_without_a_verdict_is_told() -> None:
+def test_a_rule_without_a_verdict_is_reported() -> None:
     """Whatever else there is."""
     rule = RULES["730.7"]
     text, without = page_of_all([Row(rule, "**necessary**", "kraft"), Row(rule, NO_VERDICT, "")], {"id-blocks": "0"})
@@ -126,7 +126,7 @@ def test_evidence_is_a_promise_of_another_number() -> None:
     assert "no_id_twice" not in evidence_of("730.P1", kept)
 
 
-def test_kept_verdicts_are_not_searched_again(tmp_path: Path) -> None:
+def test_recorded_verdicts_are_not_searched_again(tmp_path: Path) -> None:
     """They say so, and a changed model is judged anew."""
     small = replace(ID_BLOCKS, variants=(ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("by-broker-id")), claims=())
     file = tmp_path / "kept.json"

@@ -121,7 +121,7 @@ def test_what_fails_leaves_nothing(address: str, tmp_path: Path) -> None:
         ("/a?b@c/h", "/a?b@c/h", "/a?b@c/h/p"),
     ],
 )
-def test_keys_are_not_told(given: str, told: str, below: str) -> None:
+def test_keys_are_not_printed(given: str, told: str, below: str) -> None:
     """What a place is called in messages, and what is opened below it; a question mark in a path is one."""
     place = Location.of(given)
     assert (str(place), place / "x", place.within("p").uri) == (told, f"{told}/x", below)

@@ -79,12 +79,12 @@ def test_a_run_is_written_and_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"verdict": "violated"}, {"verdict": "unknown"}, {"model": "none"}])
-def test_a_run_that_says_nothing_is_not_kept(changes: dict[str, Any]) -> None:
+def test_a_run_that_says_nothing_is_not_recorded(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="nothing of that is kept"):
         live.run_of(replace(REPORT, **changes), "Apache Kafka 4.3.1", "kafka/test_x.py::test_y")
 
 
-def test_what_is_kept_is_of_variants_and_dangers_that_there_are() -> None:
+def test_what_is_recorded_is_of_variants_and_dangers_that_there_are() -> None:
     for told in live.json.loads(live.FILE.read_text()):
         protocols()[told["protocol"]].variant(told["variant"])
         assert told["dangers"].keys() <= DANGERS.keys()

@@ -48,7 +48,7 @@ def test_never_a_0(factory: str) -> None:
 
 
 @pytest.mark.parametrize(("protocol", "turned"), [("id-blocks", 20), ("transactions", 140), ("task-counts", 30)])
-def test_most_kept_runs_become_programs(protocol: str, turned: int) -> None:
+def test_most_recorded_runs_become_programs(protocol: str, turned: int) -> None:
     """Every run is a program or is counted by the step for which there is no call; no program is there twice."""
     found = regressions(driven(protocol))
     assert found.turned >= turned

@@ -97,7 +97,7 @@ QUICK = ("id-blocks/kraft", "group-fencing/shipped", "source-commits/proposed")
 KEPT = bending.kept()
 
 
-def test_every_variant_is_kept() -> None:
+def test_every_variant_is_recorded() -> None:
     """Whose histories are verified."""
     assert KEPT.keys() == bending.SIMULATED.keys()
 

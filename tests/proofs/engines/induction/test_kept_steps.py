@@ -79,7 +79,7 @@ def test_of_a_changed_rule_its_own_steps_are_proved_again() -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_does_not_hold_is_not_kept() -> None:
+def test_what_does_not_hold_is_not_recorded() -> None:
     """It is refuted again, with a counterexample."""
     variant = protocols()["id-blocks"].variant("kraft-answer-first")
     for _ in range(2):

@@ -160,7 +160,7 @@ def judged(said: str, why: str = "") -> tuple[list[Opinion], list]:
     return asked, run_second(entry, variant, proof, asked)
 
 
-def test_what_cvc5_gives_up_on_is_told_and_is_no_failure():
+def test_what_cvc5_gives_up_on_is_reported_and_is_no_failure():
     """It is unknown, and beside the verdict."""
     asked, [row] = judged("unknown", "it has used up 7 units")
     assert (row.engine, row.property, row.verdict) == ("second-opinion", "held_by_one", "unknown")
@@ -201,7 +201,7 @@ def test_a_limit_that_is_too_small_decides_nothing():
     assert [a.why for a in answers] == ["it has used up 300 units"] * 2
 
 
-def test_without_cvc5_it_is_said_what_to_install(monkeypatch):
+def test_without_cvc5_the_message_says_what_to_install(monkeypatch):
     """In one line."""
     monkeypatch.setattr(asking, "find_spec", lambda _: None)
     with pytest.raises(NoSecondSolver, match=r"needs cvc5: pip install -e '\.\[second\]'"):
@@ -241,7 +241,7 @@ def test_it_is_not_asked_twice(place: Path, capsys: pytest.CaptureFixture[str]) 
     assert "1 of 1: id-blocks/zookeeper: agrees on" in capsys.readouterr().out
 
 
-def test_a_disagreement_is_told_and_fails(place: Path) -> None:
+def test_a_disagreement_is_reported_and_fails(place: Path) -> None:
     [row] = json.loads(place.read_text())
     place.write_text(json.dumps([{**row, "agrees": row["steps"] - 1, "disagrees": ["a step: unsat, sat"]}]))
     assert second_campaign.ask(place, [], cores=1) == 1
