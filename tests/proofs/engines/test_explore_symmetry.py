@@ -15,11 +15,10 @@ from fencepost.model.language.tree.terms import boolean, constant, local, term
 from fencepost.model.language.tree.types import BOOL
 from fencepost.proofs.engines.explore import Exploration, explore, graph, kernels, sets
 from fencepost.proofs.engines.run_engines import run_features
-from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import ground
 from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
-from layouts import LAYOUTS, outcome
+from layouts import LAYOUTS, is_a_run, outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -77,17 +76,6 @@ def test_engines_agree(layout: str, bounds: dict[str, int], monkeypatch: pytest.
     monkeypatch.setattr(kernels, "pack_fields", LAYOUTS[layout])
     first, second = (explore(SPEC, PROPERTIES, bounds, symmetry=True, engine=engine) for engine in ("numba", "numpy"))
     assert outcome(first) == outcome(second)
-
-
-def is_a_run(variant: Variant, made: Exploration, name: str) -> bool:
-    """From the initial state to where the property is decided, each step allowed."""
-    trace = made.traces[name]
-    item = variant.asked[name]
-    walker = Walker(variant.spec, {}, bounds_of(variant, "smoke"))
-    walk, _ = walker.follow(trace.events)
-    assert (walk.states, walk.events) == (list(trace.states), list(trace.events))
-    ends = trace.states[-2:] if item.kind == "step" else trace.states[-1:]
-    return walker.plain.holds(item, *ends) == (item.kind == "sometimes")
 
 
 @pytest.mark.parametrize(
