@@ -1,4 +1,4 @@
-"""Which worker takes which tests, and in what order.
+"""Which worker takes which tests, on which core, and in what order.
 
 A worker takes a whole file, so that what a file computes once is computed once; and one takes all that need live
 clusters, which then run once. The longest begin, so that none is begun when all the others are done.
@@ -14,6 +14,7 @@ import pytest
 # What tests share lies in folders of this name, and is imported by its own.
 sys.path += map(str, sorted(Path(__file__).parent.rglob("support")))
 
+from ending import CORES
 from nights import give_time, mark_long, night, of_other_nights
 
 # Spark's JVM in tests lives for seconds, and compiles for the long run; what it does here is to plan and to hand on.
@@ -21,6 +22,10 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 
 # What a test says of a verdict is of one that was computed for it.
 os.environ.setdefault("FENCEPOST_FRESH", "1")
+
+# Each worker has a core: what it starts begins no further processes there, each of which imports everything anew.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    os.sched_setaffinity(0, {CORES[int(worker.removeprefix("gw")) % len(CORES)]})
 
 LIVE = "tests/live/kafka"
 
@@ -37,7 +42,6 @@ LONGEST = (
     "test_agreement_remote.py",
     "test_task_counts_history_replay.py",
     "test_task_counts_full.py",
-    "test_replay_finds_defects.py",
     "test_sql_twins.py",
     "test_txn_sql_twins.py",
     "test_mock_promises.py",

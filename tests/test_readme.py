@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import Ran, process, read_json
+from command_line import ALL_CORES, Ran, fencepost, process, read_json, serving
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.tables import kept_counts
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
-from readme_lines import BLOCKS, COMMANDS, README, ROOT, SHELL, TO_RUN, words_of
-from serving import serving
+from own_protocols import taken_back
+from readme_lines import BLOCKS, COMMANDS, ELSEWHERE, README, ROOT, SHELL, TO_RUN, words_of
 
 CONSOLE = [text for kind, text in BLOCKS if kind == "console"]
 EXCERPT = next(text for kind, text in BLOCKS if kind == "text" and "proved" in text)
+HERE = {command: line for command, line in TO_RUN.items() if command not in ELSEWHERE}
 EXPLORATIONS = 130
 """The work of `verify`, at most, in explorations of id-blocks/kraft: 63 were measured alone (195 s of processor time)
 before source offsets (30 s) and the whole by its parts (54 s), and beside other tests both grow, unevenly."""
@@ -37,24 +38,32 @@ def bootstrap() -> Iterator[str]:
         yield cluster.bootstrap
 
 
-@pytest.mark.parametrize("line", TO_RUN.values(), ids=TO_RUN)
+@pytest.mark.parametrize("line", HERE.values(), ids=HERE)
 def test_command(line: str, place: Path, bootstrap: str) -> None:
-    """It runs, says something, and ends with the exit code that the README states."""
+    """It runs, prints something, and ends with the exit code that the README states."""
     words, code = words_of(line, place, bootstrap)
     if words[0] == "replay" and not (made := Path(words[1])).exists():  # if this test runs by itself
-        assert process("generate", "id-blocks/kraft", made, "--histories", 20).code == 0
+        assert fencepost("generate", "id-blocks/kraft", made, "--histories", 20).code == 0
     if words[0] == "explorer":
         with serving(*words[1:]) as (_, url):
             assert url.startswith("http://127.0.0.1:")
         return
     if words[0] == "validate" and not Path(words[2]).exists():
-        assert process("show", words[1], "nothing committed unasked", "--itf", words[2]).code == 0
-    ran = process(*words)
+        assert fencepost("show", words[1], "nothing committed unasked", "--itf", words[2]).code == 0
+    with taken_back():
+        ran = fencepost(*words)
     assert ran.code == code, ran.err
     assert ran.out
 
 
-def test_every_command_is_shown() -> None:
+def test_what_is_run_elsewhere() -> None:
+    """Each is a command of the README, and of a test that there is."""
+    for command, place in ELSEWHERE.items():
+        assert command in TO_RUN
+        assert "".join(f'"{word}", ' for word in command.split()[1:4]) in (ROOT / place).read_text(encoding="utf-8")
+
+
+def test_every_command_is_in_it() -> None:
     """A newcomer meets each of them once."""
     from fencepost.proofs.cli import COMMANDS as known
 
@@ -98,7 +107,7 @@ def test_rules_are_counted() -> None:
 def test_what_a_command_prints(block: str) -> None:
     """Every line that is shown is printed, in this order."""
     command, *shown = block.splitlines()
-    ran = process(*shlex.split(command)[2:])
+    ran = fencepost(*shlex.split(command)[2:])
     printed = iter(untimed(line) for line in ran.out.splitlines())
     missing = [line for line in shown if line.strip() not in ("", "…") and not any(fits(line, p) for p in printed)]
     assert missing == []
@@ -118,7 +127,7 @@ def untimed(line: str) -> str:
 def spent(*words: object) -> tuple[float, Ran]:
     """CPU seconds of a command and all its processes; those of other tests don't count."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = process(*words)
+    ran = process(*words, cpus=ALL_CORES)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ran
 

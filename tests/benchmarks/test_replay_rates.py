@@ -2,7 +2,8 @@
 
     pytest -n 0 -m nightly tests/benchmarks/test_replay_rates.py --benchmark-only --benchmark-group-by=group
 
-Every way of checking must count the same violations, so that none is fast by doing less.
+Every way of checking must count the same violations, so that none is fast by doing less.  On one thread both are timed
+by test_replay_limits.
 """
 
 from pathlib import Path
@@ -40,22 +41,6 @@ def expected(directory: Path) -> dict[str, int]:
 
 def of_report(report: Any) -> dict[str, int]:
     return {name: found["count"] for name, found in report.violations.items()}
-
-
-@pytest.mark.benchmark(group="1 million events, one thread")
-def test_kernels_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
-    """Reading Parquet and checking it with the kernels, in this process."""
-    report = benchmark.pedantic(replay, (directory,), {"cores": 1}, rounds=3, warmup_rounds=1)
-    assert of_report(report) == expected
-
-
-@pytest.mark.benchmark(group="1 million events, one thread")
-def test_duckdb_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
-    """The same properties on the same files in DuckDB's SQL."""
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    found = benchmark.pedantic(in_duckdb, (f"{directory}/*.parquet", connection), rounds=3, warmup_rounds=1)
-    assert {name: count for name, (count, _) in found.items()} == expected
 
 
 @pytest.mark.benchmark(group="1 million events, two cores")

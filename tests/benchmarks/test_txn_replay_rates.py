@@ -2,7 +2,8 @@
 
     pytest -n 0 -m nightly tests/benchmarks/test_txn_replay_rates.py --benchmark-only --benchmark-group-by=group
 
-Every way of checking must count the same violations, so that none is fast by doing less.
+Every way of checking must count the same violations, so that none is fast by doing less.  On one thread both are timed
+by test_replay_limits.
 """
 
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install -e '.[test]'")
-import duckdb
 from fencepost.proofs.scale.generate import generate
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
@@ -44,23 +44,6 @@ def expected(directory: Path) -> dict[str, int]:
         directory, PLANTED, histories=HISTORIES, seed=1, config=CONFIG, protocol="transactions", many=True, cores=1
     )
     return dict(made.faults)
-
-
-@pytest.mark.benchmark(group="1 million events, one thread")
-def test_kernels_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
-    """Reading Parquet and checking it with the kernels, in this process."""
-    report = benchmark.pedantic(replay, (directory,), {"cores": 1}, rounds=3, warmup_rounds=1)
-    assert counted(report) == expected
-
-
-@pytest.mark.benchmark(group="1 million events, one thread")
-def test_duckdb_on_one_thread(benchmark: Any, directory: Path, expected: dict[str, int]) -> None:
-    """The same properties on the same files in DuckDB's SQL."""
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    text = query("v2", quiet_end=True)
-    found = benchmark.pedantic(in_duckdb, (f"{directory}/*.parquet", connection, text), rounds=1, warmup_rounds=0)
-    assert {name: count for name, (count, _) in found.items()} == expected
 
 
 @pytest.mark.benchmark(group="1 million events, two cores")

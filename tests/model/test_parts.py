@@ -183,7 +183,7 @@ def test_sorts_of_a_part_may_be_others_of_the_whole():
         assert bound == kind
 
 
-def test_a_sort_of_another_module_is_another_sort_until_it_is_said_to_be_the_same():
+def test_a_sort_of_another_module_is_another_sort_until_it_is_declared_the_same():
     """Instances of a connector's task become the owners of a transactional id."""
 
     class Source(Protocol):
@@ -413,7 +413,7 @@ def test_a_refinement_of_a_part_is_one_of_the_whole():
     assert lifted.kind == "step" and lifted.initially is not None
 
 
-def test_a_mistake_that_is_not_there_is_told_by_path():
+def test_a_mistake_that_is_not_there_is_reported_by_path():
     """The names of mutations are those of the whole."""
     with pytest.raises(ModelError, match=r"ids\.hand_out: guard"):
         mutation(Desk.spec, "730.12", "hand_out: guard 1 dropped")

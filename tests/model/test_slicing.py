@@ -80,7 +80,7 @@ class CountingPromises(Properties, of=Counting):
         return s.at == 1
 
 
-def test_what_is_read_is_kept_with_what_it_is_made_of():
+def test_what_is_read_is_recorded_with_what_it_is_made_of():
     asked = CountingPromises.properties
     assert without_unread_ghosts(Counting.spec, asked.values()).ghosts == {"furthest", "before", "resets_seen"}
     assert without_unread_ghosts(Counting.spec, [asked["never_two"]]).ghosts == {"resets_seen"}

@@ -73,111 +73,108 @@ def test_the_directory_itself_is_accepted(directory: Path) -> None:
     assert (report.events, report.histories, report.pieces, report.holds) == (2850, 10, 5, True)
 
 
-def test_missing_manifest(directory: Path) -> None:
-    """Without a manifest the generation never finished."""
-    (directory / "manifest.json").unlink()
-    assert "manifest.json: not found" in refusal(directory)
+def unlink(name: str) -> Callable[[Path], None]:
+    return lambda directory: (directory / name).unlink()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}', '{"schema_version": 1, "totals": {"a": 1}}'])
-def test_manifest_that_is_none(directory: Path, text: str) -> None:
-    """Any other JSON, or none, is not taken for a manifest."""
-    (directory / "manifest.json").write_text(text)
-    assert "not a manifest of histories" in refusal(directory)
+def manifest(**changes: Any) -> Callable[[Path], None]:
+    return lambda directory: edit_manifest(directory, lambda m: m.update(changes))
 
 
-def test_unknown_schema_version_in_the_manifest(directory: Path) -> None:
-    """A later format is not guessed at."""
-    edit_manifest(directory, lambda m: m.update(schema_version=2))
-    assert "schema version 2 is unknown; this fencepost reads version 1" in refusal(directory)
+def counted(**changes: int) -> Callable[[Path], None]:
+    return lambda d: edit_manifest(d, lambda m: [e.update(changes) for e in (m["files"][0], m["totals"])] and None)
 
 
-def test_unknown_schema_version_in_a_file(directory: Path) -> None:
-    """Nor is a later file under an older manifest."""
-    rewrite(directory, lambda t: t.replace_schema_metadata({"fencepost.schema_version": "9"}))
-    assert re.search(r"part-00000.parquet: schema version '9' is unknown", refusal(directory))
+def table(change: Callable[[pa.Table], pa.Table], row_group_size: int = 10**6) -> Callable[[Path], None]:
+    return lambda directory: rewrite(directory, change, row_group_size)
 
 
-def test_unknown_protocol(directory: Path) -> None:
-    """The message names the protocols that are known."""
-    edit_manifest(directory, lambda m: m.update(protocol="id-blox"))
-    assert "unknown protocol 'id-blox'; known: id-blocks" in refusal(directory)
+def cut_off(share: float) -> Callable[[Path], None]:
+    def cut(directory: Path) -> None:
+        path = directory / PART
+        path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+
+    return cut
 
 
-def test_unknown_observable_kind(directory: Path) -> None:
-    """A misspelt kind would make properties unknown without a reason."""
-    edit_manifest(directory, lambda m: m["observable"].append("id_handed_outt"))
-    assert "has no event kind 'id_handed_outt' to observe" in refusal(directory)
-
-
-def test_totals_that_do_not_add_up(directory: Path) -> None:
-    """A manifest that contradicts itself is not half-believed."""
-    edit_manifest(directory, lambda m: m["totals"].update(rows=7))
-    assert "files add up to 2850 rows, 10 histories, 5 row groups, totals say 7 rows" in refusal(directory)
-
-
-def test_missing_file(directory: Path) -> None:
-    """A listed file must be there."""
-    (directory / PART).unlink()
-    assert f"{PART}: not found, though the manifest lists it" in refusal(directory)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
-def test_truncated_parquet(directory: Path, share: float) -> None:
-    """A file cut off anywhere is refused by its name."""
-    path = directory / PART
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    assert f"{PART}: not a whole Parquet file" in refusal(directory)
-
-
-def test_damaged_data_behind_a_sound_footer(directory: Path) -> None:
-    """Damage that the footer does not show is met when the piece is read."""
+def damaged(directory: Path) -> None:
+    """Which the footer does not show: it is met when the piece is read."""
     path = directory / PART
     data = bytearray(path.read_bytes())
     data[4:2000] = b"\xff" * 1996
     path.write_bytes(bytes(data))
-    assert "row group 0: cannot be read, the file is damaged" in refusal(directory)
 
 
-def test_missing_column(directory: Path) -> None:
-    """Also a column that no property reads must be there."""
-    rewrite(directory, lambda t: t.drop_columns(["node"]))
-    assert f"{PART}: column 'node' (int32) is missing" in refusal(directory)
+def swapped(step: np.ndarray) -> np.ndarray:
+    """Two events of history 1 in the wrong order."""
+    step[[300, 301]] = step[[301, 300]]
+    return step
 
 
-def test_wrong_type(directory: Path) -> None:
-    """Ids as floating point numbers lose their last bits."""
-    rewrite(directory, with_column("producer_id", lambda v: v.astype(float), pa.float64()))
-    assert f"{PART}: column 'producer_id' has type double, must be int64" in refusal(directory)
+def without_statistics(directory: Path) -> None:
+    """Without the range of histories in the footer a history in two row groups could not be seen."""
+    pq.write_table(pq.read_table(directory / PART), directory / PART, write_statistics=False)
+    counted(row_groups=1)(directory)
 
 
-def test_nulls(directory: Path) -> None:
-    """What does not apply is -1; a null would compare to nothing."""
-    rewrite(directory, with_column("grant", lambda v: [None if x < 0 else int(x) for x in v]))
-    assert "column 'grant' holds nulls" in refusal(directory)
-
-
-def test_unsorted_steps(directory: Path) -> None:
-    """Two events of one history in the wrong order."""
-
-    def swap(step: np.ndarray) -> np.ndarray:
-        step[[300, 301]] = step[[301, 300]]
-        return step
-
-    rewrite(directory, with_column("step", swap))
-    assert "history 1 has step 16 where step 15 is due; it is cut, unsorted or incomplete" in refusal(directory)
-
-
-def test_unsorted_histories(directory: Path) -> None:
-    """A history that comes after a higher one."""
-    rewrite(directory, with_column("history", lambda v: v[::-1]))
-    assert "row 285 is of history 8, after history 9; rows must be sorted" in refusal(directory)
-
-
-def test_a_history_split_over_row_groups(directory: Path) -> None:
-    """A cut history would be checked in two halves, and a violation across the cut missed."""
-    rewrite(directory, lambda t: t, row_group_size=400)
-    assert "history 1 also lies in part-00000.parquet row group 0" in refusal(directory)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (unlink("manifest.json"), "manifest.json: not found"),
+        (manifest(schema_version=2), "schema version 2 is unknown; this fencepost reads version 1"),
+        (
+            table(lambda t: t.replace_schema_metadata({"fencepost.schema_version": "9"})),
+            "part-00000.parquet: schema version '9' is unknown",
+        ),
+        (manifest(protocol="id-blox"), "unknown protocol 'id-blox'; known: id-blocks"),
+        (
+            lambda d: edit_manifest(d, lambda m: m["observable"].append("id_handed_outt")),
+            "has no event kind 'id_handed_outt' to observe",
+        ),
+        (
+            lambda d: edit_manifest(d, lambda m: m["totals"].update(rows=7)),
+            "files add up to 2850 rows, 10 histories, 5 row groups, totals say 7 rows",
+        ),
+        (unlink(PART), f"{PART}: not found, though the manifest lists it"),
+        *((cut_off(share), f"{PART}: not a whole Parquet file") for share in (0.0, 0.3, 0.99)),
+        (damaged, "row group 0: cannot be read, the file is damaged"),
+        (table(lambda t: t.drop_columns(["node"])), f"{PART}: column 'node' (int32) is missing"),
+        (
+            table(with_column("producer_id", lambda v: v.astype(float), pa.float64())),
+            f"{PART}: column 'producer_id' has type double, must be int64",
+        ),
+        (
+            table(with_column("grant", lambda v: [None if x < 0 else int(x) for x in v])),
+            "column 'grant' holds nulls",
+        ),
+        (
+            table(with_column("step", swapped)),
+            "history 1 has step 16 where step 15 is due; it is cut, unsorted or incomplete",
+        ),
+        (
+            table(with_column("history", lambda v: v[::-1])),
+            "row 285 is of history 8, after history 9; rows must be sorted",
+        ),
+        (table(lambda t: t, 400), "history 1 also lies in part-00000.parquet row group 0"),
+        (table(lambda t: t.slice(10)), "history 0 has step 10 where step 0 is due"),
+        (counted(rows=2851), "holds 2850 rows in 5 row groups, the manifest says 2851 rows"),
+        (
+            counted(histories=11),
+            "checked 2850 rows of 10 histories in 5 pieces, the manifest says 2850 rows of 11",
+        ),
+        (without_statistics, "row group 0 lacks the statistics of `history`"),
+    ],
+    ids=[
+        "no manifest", "later manifest", "later file", "protocol", "kind", "totals", "no file", "empty", "truncated",
+        "last bytes", "damaged", "missing_column", "type", "nulls", "unsorted steps", "unsorted histories", "split",
+        "beginning lost", "rows", "histories", "no statistics",
+    ],
+)  # fmt: skip
+def test_what_is_not_whole(directory: Path, change: Callable[[Path], None], message: str) -> None:
+    """A later format is not guessed at; a manifest that contradicts itself or its files is not half-believed; a cut
+    history would be checked in two halves; a null would compare to nothing."""
+    change(directory)
+    assert message in refusal(directory)
 
 
 def test_a_history_split_over_files(directory: Path) -> None:
@@ -191,31 +188,6 @@ def test_a_history_split_over_files(directory: Path) -> None:
     (directory / PART).unlink()
     edit_manifest(directory, lambda m: (m.update(files=entries), m["totals"].update(row_groups=2)))
     assert "a.parquet row group 0: history 1 also lies in b.parquet row group 0" in refusal(directory)
-
-
-def test_a_history_cut_off(directory: Path) -> None:
-    """A history that lost its beginning is not whole, though rows and row groups add up."""
-    rewrite(directory, lambda t: t.slice(10))
-    assert "history 0 has step 10 where step 0 is due" in refusal(directory)
-
-
-def test_rows_that_do_not_add_up(directory: Path) -> None:
-    """A file with other rows than listed."""
-    edit_manifest(directory, lambda m: [e.update(rows=2851) for e in (m["files"][0], m["totals"])])
-    assert "holds 2850 rows in 5 row groups, the manifest says 2851 rows" in refusal(directory)
-
-
-def test_histories_that_do_not_add_up(directory: Path) -> None:
-    """The histories counted while checking must be those listed."""
-    edit_manifest(directory, lambda m: [e.update(histories=11) for e in (m["files"][0], m["totals"])])
-    assert "checked 2850 rows of 10 histories in 5 pieces, the manifest says 2850 rows of 11" in refusal(directory)
-
-
-def test_a_row_group_without_statistics(directory: Path) -> None:
-    """Without the range of histories in the footer a history in two row groups could not be seen."""
-    pq.write_table(pq.read_table(directory / PART), directory / PART, write_statistics=False)
-    edit_manifest(directory, lambda m: [e.update(row_groups=1) for e in (m["files"][0], m["totals"])])
-    assert "row group 0 lacks the statistics of `history`" in refusal(directory)
 
 
 def test_attempts_not_listed_are_ignored(directory: Path) -> None:
@@ -267,9 +239,12 @@ def test_manifests_that_cannot_be_of_these_files(
         (b"[1, 2]", "not a manifest of histories: "),
         (b"null", "not a manifest of histories: "),
         (b"", "not a manifest of histories: "),
+        (b"{}", "not a manifest of histories: "),
+        (b'{"schema_version": 1}', "not a manifest of histories: "),
         (b'{"schema_version": 1, "totals": []}', "not a manifest of histories: "),
+        (b'{"schema_version": 1, "totals": {"a": 1}}', "not a manifest of histories: "),
     ],
-    ids=["not UTF-8", "deep config", "deep", "a list", "null", "empty", "totals"],
+    ids=["not UTF-8", "deep config", "deep", "list", "null", "empty", "no keys", "version alone", "totals", "of a"],
 )
 def test_manifests_that_are_none(directory: Path, content: bytes, told: str) -> None:
     """Whatever stands there."""

@@ -45,7 +45,7 @@ def test_signs_are_of_dangers_on_the_list_and_of_nothing_that_did_not_happen(pro
     assert seen(protocol, [(quiet, {})]) == {}
 
 
-def test_a_request_that_arrives_after_the_end_was_told_is_late() -> None:
+def test_a_request_that_arrives_after_the_end_was_reported_is_late() -> None:
     """One in time, one late, and one in another history that has no end."""
     ended = ("end_told", {"client": 0, "txn": 0})
     written = [("batch_appended", {"request": r, "record": r}) for r in (1, 2)]

@@ -95,7 +95,7 @@ def test_later_event_that_shows_an_earlier_one():
     assert "heard at step 0" in found.text
 
 
-def test_only_what_is_shown():
+def test_only_what_is_observed():
     """A property that needs a kind of event which is not shown is not asked; nor is one that is not looked for."""
     monitor = watched([taken(1)], [taken(2)])
     monitor.observed = frozenset({"taken"})

@@ -26,7 +26,7 @@ def holding(rule: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], bool]:
-    """By test and defect: does the test fail, for some of its parameters?  (About 15 s.)"""
+    """By test and defect: does the test fail, for some of its parameters?"""
     target = tmp_path_factory.mktemp("broken") / "report.json"
     environment = {
         **os.environ,

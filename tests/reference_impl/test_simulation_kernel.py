@@ -118,7 +118,7 @@ def test_lossy_network_loses_doubles_and_delays(kernel, odds, copies):
     assert copies == 0 or node.heard != sorted(node.heard)
 
 
-def test_fault_rates_are_kept():
+def test_fault_rates_are_respected():
     """Drawing follows the rates, never strikes at rate 0, and refuses rates above one in sum."""
     faults = FaultMix(Kernel(7).random, {"often": 0.3, "seldom": 0.1, "never": 0.0})
     drawn = [faults.draw() for _ in range(10_000)]

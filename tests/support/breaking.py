@@ -3,7 +3,7 @@
     PYTHONPATH=tests/support python -m pytest -p breaking --broken-report out.json tests
 
 Every marked test runs once for each defect of each of its rules, with the defect's parts as the default parts of the
-reference implementation.  The report lists (test, defect, failed).
+reference implementation, and with further parameters until it fails.  The report lists (test, defect, failed).
 """
 
 import json
@@ -62,12 +62,25 @@ def defect(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 RESULTS: list[tuple[str, str, bool]] = []
 
 
+FAILED: set[tuple[str, str]] = set()
+
+
+def _case(item: Any) -> tuple[str, str]:
+    return f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}", item.callspec.params["defect"]
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    if _case(item) in FAILED:
+        pytest.skip("it has failed for others of its parameters")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: pytest.CallInfo[None]) -> Iterator[None]:
     report = yield
     if call.when == "call" or report.outcome != "passed":
-        name = f"{item.path.relative_to(TESTS).as_posix()}::{item.originalname}"
-        RESULTS.append((name, item.callspec.params["defect"], report.outcome == "failed"))
+        RESULTS.append((*_case(item), report.outcome == "failed"))
+        if report.outcome == "failed":
+            FAILED.add(_case(item))
     return report
 
 

@@ -1,15 +1,18 @@
-"""The command line for tests: in this process, or in one of its own, with exit code and both streams."""
+"""The command line for tests: in this process, or in one of its own, with exit code and both streams; its server."""
 
 import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jsonschema
+from ending import CORES, started
 from fencepost.proofs.cli import run
 from fencepost.proofs.schemas import schema_of
 
@@ -41,10 +44,16 @@ def clean_environment(**further: str) -> dict[str, str]:
     return {**kept, **further}
 
 
+ALL_CORES = ",".join(map(str, CORES))
+
+
+def bound_to(cpus: str | None) -> list[str]:
+    return ["taskset", "-c", cpus] if cpus else []
+
+
 def process(*words: object, cpus: str | None = None, **environment: str) -> Ran:
-    """Run the installed script in a process of its own, perhaps on some CPUs only (as taskset names them)."""
-    bound = ["taskset", "-c", cpus] if cpus else []
-    command = [*bound, str(SCRIPT), *map(str, words)]
+    """Run the installed script in a process of its own, perhaps on certain CPUs (as taskset names them)."""
+    command = [*bound_to(cpus), str(SCRIPT), *map(str, words)]
     ran = subprocess.run(command, capture_output=True, text=True, env=clean_environment(**environment), check=False)
     return as_documented(["fencepost", *map(str, words)], Ran(ran.returncode, ran.stdout, ran.stderr))
 
@@ -76,3 +85,24 @@ def untimed(document: Any) -> Any:
     if isinstance(document, dict):
         return {key: untimed(value) for key, value in document.items() if key not in TIMES}
     return [untimed(value) for value in document] if isinstance(document, list) else document
+
+
+@contextlib.contextmanager
+def serving(*words: object) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`fencepost explorer` in a process of its own, and the address that it prints; after the block it is interrupted,
+    and ends with exit code 130."""
+    command = [str(SCRIPT), "explorer", *map(str, words)]
+    with started(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment()
+    ) as running:
+        try:
+            assert running.stdout is not None
+            # What it has judged, it says before.
+            url = next((line.strip() for line in running.stdout if line.startswith("http://")), "")
+            assert url, running.stderr and running.stderr.read()
+            yield running, url
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=30)
+            assert (running.returncode, out, err) == (130, "", "\nfencepost: interrupted\n")
+        finally:
+            running.kill()

@@ -54,6 +54,7 @@ def batch(
         "variant": which, "seed": seed, "histories": report.histories, "events": report.events,
         "violations": {name: str(found["first"]) for name, found in report.violations.items()},
         "predicted": report.predicted, "undecided": report.undecided.get("conformance", {}),
+        "followed": report.judged.get("conformance", 0),
     }  # fmt: skip
 
 

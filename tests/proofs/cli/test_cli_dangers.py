@@ -85,7 +85,7 @@ def test_a_promise_that_an_engine_does_not_judge_has_nothing_in(
     assert {line["status"] for line in lines if line["engine"] in ("live", "recordings")} == {"out"}
 
 
-def test_it_is_told_for_a_terminal(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) -> None:
+def test_it_is_reported_for_a_terminal(asked: tuple[Ran, Ran, list[dict[str, Any]], str]) -> None:
     """Which engine judges which promise, a row a danger, and below it what is open."""
     ran, _, _, table = asked
     assert ran.code == 0

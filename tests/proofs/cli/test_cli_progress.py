@@ -24,7 +24,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return sent
 
 
-def test_a_terminal_is_shown_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_displays_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     """Label, steps done and in all."""
     sent = on_a_terminal(monkeypatch)
     with spinner("proving", 4) as bar:
@@ -35,7 +35,7 @@ def test_a_terminal_is_shown_how_much_is_done(monkeypatch: pytest.MonkeyPatch) -
     assert "3 of 4" in sent.getvalue()
 
 
-def test_elsewhere_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and pipes get verdicts alone."""
     for name in ("console", "errors"):
         monkeypatch.setattr(progress, name, Console(file=io.StringIO()))

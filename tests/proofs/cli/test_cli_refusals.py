@@ -1,12 +1,10 @@
 """Bad input or environment is told in one clear line on the error stream, before any long work, with exit code 2."""
 
-import json
 import sys
 from pathlib import Path
 from pkgutil import resolve_name
 from unittest.mock import Mock
 
-import pyarrow.parquet as pq
 import pytest
 from command_line import fencepost, process
 from fencepost.proofs import cli
@@ -17,7 +15,8 @@ from fencepost.properties.catalogue import bounds_of, find, protocols
 from fencepost.properties.history import write_histories
 from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import BED
-from metadata_logs import real_logs, segment
+from fuzzing import Beds, hold
+from nights import night
 from transaction_logs import REAL
 
 KRAFT = "id-blocks/kraft"
@@ -155,81 +154,14 @@ def test_other_reports_are_refused_at_once(option: str, tmp_path: Path) -> None:
     assert "there is no directory" in refused(*words, option, tmp_path / "nowhere" / "x")
 
 
-@pytest.fixture
-def directory(tmp_path: Path) -> Path:
-    """Ten histories in one file."""
-    pieces = [BED.planted(1, 2 * i, 2)[0] for i in range(5)]
-    write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
-    assert fencepost("replay", tmp_path / "h", "--cores", 1, "--no-conformance").code == 0
-    return tmp_path / "h"
-
-
-def test_a_truncated_file(directory: Path) -> None:
-    """A Parquet file that was not copied whole."""
-    part = directory / "part-00000.parquet"
-    part.write_bytes(part.read_bytes()[:-100])
-    assert "part-00000.parquet" in refused("replay", directory)
-
-
-def test_a_missing_column(directory: Path) -> None:
-    """A Parquet file of something else."""
-    part = directory / "part-00000.parquet"
-    pq.write_table(pq.read_table(part).drop_columns(["error"]), part)
-    line = refused("replay", directory)
-    assert "part-00000.parquet" in line
-    assert "error" in line
-
-
-def test_a_split_history(directory: Path) -> None:
-    """A file written anew with other row groups, which would be half-checked."""
-    part = directory / "part-00000.parquet"
-    pq.write_table(pq.read_table(part), part, row_group_size=100)
-    told = json.loads((directory / "manifest.json").read_text())
-    for entry in (told["files"][0], told["totals"]):
-        entry["row_groups"] = pq.ParquetFile(part).metadata.num_row_groups
-    (directory / "manifest.json").write_text(json.dumps(told))
-    assert "history" in refused("replay", directory, "--cores", 1)
-
-
-def test_a_directory_that_is_none(directory: Path) -> None:
-    """A file in place of the directory, and a directory of something else."""
-    assert "manifest.json" in refused("replay", directory / "manifest.json")
-    (directory / "manifest.json").write_text("[]")
-    assert "not a manifest of histories" in refused("replay", directory)
-
-
-def test_histories_are_not_overwritten(directory: Path) -> None:
-    """Generation into a directory that holds histories already."""
-    line = refused("generate", KRAFT, directory)
-    assert "holds histories already; remove it, or name another directory" in line
-
-
-def test_a_torn_log_without_a_majority(tmp_path: Path) -> None:
-    """Two of three logs cut in half: what is committed cannot be known."""
-    nodes = real_logs(tmp_path)
-    for node in nodes[:2]:
-        content = segment(node).read_bytes()
-        segment(node).write_bytes(content[: len(content) // 2])
-    assert "node" in refused("record", *nodes, "--out", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_log_that_is_not_kafkas(tmp_path: Path) -> None:
-    """Other bytes where the log should be."""
-    nodes = real_logs(tmp_path)
-    for node in nodes:
-        segment(node).write_bytes(b"This is a letter, and no log of Apache Kafka at all." * 20)
-    line = refused("record", *nodes, "--out", tmp_path / "out")
-    assert ".log" in line
-
-
 @pytest.mark.parametrize("command", ["generate", "replay"])
-def test_spark_without_java(command: str, directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is missing, and how to do without, where Spark is asked for; nobody who does not ask needs it."""
+def test_spark_without_java(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is missing, and how to do without, where Spark is asked for; without --master no command needs it."""
+    write_histories(tmp_path / "h", [BED.planted(1, 0, 2)[0]], ID_BLOCKS)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = ["generate", KRAFT, tmp_path / "made", "--histories", 2] if command == "generate" else ["replay", directory]
-    line = refused(*words, "--master", "local[2]")
+    place = ("generate", KRAFT, tmp_path / "made") if command == "generate" else ("replay", tmp_path / "h")
+    line = refused(*place, "--master", "local[2]")
     assert "Spark needs Java 17 or newer: there is no `java` on the PATH" in line
     assert "leave out --master" in line
 
@@ -297,7 +229,7 @@ def test_every_error_of_input_is_one_line(
     assert capsys.readouterr().err.startswith("Traceback (most recent call last):")
 
 
-def test_without_a_command_the_help_is_shown() -> None:
+def test_without_a_command_the_help_is_printed() -> None:
     """`fencepost` alone: the help on the error stream, and exit code 2."""
     ran = process()
     assert (ran.code, ran.out) == (2, "")
@@ -308,3 +240,22 @@ def test_a_word_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -
     """Bytes that are no UTF-8, as Python hands them over."""
     assert cli.run(["replay", "made\udcff"]) == 2
     assert "'made\\udcff' is not UTF-8: rename the file, or correct the word" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def beds(tmp_path_factory: pytest.TempPathFactory) -> Beds:
+    """Histories of three protocols, and a cluster's logs."""
+    return Beds(tmp_path_factory.mktemp("fuzz") / "beds")
+
+
+def test_changed_inputs(beds: Beds) -> None:
+    """500 in every run."""
+    hold(beds, 500, night() or 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("part", range(20))
+def test_many_changed_inputs(beds: Beds, part: int) -> None:
+    """10,000 each night."""
+    hold(beds, 500, (night() or 1) * 1000 + part)

@@ -101,7 +101,7 @@ def test_other_directories_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "full" / "letter").read_text(encoding="utf-8") == "dear all"
 
 
-def test_a_file_more_in_a_directory_of_ours_is_kept(made: Path, tmp_path: Path) -> None:
+def test_a_file_more_in_a_directory_of_ours_is_left_alone(made: Path, tmp_path: Path) -> None:
     """Whoever put it there has to take it out."""
     ours = {"written_by": certificates.WRITTEN_BY, "certificates": [{"file": "a.smt2"}]}
     (tmp_path / "index.json").write_text(json.dumps(ours), encoding="utf-8")
@@ -143,7 +143,7 @@ def test_a_disagreement_is_exit_code_1() -> None:
     assert "0 not proved, 1 on which the engines disagree" in ran.out
 
 
-def test_verify_has_the_second_opinion_beside_each_verdict(tmp_path: Path) -> None:
+def test_verify_has_the_second_opinion_with_each_verdict(tmp_path: Path) -> None:
     """A row a property of what is proved, by an engine of its own."""
     file = tmp_path / "report.json"
     with small_catalogue():

@@ -1,7 +1,9 @@
 """A failed attempt of a proof is told as one step, and exploration says whether a run comes to it."""
 
+from functools import cache
+
 from fencepost.model.language.derived.mutations import mutation, settle
-from fencepost.proofs.engines.induction import prove
+from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.induction_counterexamples import reach, tell
 from fencepost.properties.catalogue import bounds_of
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
@@ -10,11 +12,22 @@ from z3_protocols import Allocation, AllocationProperties
 KRAFT = ID_BLOCKS.variant("kraft")
 BOUNDS = bounds_of(KRAFT, "smoke")
 NO_COMMIT = mutation(KRAFT.properties.protocol.spec, "730.7", "answer: guard 1 dropped").apply()
+FEWER = {n: p for n, p in KRAFT.kept.items() if n != "recorded_is_new"}
+
+
+@cache
+def without_the_commit() -> Proof:
+    return prove(NO_COMMIT, KRAFT.kept)
+
+
+@cache
+def without_a_lemma() -> Proof:
+    return prove(KRAFT.spec, FEWER)
 
 
 def test_one_step_in_words():
     """The state before, zeros left out; the step; each change; what breaks, with its sentence."""
-    proof = prove(NO_COMMIT, KRAFT.kept)
+    proof = without_the_commit()
     (failed,) = [o for o in proof.failures if o.property == "granted_is_booked"]
     assert list(tell(NO_COMMIT, KRAFT.kept, failed)) == [
         f"answer breaks granted is booked: {KRAFT.kept['granted_is_booked'].doc}",
@@ -29,7 +42,7 @@ def test_one_step_in_words():
 
 def test_a_run_comes_to_it():
     """What is wrong is not the proof: three steps from the start do the same."""
-    proof = prove(NO_COMMIT, KRAFT.kept)
+    proof = without_the_commit()
     found = {o.property: r for o, r in reach(NO_COMMIT, KRAFT.kept, BOUNDS, proof.failures)}
     assert set(found) == {"granted_is_booked", "answered_was_granted"}
     reached = found["granted_is_booked"]
@@ -43,10 +56,9 @@ def test_a_run_comes_to_it():
 
 def test_no_run_comes_to_it():
     """A lemma is missing: every state within the bounds keeps what the attempt breaks."""
-    fewer = {n: p for n, p in KRAFT.kept.items() if n != "recorded_is_new"}
     small = {**BOUNDS, "ids": 2, "fail_overs": 0, "copies": 0}
-    proof = prove(KRAFT.spec, fewer)
-    found = [(o, r) for o, r in reach(KRAFT.spec, fewer, small, proof.failures) if o.property == "disjoint_blocks"]
+    proof = without_a_lemma()
+    found = [(o, r) for o, r in reach(KRAFT.spec, FEWER, small, proof.failures) if o.property == "disjoint_blocks"]
     [(failed, reached)] = found
     assert reached is not None
     assert (reached.steps, reached.complete) == (None, True)
@@ -58,9 +70,8 @@ def test_no_run_comes_to_it():
 
 def test_outside_of_the_bounds():
     """A counterexample with two requests does not fit into bounds of one."""
-    fewer = {n: p for n, p in KRAFT.kept.items() if n != "recorded_is_new"}
-    proof = prove(KRAFT.spec, fewer)
-    found = {o.property: r for o, r in reach(KRAFT.spec, fewer, {**BOUNDS, "requests": 1, "ids": 1}, proof.failures)}
+    proof = without_a_lemma()
+    found = {o.property: r for o, r in reach(KRAFT.spec, FEWER, {**BOUNDS, "requests": 1, "ids": 1}, proof.failures)}
     assert found["answers_are_disjoint"] is None
     assert found["disjoint_blocks"] is not None
 

@@ -97,7 +97,7 @@ def test_no_order_of_steps_is_left_out():
         assert {name: one.depth for name, one in found if one.trace is not None} == expected, seed
 
 
-def test_budgets_are_kept():
+def test_budgets_are_respected():
     """With one crash allowed no path takes two, and with none the crash is never taken."""
     spec, properties, bounds, _ = CASES["overlap"]
     for crashes in (0, 1):

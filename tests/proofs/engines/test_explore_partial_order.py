@@ -20,10 +20,10 @@ from fencepost.proofs.engines.explore import Exploration, explore, graph, sets
 from fencepost.proofs.engines.explore.reductions import partial_order
 from fencepost.proofs.engines.explore.reductions.interference import Interference
 from fencepost.proofs.engines.explore.reductions.partial_order import PartialOrder
-from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import Ground, Instance, Node, evaluate, ground
 from fencepost.properties.catalogue import Variant, bounds_of, find, protocols
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
+from layouts import is_a_run
 from random_models import BOUNDS, model
 
 SPEC = settle(Kip618Yardstick.spec)
@@ -147,11 +147,14 @@ class ShutBetween(Protocol):
         s.shut = False
 
 
-class SpinningProperties(Properties, of=Spinning):
-    @lemma
-    def good(s) -> Any:
+def stays_good(protocol: type[Protocol]) -> type[Properties]:
+    """With the lemma that nothing is bad."""
+
+    def good(s: Any) -> Any:
         """Nothing is bad."""
         return ~s.bad
+
+    return type(f"{protocol.__name__}Properties", (Properties,), {"good": lemma(good)}, of=protocol)  # type: ignore[call-overload, no-any-return]
 
 
 class EitherProperties(Properties, of=Either):
@@ -159,27 +162,6 @@ class EitherProperties(Properties, of=Either):
     def good(s) -> Any:
         """Nothing is bad."""
         return ~s.bad & ~s.worse
-
-
-class EnabledProperties(Properties, of=Enabled):
-    @lemma
-    def good(s) -> Any:
-        """Nothing is bad."""
-        return ~s.bad
-
-
-class OvertakenProperties(Properties, of=Overtaken):
-    @lemma
-    def good(s) -> Any:
-        """Nothing is bad."""
-        return ~s.bad
-
-
-class ShutBetweenProperties(Properties, of=ShutBetween):
-    @lemma
-    def good(s) -> Any:
-        """Nothing is bad."""
-        return ~s.bad
 
 
 def first_way_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,11 +207,11 @@ def without_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("properties", "steps", "without"),
     [
-        (SpinningProperties, 1, None),
+        (stays_good(Spinning), 1, None),
         (EitherProperties, 1, first_way_only),
-        (EnabledProperties, 2, without_what_allows),
-        (OvertakenProperties, 2, without_spoilers),
-        (ShutBetweenProperties, 3, without_breaks),
+        (stays_good(Enabled), 2, without_what_allows),
+        (stays_good(Overtaken), 2, without_spoilers),
+        (stays_good(ShutBetween), 3, without_breaks),
     ],
 )
 def test_each_rule_is_needed(
@@ -247,7 +229,7 @@ def test_each_rule_is_needed(
 
 
 def test_what_matters_to_nothing_is_never_taken() -> None:
-    made = reduced(Spinning.spec, SpinningProperties.properties, {})
+    made = reduced(Spinning.spec, stays_good(Spinning).properties, {})
     assert made.taken == {"turn": 0, "spoil": 1} and made.distinct == 2
 
 
@@ -318,15 +300,6 @@ def test_what_instances_do_to_one_another(name: str) -> None:
     assert min(seen.values()) > 0
 
 
-def is_a_run(variant: Variant, made: Exploration, name: str) -> bool:
-    """From the initial state to where the property is decided, each step allowed."""
-    trace, item = made.traces[name], variant.asked[name]
-    walker = Walker(variant.spec, {}, bounds_of(variant, "smoke"))
-    walk, _ = walker.follow(trace.events)
-    ends = walk.states[-2:] if item.kind == "step" else walk.states[-1:]
-    return list(walk.events) == list(trace.events) and walker.plain.holds(item, *ends) == (item.kind == "sometimes")
-
-
 def judged(variant: Variant) -> dict[str, Property]:
     kinds = ("always", "step", "sometimes")
     return {n: p for n, p in variant.asked.items() if p.kind in kinds and p.role != "refinement"}
@@ -384,7 +357,7 @@ def test_how_many_states_are_left(name: str, asked: str | None, changes: dict[st
     assert counts == [kept, whole]
 
 
-def test_beside_symmetry_threads_and_files(tmp_path: Path) -> None:
+def test_with_symmetry_threads_and_files(tmp_path: Path) -> None:
     """States up to names are fewer again; threads and an interruption change nothing."""
     bounds = {"workers": 2, "tasks": 1, "log": 3}
     whole, alone = explore(SPEC, PROPERTIES, bounds), reduced(SPEC, PROPERTIES, bounds, threads=1)

@@ -14,6 +14,7 @@ from fencepost.properties.catalogue import bounds_of, find
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
 from layouts import LAYOUTS, outcome
+from z3_protocols import TicketLock
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -109,9 +110,10 @@ def test_code_that_was_compiled_is_known(tmp_path: Path, monkeypatch: pytest.Mon
     """By the file that numba keeps in the cache."""
     pytest.importorskip("numba", reason="needs the extra fast")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    kernels = explore(SPEC, PROPERTIES, SMALL, max_depth=1).kernels
+    spec, bounds = settle(TicketLock.spec), {"customers": 1, "tickets": 2}
+    kernels = explore(spec, {}, bounds, max_depth=1).kernels
     assert compiled.is_possible(kernels) and not compiled.was_compiled(kernels)
-    explore(SPEC, PROPERTIES, SMALL, max_depth=1, engine="numba")
+    explore(spec, {}, bounds, max_depth=1, engine="numba")
     assert compiled.was_compiled(kernels)
 
 
@@ -175,7 +177,7 @@ def test_stopped_after_some_steps() -> None:
     assert found.stopped == "more than 3 steps"
 
 
-def test_progress_is_told_level_by_level(alone: Exploration) -> None:
+def test_progress_is_reported_level_by_level(alone: Exploration) -> None:
     """The callback hears of each level with the counts so far."""
     heard: list[Progress] = []
     explore(SPEC, PROPERTIES, SMALL, progress=heard.append)

@@ -15,11 +15,10 @@ from fencepost.model.language.tree.terms import boolean, constant, local, term
 from fencepost.model.language.tree.types import BOOL
 from fencepost.proofs.engines.explore import Exploration, explore, graph, kernels, sets
 from fencepost.proofs.engines.run_engines import run_features
-from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import ground
 from fencepost.properties.catalogue import PROFILES, Profile, Variant, bounds_of, find, protocols, wider_of
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
-from layouts import LAYOUTS, outcome
+from layouts import LAYOUTS, is_a_run, outcome
 
 SPEC = settle(Kip618Yardstick.spec)
 PROPERTIES = Kip618YardstickProperties.properties
@@ -48,7 +47,7 @@ def names() -> list[str]:
         ({"workers": 2, "tasks": 2, "log": 3}, 315_619),  # as TLC counts with its SYMMETRY, of 631,237
     ],
 )
-def test_of_alike_states_one_is_kept(bounds: dict[str, int], states: int | None) -> None:
+def test_of_alike_states_one_is_searched(bounds: dict[str, int], states: int | None) -> None:
     """The one that the least of its renamings is; and each renaming of it is a state of the whole search."""
     kept, whole = (explore(SPEC, PROPERTIES, bounds, symmetry=symmetry) for symmetry in (True, False))
     symmetry = kept.kernels.symmetry
@@ -77,17 +76,6 @@ def test_engines_agree(layout: str, bounds: dict[str, int], monkeypatch: pytest.
     monkeypatch.setattr(kernels, "pack_fields", LAYOUTS[layout])
     first, second = (explore(SPEC, PROPERTIES, bounds, symmetry=True, engine=engine) for engine in ("numba", "numpy"))
     assert outcome(first) == outcome(second)
-
-
-def is_a_run(variant: Variant, made: Exploration, name: str) -> bool:
-    """From the initial state to where the property is decided, each step allowed."""
-    trace = made.traces[name]
-    item = variant.asked[name]
-    walker = Walker(variant.spec, {}, bounds_of(variant, "smoke"))
-    walk, _ = walker.follow(trace.events)
-    assert (walk.states, walk.events) == (list(trace.states), list(trace.events))
-    ends = trace.states[-2:] if item.kind == "step" else trace.states[-1:]
-    return walker.plain.holds(item, *ends) == (item.kind == "sometimes")
 
 
 @pytest.mark.parametrize(
@@ -188,8 +176,12 @@ def test_wider_bounds_have_more_elements_of_a_sort() -> None:
 def test_a_profile_goes_beyond_its_bounds_up_to_names() -> None:
     """The verdicts are those of the whole search within the same bounds, which are told with the states that were
     kept of them."""
-    entry, variant = find("task-counts/shipped")
-    assert variant is not None
+    entry, found = find("kip618-yardstick/yardstick")
+    assert found is not None
+    few = {"workers": 2, "tasks": 1, "log": 2}
+    variant = replace(
+        found, bounds={"smoke": few, "ci": few}, wider={"ci": {"a third worker": {"workers": 3}}}, progress_bounds=(),
+    )  # fmt: skip
     results, explored = run_features(entry, variant, "ci")
     ((feature, bound),) = wider_of(variant, "ci").items()
     asked = {n: p for n, p in variant.asked.items() if p.kind in ("always", "step", "sometimes")}

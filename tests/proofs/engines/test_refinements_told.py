@@ -198,7 +198,7 @@ def test_what_the_search_did_not_come_to_is_looked_for_again() -> None:
     assert unsaid(made, "twins") == []
 
 
-def test_hints_decide_nothing_and_wrong_ones_are_told() -> None:
+def test_hints_decide_nothing_and_wrong_ones_are_reported() -> None:
     """The verdict is the same; the step that the refinement takes for none is reported."""
     made = explore(TwoSteps.spec, OfTwinsWrongly.properties, BOUNDS)
     assert made.verdicts == {"twins": "holds"}
@@ -276,7 +276,7 @@ def test_verify_leaves_open_what_no_step_is() -> None:
     assert of_refinement([r for r in made.results if r.engine == "explore"]).as_expected
 
 
-def test_what_breaks_it_is_told_in_the_report() -> None:
+def test_what_breaks_it_is_reported_in_the_report() -> None:
     """The nearest step of the core, after the run."""
     variant = Variant("wrong", AtPrepare, "too early", bounds={"smoke": BOUNDS})
     entry = replace(ENTRY, variants=(variant,))

@@ -143,7 +143,7 @@ def test_a_step_that_is_hindered(properties: type[Properties]) -> None:
     assert found.trace is not None and len(found.trace) == 1
 
 
-def test_what_it_rests_on_is_told() -> None:
+def test_what_it_rests_on_is_reported() -> None:
     """It has a verdict of its own beside the lemmas."""
     variant = Variant("house", HouseLamps, "a house")
     entry = ProtocolEntry("house", "Lamps.", (variant,), {})

@@ -1,9 +1,12 @@
-"""What the engines say of one variant, and that none of them can be blind without its being seen."""
+"""What the engines say of a variant, and that none of them can be blind without its being seen; how many states it has.
+
+A model that is changed on purpose has its line of the file of graphs made anew (see `pinned_graphs`)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pinned_graphs
 import pytest
 from fencepost.proofs import variants
 from fencepost.proofs.engines import run_engines
@@ -53,3 +56,18 @@ def test_a_bounded_check_that_ends_too_early_says_nothing(monkeypatch: pytest.Mo
     steps = {name: r.evidence["steps"] for name, r in by_engine("explore").items()}
     monkeypatch.setattr(variants, "_depth_of_other", lambda *_: min(steps.values()) - 1)
     assert by_engine("bounded") == {}
+
+
+KEPT = pinned_graphs.kept()
+
+
+def test_every_variant_is_pinned() -> None:
+    """And no other."""
+    assert KEPT.keys() == pinned_graphs.variants().keys()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", KEPT)
+def test_as_many_states_as_ever(name: str) -> None:
+    """At every distance, as far as a short search goes; and as many steps."""
+    assert pinned_graphs.levels(pinned_graphs.variants()[name]) == KEPT[name]

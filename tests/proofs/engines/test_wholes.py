@@ -7,21 +7,31 @@ import numpy as np
 import pytest
 from fencepost.model.language import Part, Properties, Protocol
 from fencepost.model.language.derived.inheritance import departure, part_refinement
-from fencepost.model.language.derived.mutations import settle
+from fencepost.model.language.derived.mutations import mutation, mutations, settle
 from fencepost.model.language.specs import Action, Call, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed
 from fencepost.model.language.tree.terms import local
 from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
+from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.necessity.keeping import search
 from fencepost.proofs.necessity.killers import Killers
 from fencepost.proofs.readings.columns import Columns
 from fencepost.proofs.readings.plain import Plain, freeze
+from fencepost.proofs.readings.words import say_trace
 from fencepost.proofs.results import Event, Trace
-from fencepost.properties.catalogue import Variant
-from part_protocols import DESK_BOUNDS, Desk, DeskProperties, Ticking
+from fencepost.properties.catalogue import Variant, bounds_of, protocols
+from part_protocols import (
+    DESK_BOUNDS,
+    TRANSACTIONAL_ID_BOUNDS,
+    Desk,
+    DeskProperties,
+    Ticking,
+    TransactionalId,
+    TransactionalIdProperties,
+)
 from progress_protocols import Crashing, CrashingProperties, Switch, SwitchProperties
 from random_protocols import BOUNDS, HERE, plain_search, random_protocol
 from z3_concrete import Concrete
@@ -111,7 +121,7 @@ def test_bounded_checks_and_walks_find_the_witness():
     assert Event("ids.crash", {"b": 0}) not in trace.events
 
 
-def test_runs_of_mutants_are_kept_by_path_and_taken_again():
+def test_runs_of_mutants_are_recorded_by_path_and_taken_again():
     """A promise of a part, and one of the whole, each with a mistake in the part that breaks it."""
     variant = Variant("desk", DeskProperties, "a desk", bounds={"smoke": dict(DESK_BOUNDS, ids=4)}, depth={"smoke": 0})
     found = search(variant, "smoke", anew=True)
@@ -139,3 +149,56 @@ def test_progress_of_a_part_is_what_it_is_alone(part, stated, bounds):
     alone = check_progress(explore(part.spec, stated.properties, bounds))
     both = check_progress(explore(whole.spec, lifted.properties, bounds | {"tickets": 1}))
     assert {n.partition(".")[2]: r.verdict for n, r in both.items()} == {n: r.verdict for n, r in alone.items()}
+
+
+SPEC, STATED = settle(TransactionalId.spec), TransactionalIdProperties.properties
+MINE = [n for n, p in STATED.items() if p.source is None and p.kind == "always"]
+
+
+def test_it_is_proved_with_what_its_parts_promise():
+    """No record of a transaction carries the producer id of another producer, by lemmas of id blocks and of
+    transactions.  (About 20 s.)"""
+    proof = prove(SPEC, STATED)
+    assert proof.failures == ()
+    assert set(proof.verdicts) - proof.inherited.keys() == set(MINE)
+    assert {f.fact.protocol for f in proof.inherited.values()} == {"Kraft", "V2Core"}
+    rests_on = proof.rests_on("records_told_apart")
+    assert {name.partition(".")[0] for name in rests_on if "." in name} == {"ids", "txn"}
+    assert "txn.appended_was_sent" in rests_on
+
+
+def test_each_step_is_one_of_id_blocks_or_of_transactions_or_none():
+    """By construction, and in every state within small bounds; there the promises hold, and both producers write."""
+    assert [departure(SPEC, name, SPEC.parts[name].own) for name in ("ids", "txn")] == [None, None]
+    steps = {p.name: p for p in (part_refinement(SPEC, name) for name in ("ids", "txn"))}
+    few = {n: STATED[n] for n in (*MINE, "both_write", "ids.no_id_twice", "txn.no_zombie_write")}
+    made = explore(SPEC, steps | few, TRANSACTIONAL_ID_BOUNDS)
+    assert made.complete
+    assert made.verdicts == dict.fromkeys(steps | few, "holds")
+
+
+def test_a_mistake_in_id_blocks_gives_a_transactions_records_to_another_producer():
+    """The controller grants the same block twice: two brokers answer with the same id."""
+    assert ("730.8", "ids.allocate: next not updated") in {(m.rule, m.name) for m in mutations(TransactionalId.spec)}
+    spec = mutation(TransactionalId.spec, "730.8", "ids.allocate: next not updated").apply()
+    promise = {"records_told_apart": STATED["records_told_apart"]}
+    bounds = dict(TRANSACTIONAL_ID_BOUNDS, brokers=2, requests=2)
+    made = explore(spec, promise, bounds, stop_when_violated=True)
+    assert made.verdicts == {"records_told_apart": "violated"}
+    trace = made.traces["records_told_apart"]
+    taken = {event.action for event in trace.events}
+    assert {"initialize_with_new_id", "initialize_idempotent", "ids.allocate", "txn.append"} <= taken
+    assert any("txn.fate" in line for line in say_trace(spec, trace))
+
+
+def test_the_bounds_of_both_parts_take_more_than_two_words():
+    """Within the bounds that each part is searched in alone, the whole is searched as far as is asked."""
+    bounds = {}
+    for protocol, variant in (("id-blocks", "kraft"), ("transactions", "core-v2")):
+        bounds |= bounds_of(protocols()[protocol].variant(variant), "smoke")
+    few = {n: STATED[n] for n in (*MINE, "ids.no_id_twice", "txn.no_zombie_write")}
+    made = explore(SPEC, few, bounds, max_states=100_000)
+    assert made.kernels.packing.words > 2
+    assert made.distinct >= 100_000
+    assert not made.complete
+    assert set(made.verdicts.values()) == {"unknown"}

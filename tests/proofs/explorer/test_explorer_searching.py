@@ -50,7 +50,7 @@ def test_a_witness_is_reached_as_soon_as_it_can_be(wrong: Session) -> None:
     assert answer["says"] == "“a second count” is reached after 7 steps, and not in fewer."
 
 
-def test_what_holds_is_told_with_its_states() -> None:
+def test_what_holds_is_reported_with_its_states() -> None:
     right = Session(replace(WRONG, without=None))
     said = shortest(right, None, MOST, unheard)["says"]
     made = explore(right.spec, right.properties, right.bounds)
@@ -59,7 +59,7 @@ def test_what_holds_is_told_with_its_states() -> None:
     )
 
 
-def test_what_is_not_decided_is_told_as_that() -> None:
+def test_what_is_not_decided_is_reported_as_that() -> None:
     answer = shortest(Session(replace(WRONG, without=None)), "no_zombie", 50, unheard)
     assert "path" not in answer
     assert answer["says"].startswith("It is not decided: none of ") and "more than 50 states" in answer["says"]
@@ -73,7 +73,7 @@ def test_how_far_it_is_grows_by_one_with_each_step_back(wrong: Session) -> None:
         assert wrong.run(far["path"])
 
 
-def test_how_far_is_told_as_undecided_when_it_is() -> None:
+def test_how_far_is_reported_as_undecided_when_it_is() -> None:
     right = Session(replace(WRONG, without=None))
     far = how_far(right, "elect(w=0)", 50, unheard)["far"]
     assert set(far) == {"no_zombie", "counts_match"}
@@ -103,7 +103,7 @@ def test_another_run_is_another(v1: Session) -> None:
     assert "may be longer" in other["says"] or "It is " in other["says"]
 
 
-def test_where_there_is_no_other_that_is_said(wrong: Session) -> None:
+def test_where_there_is_no_other_that_is_reported(wrong: Session) -> None:
     only = Session(Place("id-blocks/by-broker-id"))
     first = shortest(only, None, MOST, unheard)
     assert another(only, first["property"], [first["path"]], MOST, unheard)["says"].startswith("No other was found")

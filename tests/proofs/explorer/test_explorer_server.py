@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import fencepost
+from command_line import fencepost, serving
 from fencepost.proofs.explorer.server import HOST, PARTS, POLICY, Explorer, application
 from fencepost.proofs.explorer.session import Place, Session
 from flask.testing import FlaskClient
-from serving import serving
 from werkzeug.test import TestResponse
 
 TOKEN, OWN = "a-token", "127.0.0.1:1234"
@@ -75,7 +74,7 @@ def test_a_view_has_all_that_the_page_shows(client: FlaskClient) -> None:
     assert shown <= set(told)
 
 
-def test_a_path_that_does_not_fit_is_shown_as_far_as_it_does(client: FlaskClient) -> None:
+def test_a_path_that_does_not_fit_is_displayed_as_far_as_it_does(client: FlaskClient) -> None:
     told = post(client, "view", {"name": NAME, "path": f"{COUNT};write_count(w=1);elect(w=1)"}).get_json()
     assert told["path"] == COUNT.split(";")
     assert told["refused"].startswith("step 3 of the path, write_count(w=1), is not possible there: it needs ")
@@ -99,7 +98,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("path", "body", "code", "why"), BAD)
-def test_what_cannot_be_answered_is_told_in_a_sentence(
+def test_what_cannot_be_answered_is_reported_in_a_sentence(
     client: FlaskClient, path: str, body: Any, code: int, why: str
 ) -> None:
     answer = post(client, path, body)

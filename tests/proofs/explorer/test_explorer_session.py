@@ -80,7 +80,7 @@ def test_reasons_cite_the_rule_that_is_not_followed(yardstick: Session) -> None:
     assert count + allowed == sum(len(yardstick.plain.events(name)) for name in yardstick.spec.actions)
 
 
-def test_a_comparison_is_told_with_its_sides(v1: Session) -> None:
+def test_a_comparison_is_reported_with_its_sides(v1: Session) -> None:
     told = v1.tell(v1.run(""), 0)
     [reason] = next(one for one in told["impossible"] if one["action"] == "initialize")["reasons"]
     assert reason["says"] == "pending = INIT"

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from browser import BROWSER, DRIVER, WHY_NOT, browser
-from command_line import fencepost
+from command_line import fencepost, serving
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.prove import reached_by_runs
 from fencepost.proofs.cli.shared.pages import attempted
@@ -32,7 +32,6 @@ from fencepost.properties.catalogue import find
 from fencepost.properties.history import HistoryDirectory
 from fencepost.properties.history.location import Location
 from flask.testing import FlaskClient
-from serving import serving
 
 TOKEN, OWN = "a-token", "127.0.0.1:1234"
 BROKEN = "fencepost.reference_impl.defects.id_blocks:next_id_not_advanced"
@@ -262,7 +261,7 @@ def test_the_command_serves_it(place: Path, words: tuple[object, ...]) -> None:
         assert 'href="1"' in answer.read().decode()
 
 
-def test_a_proof_that_holds_is_told_as_that() -> None:
+def test_a_proof_that_holds_is_reported_as_that() -> None:
     """Nothing is to be looked at."""
     words = ("id-blocks/zookeeper", "--from", "proof", "--no-browser")
     with serving(*words) as (_, url), urllib.request.urlopen(url) as answer:

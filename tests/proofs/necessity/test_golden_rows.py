@@ -10,8 +10,8 @@ import golden
 import pytest
 from fencepost.model.language.derived.mutations import mutation, mutations
 from fencepost.model.rules import RULES
-from fencepost.proofs.necessity.search import Necessity, first_broken, judge, necessity
-from fencepost.properties.catalogue import protocols
+from fencepost.proofs.necessity.search import Necessity, first_broken, judge, necessity, number_of_verdicts
+from fencepost.properties.catalogue import ProtocolEntry, protocols, whole_of
 from fencepost.properties.transactions.variants.catalogue import TRANSACTIONS
 
 WHOLE = (
@@ -108,11 +108,17 @@ def test_every_row(found: tuple[str, list[Necessity]]) -> None:
     assert sorted(row(each) for each in verdicts) == sorted(expected(protocol))
 
 
-def test_every_mechanism_is_judged(found: tuple[str, list[Necessity]]) -> None:
+@pytest.mark.parametrize("entry", [entry for entry in protocols().values() if entry.verified], ids=lambda e: e.name)
+def test_as_many_rows_as_there_are_mutations(entry: ProtocolEntry) -> None:
+    """Of every protocol, of which all are judged every night."""
+    found = sum(number_of_verdicts(each) for each in whole_of(entry))
+    assert found == len(expected(entry.name))
+
+
+def test_every_mechanism_is_judged() -> None:
     """All of them and all rejected alternatives, of producer id blocks; of the others those that cite their rules."""
-    protocol, verdicts = found
-    kinds = {n: rule.kind for n, rule in RULES.items() if n.startswith("730.") and protocol == "id-blocks"}
-    assert {n for n, kind in kinds.items() if kind in ("mechanism", "rejected")} <= {each.rule for each in verdicts}
+    asked = {n for n, rule in RULES.items() if n.startswith("730.") and rule.kind in ("mechanism", "rejected")}
+    assert asked <= {line.split(" | ")[1] for line in expected("id-blocks")}
 
 
 def test_evidence(found: tuple[str, list[Necessity]]) -> None:

@@ -138,7 +138,7 @@ def verdicts(engine: str, variant: Variant = ROUNDS) -> dict[str, Result]:
     return {r.property: r for _, r in made.results if r.engine == engine}
 
 
-def test_without_a_kept_run_all_is_vacuous() -> None:
+def test_without_a_recorded_run_all_is_vacuous() -> None:
     """A *holds* of every engine is unexpected as long as nothing is known that would have broken it."""
     for engine in ("explore", "bounded", "progress", "induction"):
         judged = {n: r for n, r in verdicts(engine).items() if r.kind in ("always", "eventually")}

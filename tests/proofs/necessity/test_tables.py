@@ -8,6 +8,7 @@ import pytest
 from command_line import fencepost
 from fencepost.model.language.derived.mutations import mutations
 from fencepost.model.rules import RULES
+from fencepost.proofs.necessity import rule_removal
 from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, counts
 from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity, number_of_verdicts
 from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, page_of_all, table_of
@@ -20,13 +21,13 @@ ENTRIES = [entry for name, entry in protocols().items() if name in PROTOCOLS and
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_of_these_models(entry: ProtocolEntry) -> None:
+def test_a_recorded_table_is_of_these_models(entry: ProtocolEntry) -> None:
     """A table of an older hash is refused: its first paragraph has the command that makes it anew."""
     assert is_of_these_models(table_of(entry.name).read_text(encoding="utf-8"), whole_of(entry))
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Path) -> None:
+def test_a_recorded_table_is_that_of_what_is_recorded(entry: ProtocolEntry, tmp_path: Path) -> None:
     """The kept verdicts and sets make the kept table, word for word; none of them is judged anew.  (About 10 s.)"""
     kept, table = tmp_path / "kept.json", tmp_path / "table.md"
     kept.write_bytes(table_of(entry.name).with_suffix(".json").read_bytes())
@@ -39,7 +40,7 @@ def test_a_kept_table_is_that_of_what_is_kept(entry: ProtocolEntry, tmp_path: Pa
 @pytest.mark.nightly(nights=3)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
-def test_a_kept_table_is_what_comes_out(entry: ProtocolEntry) -> None:
+def test_a_recorded_table_is_what_comes_out(entry: ProtocolEntry) -> None:
     """Every mutation judged anew: none survives without the reason that is declared, every row has evidence, nothing
     predicted fails to show, and the table is word for word the one that is kept."""
     entries = whole_of(entry)
@@ -85,7 +86,7 @@ def test_every_rule_is_in_one_table(tmp_path: Path) -> None:
         assert f"{entry.name}: {sum(number_of_verdicts(each) for each in whole_of(entry))} verdicts" in ran.out
 
 
-def test_a_rule_without_a_verdict_is_told() -> None:
+def test_a_rule_without_a_verdict_is_reported() -> None:
     """Whatever else there is."""
     rule = RULES["730.7"]
     text, without = page_of_all([Row(rule, "**necessary**", "kraft"), Row(rule, NO_VERDICT, "")], {"id-blocks": "0"})
@@ -125,7 +126,7 @@ def test_evidence_is_a_promise_of_another_number() -> None:
     assert "no_id_twice" not in evidence_of("730.P1", kept)
 
 
-def test_kept_verdicts_are_not_searched_again(tmp_path: Path) -> None:
+def test_recorded_verdicts_are_not_searched_again(tmp_path: Path) -> None:
     """They say so, and a changed model is judged anew."""
     small = replace(ID_BLOCKS, variants=(ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("by-broker-id")), claims=())
     file = tmp_path / "kept.json"
@@ -181,3 +182,54 @@ def test_work_that_never_begins_is_no_progress() -> None:
     found = judge(variant, mutant, "smoke")
     assert (found.verdict, found.promise, found.steps) == ("liveness", "settled_in_the_end", None)
     assert "no state comes so far" in found.evidence[0]
+
+
+def written(folder: Path, text: str) -> Path:
+    """A folder of tests with one file."""
+    (folder / "reference_impl").mkdir()
+    (folder / "reference_impl" / "test_it.py").write_text(text)
+    return folder
+
+
+def test_marked_tests_are_found_without_importing_them(tmp_path: Path) -> None:
+    """Several rules in a marker, several markers, other markers beside them; a number in a docstring is nothing."""
+    folder = written(tmp_path, """
+raise RuntimeError("this is not to be imported")
+
+@pytest.mark.rule("730.4", "730.5")
+@pytest.mark.parametrize("n", [1, 2])
+def test_both(n): ...
+
+@pytest.mark.rule("730.4")
+def test_first():
+    '''730.9: and this is what it is about.'''
+
+class TestMore:
+    @pytest.mark.rule("730.6")
+    def test_third(self): ...
+
+@pytest.mark.rule("730.6")
+def helper(): ...
+""")  # fmt: skip
+    assert rule_removal.tests_of("730.4", folder) == [
+        "reference_impl/test_it.py::test_both",
+        "reference_impl/test_it.py::test_first",
+    ]
+    assert rule_removal.tests_of("730.5", folder) == ["reference_impl/test_it.py::test_both"]
+    assert rule_removal.tests_of("730.6", folder) == ["reference_impl/test_it.py::test_third"]
+    assert rule_removal.tests_of("730.9", folder) == []
+
+
+@pytest.mark.parametrize("arguments", ["NUMBER", "*NUMBERS", "'730.4', why='so'", "7.4"])
+def test_a_marker_that_cannot_be_read_is_refused(tmp_path: Path, arguments: str) -> None:
+    """With file, line and what to write: what is computed cannot be read without running it."""
+    folder = written(tmp_path, f"\n@pytest.mark.rule({arguments})\ndef test_it(): ...\n")
+    with pytest.raises(
+        ValueError, match=r"test_it\.py:2: pytest\.mark\.rule\(.*: give the numbers of rules, written out"
+    ):
+        rule_removal.marked(folder)
+
+
+def test_without_tests_there_are_none(tmp_path: Path) -> None:
+    """As in an installed package, which carries no tests."""
+    assert rule_removal.tests_of("730.4", tmp_path / "tests") == []

@@ -23,7 +23,7 @@ def late() -> Story:
     return story("transactions/v1-verified", "nothing_committed_unasked")
 
 
-def test_what_is_broken_is_told_where_it_is(late: Story) -> None:
+def test_what_is_broken_is_reported_where_it_is(late: Story) -> None:
     """The property that was asked for is the first, and breaks at the end of a shortest run and not before."""
     first = late.properties[0]
     assert (first.name, first.rule) == (late.asked, "txn.P3")
@@ -44,7 +44,7 @@ def test_lanes_are_processes(late: Story) -> None:
     assert (late.lanes[appends.lane], [late.lanes[to] for to in appends.reaches]) == (CENTRE, ["partition 0"])
 
 
-def test_what_the_model_does_not_have_stands_beside_the_verdict(late: Story) -> None:
+def test_what_the_model_does_not_have_stands_with_the_verdict(late: Story) -> None:
     _, variant = find("transactions/v1-verified")
     assert variant is not None
     assert len(late.left_out) == len(variant.spec.outside) > 0

@@ -107,7 +107,7 @@ def test_v2_is_followed_as_of_its_release() -> None:
 
 
 @pytest.mark.parametrize("protocol", list(FOLLOWED))
-def test_every_right_variant_that_is_told_holds(protocol: str) -> None:
+def test_every_right_variant_with_histories_holds(protocol: str) -> None:
     """All that are told are in the lists above, or hold too."""
     told = {variant.name: variant.main for variant in told_variants(protocol)}
     assert set(FOLLOWED[protocol]) <= told.keys()
@@ -178,7 +178,7 @@ def test_a_late_copy_of_the_marker_before_leaves_the_answer() -> None:
     assert len(came_again) > 100
 
 
-def test_what_a_fenced_client_is_told_says_less_than_that_it_stops() -> None:
+def test_what_a_fenced_client_hears_says_less_than_that_it_stops() -> None:
     """v1 breaks `alone_never_fenced` by INVALID_TXN_STATE, which tells of no fence, so that histories show no such."""
     manifest, made = runs("transactions/v1", 4_000)
     broken = made.broken["alone_never_fenced"]
@@ -256,7 +256,7 @@ PINNED = ([3742372852, 3890006685, 90443881], [3178726943, 199381854, 3089837925
 
 
 @pytest.mark.parametrize("name", ["id-blocks/kraft", "task-counts/core-B"])
-def test_histories_do_not_depend_on_those_beside_them(name: str) -> None:
+def test_histories_do_not_depend_on_the_others(name: str) -> None:
     """Made in three parts they are the same."""
     manifest, whole = runs(name, 90)
     parts = [runs_of(1, first, 30, manifest.config).columns for first in (0, 30, 60)]
@@ -324,7 +324,7 @@ def test_refusals_are_one_line(tmp_path: Path, arguments: tuple[str, ...], why: 
     assert not (tmp_path / "made").exists()
 
 
-def test_what_cannot_be_told_says_why() -> None:
+def test_what_has_no_history_says_why() -> None:
     refused = dict(refused_variants())
     assert len(refused) > 20
     assert all(why.startswith(f"{name}: its model cannot be told as a history: ") for name, why in refused.items())

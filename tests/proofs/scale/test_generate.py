@@ -130,7 +130,8 @@ def test_a_simulator_that_breaks_down_leaves_no_manifest(tmp_path: Path) -> None
 
 
 def test_a_retried_task_leaves_no_ghost(tmp_path: Path) -> None:
-    """A worker that dies half-way is replaced by Spark; its file goes away (starts Spark: about 10 s)."""
+    """A worker that dies half-way is replaced by Spark, and its file goes away; of a simulator that breaks down each
+    time Spark's two traces come down to the line that matters (starts Spark: about 10 s)."""
     (tmp_path / "h").mkdir()
     config = {"directory": str(tmp_path / "h")}
     spark = SparkSettings("local[2,4]")
@@ -138,18 +139,13 @@ def test_a_retried_task_leaves_no_ghost(tmp_path: Path) -> None:
         manifest = generate(
             tmp_path / "h", "history_makers:dying_once", histories=2000, seed=4, config=config, many=True, spark=spark
         )
-        report = replay(tmp_path / "h", spark=spark)
+        with pytest.raises(SparkUnavailable, match=r"^Spark job failed: RuntimeError: the simulator broke down$"):
+            generate(
+                tmp_path / "n", "history_makers:failing", histories=200, seed=1, config={"fails_at": 50}, spark=spark
+            )
+    assert not (tmp_path / "n" / "manifest.json").exists()
+    report = replay(tmp_path / "h", cores=1)
     assert (tmp_path / "h" / "died").exists()
     assert leftovers(tmp_path / "h", manifest) == {"died"}
     assert report.histories == manifest.totals.histories == 2000
     assert {name: found["count"] for name, found in report.violations.items()} == manifest.faults
-
-
-def test_a_simulator_that_breaks_down_on_spark(tmp_path: Path) -> None:
-    """Spark's two traces come down to the line that matters (starts Spark: about 10 s)."""
-    config = {"fails_at": 50}
-    with pytest.raises(SparkUnavailable, match=r"^Spark job failed: RuntimeError: the simulator broke down$"):
-        generate(
-            tmp_path, "history_makers:failing", histories=200, seed=1, config=config, spark=SparkSettings("local[1]")
-        )
-    assert not (tmp_path / "manifest.json").exists()

@@ -141,7 +141,7 @@ def test_generate_and_replay(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_violated_in_one_is_told(broken: Path, tmp_path: Path) -> None:
+def test_what_is_violated_in_one_is_reported(broken: Path, tmp_path: Path) -> None:
     """The exit code is that of the worst; with --check, only where there is such a property."""
     said = words(fencepost("replay", broken, "--cores", 1, "--json", tmp_path / "r.json"), code=1)
     assert "never older violated" in said and "writes in order violated" in said and "conformance violated" in said

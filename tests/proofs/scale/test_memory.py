@@ -36,7 +36,7 @@ def pages_asked_for(how: str) -> int:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mallopt is of GNU's C library")
-def test_freed_memory_is_kept() -> None:
+def test_freed_memory_is_held() -> None:
     """Ten pieces of 40 MB: a tenth of the pages that they are given where nothing is kept, at most."""
     kept, given_back = pages_asked_for("keep"), pages_asked_for("give back")
     assert given_back * resource.getpagesize() > 40_000_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import fencepost
+from command_line import fencepost, read_json
 from fencepost.proofs.scale.rekey import FOLLOWED
 from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
@@ -189,18 +189,6 @@ def test_the_events_of_a_violation_in_a_cut_history_are_printed(place: Path) -> 
     assert f"fencepost replay {cut} --check 'ids unique' --violations ROWS.parquet" in said and "--html" not in said
 
 
-def test_what_needs_too_much_in_one_place_is_unknown(place: Path) -> None:
-    """It is told why, is no success where it is required, and the rest is decided."""
-    cut = write_cut(place / "cut", "transactions", planted("transactions", 20))
-    report = replay(cut, spark=SPARK, rekey=500)
-    assert "commits_kept" in undecided(report)
-    assert re.search(r"1,\d{3} events have to be in one place, and a worker holds 500", report.unknown["commits_kept"])
-    assert "commits_kept" not in report.decided
-    found = fencepost("replay", cut, "--rekey", 500, "--no-conformance", "--check", "commits_kept", *MASTER)
-    assert found.code == 2
-    assert "nothing was decided" in found.err
-
-
 def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> None:
     """With further checks too; only what is larger than the limit is taken apart, and not followed."""
     columns = BEDS["id-blocks"].planted(1, 0, 40, bent=0.5)[0]
@@ -283,16 +271,23 @@ def test_it_takes_spark(place: Path) -> None:
             judge(cut, cores=1)
 
 
-def test_it_is_told(place: Path) -> None:
-    """In words and in JSON: how many histories, into how many pieces, by which keys."""
+def test_it_is_reported(place: Path) -> None:
+    """In words and in JSON: how many histories, into how many pieces, by which keys.  What needs too much in one place
+    is unknown, with the reason, is no success where it is required, and the rest is decided."""
     cut = write_cut(place / "cut", "transactions", chained(BEDS["transactions"].planted(1, 0, 12, bent=0)[0]))
-    found = fencepost("replay", cut, "--rekey", 1200, *MASTER, "--json", place / "report.json")
+    found = fencepost("replay", cut, "--rekey", 500, *MASTER, "--json", place / "report.json")
     assert "1 history was re-keyed: 3,240 events, judged in" in found.out
     assert "    record or txn: commits acknowledged, aborts unread" in found.out
-    told = json.loads((place / "report.json").read_text())["rekeyed"]
-    assert (told["histories"], told["events"], told["limit"]) == (1, 3240, 1200)
-    assert told["keys"]["aborts_unread"] == "record or txn"
-    assert told["pieces"] > 20
+    report = read_json(place / "report.json")
+    rekeyed, unknown = report["rekeyed"], report["unknown"]
+    assert (rekeyed["histories"], rekeyed["events"], rekeyed["limit"]) == (1, 3240, 500)
+    assert rekeyed["keys"]["aborts_unread"] == "record or txn"
+    assert rekeyed["pieces"] > 20
+    assert re.search(r"\d{3} events have to be in one place, and a worker holds 500", unknown["commits_kept"])
+    assert report["judged"]["aborts_unread"] and not report["judged"].get("commits_kept")
+    found = fencepost("replay", cut, "--rekey", 500, "--no-conformance", "--check", "commits_kept", *MASTER)
+    assert found.code == 2
+    assert "nothing was decided" in found.err
 
 
 def test_too_many_values_that_hold_events_together(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,11 @@ from command_line import process, read_json
 from fencepost.proofs.scale.generate import simulator_named
 from fencepost.proofs.scale.seeds import seed_of
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.catalogue import find
+from fencepost.properties.catalogue import find, protocols
+from fencepost.properties.conformance_spec import driven
 from fencepost.properties.history import VOCABULARIES
 from fencepost.properties.history.pieces import columns_of
+from fencepost.properties.trace_spec import CONFORMING
 from histories_campaign import VARIANTS, batch
 from random_configs import SEED, SIZES, WHOLE, drawn, judged, named
 from random_configs import VARIANTS as CONFIGURED
@@ -37,10 +39,17 @@ def test_thousands_of_histories_conform(which: str) -> None:
 
 @pytest.mark.parametrize("which", sorted(VARIANTS))
 def test_some_histories_conform(which: str) -> None:
-    """Sixty of each variant, in every run."""
+    """Sixty of each variant, in every run; their model follows them, if there is one that says how."""
     told = batch(which, seed=2_000, histories=60, cores=1)
     assert told["violations"] == {}
     assert told["histories"] == 60 and told["events"] > 60
+    protocol, _, variant = which.partition("/")
+    assert (told["followed"] > 0) == (protocol in CONFORMING and variant not in driven(protocol).unfollowed)
+
+
+def test_what_is_driven_is_simulated() -> None:
+    driven_ones = {f"{e.name}/{variant}" for e in protocols().values() for _, variant in e.verified_implementations}
+    assert driven_ones <= {f"{e.name}/{variant}" for e in protocols().values() for variant, _, _ in e.simulators}
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_a_cluster_does_the_jobs_of_searches(tmp_path: Path, running: Cluster) -
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-def test_workers_read_what_is_kept_beside_the_models(tmp_path: Path, running: Cluster) -> None:
+def test_workers_read_what_is_recorded_with_the_models(tmp_path: Path, running: Cluster) -> None:
     """`mutants` finds there what is kept here, although what they import came to them packed, and changes nothing."""
     report = tmp_path / "kept.json"
     before = files(KEPT)

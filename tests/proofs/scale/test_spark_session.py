@@ -1,7 +1,6 @@
 """Spark's session: what is refused before it starts, and what travels to workers on other machines."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,12 +108,3 @@ def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cluster = SparkSettings("local-cluster[2,1,1024]")
     generate(tmp_path, PLANTED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
     assert replay(tmp_path, spark=cluster) == replay(tmp_path, cores=1)
-
-
-def test_only_one_file_imports_pyspark() -> None:
-    """Workers import modules by name; one that starts a session at import would try to start it there."""
-    root = Path(__file__).parents[3]
-    folders = ("model", "properties", "proofs", "reference_impl")
-    files = [file for folder in folders for file in (root / folder).rglob("*.py")]
-    importing = [file for file in files if re.search(r"^\s*(import|from) pyspark", file.read_text(), re.MULTILINE)]
-    assert importing == [root / "proofs" / "scale" / "spark.py"]

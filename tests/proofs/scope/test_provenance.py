@@ -44,7 +44,7 @@ def prove(path: Path, here: Path) -> Ran:
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
 
-def test_an_edit_of_another_copy_is_told(copies: Path) -> None:
+def test_an_edit_of_another_copy_is_reported(copies: Path) -> None:
     """The installed model is proved, and one line says that the edited one was not read; also from below the
     checkout."""
     for here in (copies / "checkout", copies / "checkout" / "model"):
@@ -64,7 +64,7 @@ def test_an_edit_counts_where_the_checkout_is_what_runs(copies: Path) -> None:
     assert "no id twice                        not proved (leans on granted is booked" in ran.out
 
 
-def test_elsewhere_nothing_is_told(copies: Path, tmp_path: Path) -> None:
+def test_elsewhere_nothing_is_reported(copies: Path, tmp_path: Path) -> None:
     """Nor where a pyproject.toml is of another project."""
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
     assert list(other_copies(sources([KRAFT]), tmp_path)) == []

@@ -107,7 +107,7 @@ def test_a_property_has_its_strongest_verdict_and_the_cell_the_weakest() -> None
     assert two.cell("730.P2", "4.2").verdict == "holds-bounded"
 
 
-def test_a_proof_that_leans_on_what_is_not_shown_is_none() -> None:
+def test_a_proof_that_leans_on_what_is_not_proved_is_none() -> None:
     told = cell(catalogue(kraft=Kafka()), "4.2", {"kraft": "not proved"})
     assert told.verdict == "not judged"
     assert "leans on what is not inductive" in told.why
@@ -221,7 +221,7 @@ def test_no_variant_is_of_a_release_on_which_its_finding_was_not_seen(each: Find
         assert not releases & {column_of(exact) for exact in each.not_seen}, name
 
 
-def test_nothing_is_computed_for_the_page_that_is_kept() -> None:
+def test_nothing_is_computed_for_the_cached_page() -> None:
     """The page is that of what is kept, word for word: of the models as they are, and of nothing else."""
 
     def missing() -> Any:

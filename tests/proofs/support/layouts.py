@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from fencepost.proofs.engines.explore import Exploration
 from fencepost.proofs.engines.explore.packing import Cell, Packing, pack_fields
+from fencepost.proofs.engines.simulate.walks import Walker
 from fencepost.proofs.readings.ground import Field
+from fencepost.properties.catalogue import Variant, bounds_of
 
 
 def spread(words: int, fields: Sequence[Field]) -> Packing:
@@ -55,3 +57,13 @@ def outcome(found: Exploration) -> tuple[object, ...]:
         found.levels, found.generated, found.verdicts, found.traces, found.taken, found.cut, found.deadlocks,
         [tuple(c.tolist() for c in level) for level in found.states],
     )  # fmt: skip
+
+
+def is_a_run(variant: Variant, made: Exploration, name: str) -> bool:
+    """From the initial state to where the property is decided, each step allowed."""
+    trace, item = made.traces[name], variant.asked[name]
+    walker = Walker(variant.spec, {}, bounds_of(variant, "smoke"))
+    walk, _ = walker.follow(trace.events)
+    ends = walk.states[-2:] if item.kind == "step" else walk.states[-1:]
+    same = (list(walk.states), list(walk.events)) == (list(trace.states), list(trace.events))
+    return same and walker.plain.holds(item, *ends) == (item.kind == "sometimes")

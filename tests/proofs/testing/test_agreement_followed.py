@@ -68,7 +68,7 @@ def test_a_model_that_follows_nothing_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(("left", "verdict"), [(1000, "holds"), (10, "unknown")])
-def test_the_share_is_told(left: int, verdict: str) -> None:
+def test_the_share_is_reported(left: int, verdict: str) -> None:
     """Of all systems driven; all of them where the model follows all.  A system that Hypothesis gives up is none."""
     report = driven_by(losing(left))
     assert (report.verdict, report.least) == (verdict, FOLLOWED)

@@ -101,7 +101,7 @@ def test_shrinking_is_bounded_by_its_calls(monkeypatch: pytest.MonkeyPatch) -> N
     assert "perhaps not the shortest" not in str(engine._shortest(search, "", [failure]))
 
 
-def test_a_program_that_never_rests_is_not_shrunk_beside_a_shorter_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_never_rests_is_not_shrunk_next_to_a_shorter_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would take most of the time, and seldom end shorter."""
     search = Search(ID_BLOCKS, Falling, "kraft", {}, frozenset(), ID_BLOCKS.black_box, ())
     long, short = (search.replay(Program(CONFIG, calls)) for calls in (CALLS, CALLS[:2] + CALLS[-1:]))

@@ -55,7 +55,7 @@ def line(of: str, seed: int, **came: Any) -> dict[str, Any]:
     return {**Run(part, "p", of, seed, "promises", 100)._asdict(), **came, "seconds": 1.0, "commit": "a", "code": "b"}
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_what_is_wrong_is_reported() -> None:
     """A defect found for eight seeds of ten is one found too seldom; any alarm is wrong; the page has the figures."""
     seldom = [line("shy", seed, found=None if seed > 8 else 4 * seed) for seed in range(1, 11)]
     often = [line("plain", seed, found=None if seed > 9 else seed) for seed in range(1, 11)]

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import bending
 import numpy as np
 import pytest
 from conformance_histories import ROUGH, Columns, histories
@@ -89,3 +90,34 @@ def test_what_may_leave_int64_is_followed_plainly() -> None:
     columns["first"][columns["first"] >= 0] += 2**62
     assert set(judge(columns).followed_by) <= {"columns", "plain"}
     assert judge.misfits(columns) == judge.misfits_plainly(columns)
+
+
+QUICK = ("id-blocks/kraft", "group-fencing/shipped", "source-commits/proposed")
+"""The others are of the night; bent transactions of every run are in test_conformance_transactions."""
+KEPT = bending.kept()
+
+
+def test_every_variant_is_recorded() -> None:
+    """Whose histories are verified."""
+    assert KEPT.keys() == bending.SIMULATED.keys()
+
+
+@pytest.mark.parametrize("name", bending.SIMULATED)
+def test_no_comparison_is_gone(name: str) -> None:
+    """Nor is there one of which it is not known whether a bent history fails it."""
+    assert bending.said_by(bending.judge_of(name)) == KEPT[name].keys()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_bent_histories_fail_what_they_often_do(name: str, tmp_path: Path) -> None:
+    """Each comparison of which that is so is the first that fails, of some."""
+    _, found = bending.found_in(name, tmp_path / "h", bending.FEW)
+    assert {one for one, how in KEPT[name].items() if how == "often"} <= found.keys()
+
+
+@pytest.mark.nightly(nights=2)
+@pytest.mark.parametrize("name", bending.SIMULATED)
+def test_bent_histories_fail_every_comparison(name: str, tmp_path: Path) -> None:
+    """Also what they seldom do, in many."""
+    _, found = bending.found_in(name, tmp_path / "h", bending.MANY)
+    assert {one for one, how in KEPT[name].items() if how in ("often", "seldom")} <= found.keys()

@@ -183,7 +183,7 @@ RULES_BROKEN = {
 
 
 @pytest.mark.parametrize(("name", "rule"), RULES_BROKEN.items())
-def test_the_rule_told_is_the_one_broken(name: str, rule: str) -> None:
+def test_the_rule_named_is_the_one_broken(name: str, rule: str) -> None:
     """Where the defect is one rule's, some misfit cites that rule."""
     config = {"mode": "kraft", **ROUGH, "upgrade": 0.1, **dict(REGISTRY[name].needs), "broken": name}
     kernel = conformance_kernel(config["mode"], {"block_size": 10, **config}, "id-blocks")

@@ -53,7 +53,7 @@ def test_ghosts_need_not_be_there() -> None:
     assert isinstance(back, Trace) and back.states == trace.states
 
 
-def test_a_step_left_out_is_told_with_what_is_false_there() -> None:
+def test_a_step_left_out_is_reported_with_what_is_false_there() -> None:
     spec, bounds, trace = run(LOG, "a_second_count")
     document = to_itf(spec, bounds, trace)
     del document["states"][3]
@@ -62,7 +62,7 @@ def test_a_step_left_out_is_told_with_what_is_false_there() -> None:
     assert len(misfit.why) > 1
 
 
-def test_another_beginning_is_told() -> None:
+def test_another_beginning_is_reported() -> None:
     spec, bounds, trace = run(LOG, "a_second_count")
     document = to_itf(spec, bounds, trace)
     del document["states"][0]
@@ -88,7 +88,7 @@ def test_what_is_no_trace_is_refused(text: str) -> None:
         ('{"states": ' + "9" * 5000 + "}", "it is no JSON that can be read"),
     ],
 )
-def test_what_could_not_be_read_is_told_with_its_place(text: str, told: str) -> None:
+def test_what_could_not_be_read_is_reported_with_its_place(text: str, told: str) -> None:
     with pytest.raises(ItfError) as refused:
         document_of(text)
     assert str(refused.value).startswith(told)

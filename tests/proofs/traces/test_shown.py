@@ -64,7 +64,7 @@ def test_columns_candidates_and_runs_agree(monkeypatch: pytest.MonkeyPatch, mist
     assert {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in candidates.misfits(columns)} == found
 
 
-def test_what_is_not_shown_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_observed_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A history fits if any choice does; it stops where none does, with the nearest reason."""
     kernel = _kernel(monkeypatch, CHOSEN.conforming)
     assert kernel.misfits(histories(40)) == []

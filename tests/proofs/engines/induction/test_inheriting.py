@@ -197,7 +197,7 @@ def test_parts_of_parts_inherit():
     assert {f.protocol for f in facts.known.values()} == {"Desk", "Allocation", "TicketLock", "Ticking"}
 
 
-def test_facts_are_stored_beside_the_hash_of_their_model(tmp_path, monkeypatch):
+def test_facts_are_stored_with_the_hash_of_their_model(tmp_path, monkeypatch):
     """A part is not proved again where its fact is known; of another model the fact says nothing."""
     facts = Facts()
     prove(DESK, STATED, facts=facts)

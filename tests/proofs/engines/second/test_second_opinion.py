@@ -1,10 +1,13 @@
 """Each step of a proof is a text that Z3 and cvc5 refute as it stands; without a lemma that it needs neither does."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import second_campaign
 from fencepost.model.language import Nat, Properties, Protocol, action, lemma, require
 from fencepost.model.language.derived.mutations import settle
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
@@ -157,7 +160,7 @@ def judged(said: str, why: str = "") -> tuple[list[Opinion], list]:
     return asked, run_second(entry, variant, proof, asked)
 
 
-def test_what_cvc5_gives_up_on_is_told_and_is_no_failure():
+def test_what_cvc5_gives_up_on_is_reported_and_is_no_failure():
     """It is unknown, and beside the verdict."""
     asked, [row] = judged("unknown", "it has used up 7 units")
     assert (row.engine, row.property, row.verdict) == ("second-opinion", "held_by_one", "unknown")
@@ -198,8 +201,50 @@ def test_a_limit_that_is_too_small_decides_nothing():
     assert [a.why for a in answers] == ["it has used up 300 units"] * 2
 
 
-def test_without_cvc5_it_is_said_what_to_install(monkeypatch):
+def test_without_cvc5_the_message_says_what_to_install(monkeypatch):
     """In one line."""
     monkeypatch.setattr(asking, "find_spec", lambda _: None)
     with pytest.raises(NoSecondSolver, match=r"needs cvc5: pip install -e '\.\[second\]'"):
         require_cvc5()
+
+
+SMALLEST = "id-blocks/zookeeper"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What was kept of one variant."""
+    file = tmp_path_factory.mktemp("second") / "kept.json"
+    assert second_campaign.ask(file, [SMALLEST], cores=1) == 0
+    return file
+
+
+def test_every_step_is_asked(place: Path) -> None:
+    """The row says of which model and which solvers it is."""
+    [row] = json.loads(place.read_text())
+    assert row["variant"] == SMALLEST and row["agrees"] == row["steps"] > 10
+    assert row["gives_up"] == row["disagrees"] == []
+    assert second_campaign.is_of(row, find(SMALLEST)[1])
+    assert row["solvers"].startswith("Z3 ") and "cvc5" in row["solvers"]
+
+
+def test_it_is_not_asked_twice(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """But where the model has changed."""
+    before = place.read_text()
+    assert second_campaign.ask(place, [SMALLEST], cores=1) == 0
+    assert capsys.readouterr().out == "" and place.read_text() == before
+    [row] = json.loads(before)
+    assert not second_campaign.is_of({**row, "models": "another"}, find(SMALLEST)[1])
+    assert not second_campaign.is_of({**row, "code": "another"}, find(SMALLEST)[1])
+    place.write_text(json.dumps([{**row, "models": "another"}]))
+    second_campaign.ask(place, [SMALLEST], cores=1)
+    assert "1 of 1: id-blocks/zookeeper: agrees on" in capsys.readouterr().out
+
+
+def test_a_disagreement_is_reported_and_fails(place: Path) -> None:
+    [row] = json.loads(place.read_text())
+    place.write_text(json.dumps([{**row, "agrees": row["steps"] - 1, "disagrees": ["a step: unsat, sat"]}]))
+    assert second_campaign.ask(place, [], cores=1) == 1
+    page = second_campaign.page(json.loads(place.read_text()))
+    assert "has a model against 1" in page and "- a step: unsat, sat" in page
+    assert f"{len(second_campaign.proved()) - 1} of {len(second_campaign.proved())} variants" in page
