@@ -68,7 +68,7 @@ class HostTask(SourceTask):
     need to know of where they are."""
 
     pieces: Parts
-    """Of the runtime; whoever makes the cluster sets it."""
+    """Of the runtime; set when the cluster is made."""
 
     merges = True  # both offsets topics are read as one
 
