@@ -128,11 +128,9 @@ class Shown:
 
     @property
     def types(self) -> dict[str, ScalarType]:
-        """The types of the table's columns."""
         return {name: scalar(declared) for name, declared in self.columns.items()}
 
     def column(self, name: str) -> str:
-        """Under which events have it."""
         return self.stored.get(name, name)
 
     @property
@@ -142,7 +140,6 @@ class Shown:
 
     @property
     def codes(self) -> dict[str, int]:
-        """Of every kind of row."""
         return {**{name: int(kind) for name, kind in self.vocabulary.codes.items()}, **self.between}
 
     @property
@@ -152,7 +149,6 @@ class Shown:
         return frozenset(kind.bound for name in self.names if isinstance(kind := types[name], AtomsType))
 
     def spec(self, variant: str) -> Spec:
-        """The settled model."""
         return settle(self.models[variant].spec)  # type: ignore[attr-defined]
 
     def needed(self, variant: str) -> frozenset[str]:
@@ -232,7 +228,6 @@ class Shown:
     def _stand_for(
         self, columns: Mapping[str, np.ndarray], lanes: np.ndarray, events: Mapping[str, np.ndarray], lane: int
     ) -> str:
-        """What the numbers of a lane stand for."""
         if not self.numbered:
             return ""
         of_lane = np.flatnonzero(lanes == lane)

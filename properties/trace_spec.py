@@ -124,8 +124,8 @@ class Conforming:
     these histories cannot be held against a model.  ``lay_out`` takes all columns of a piece, the variant, and the
     settings.  ``between``: codes, none of the vocabulary's, of what it lays out between the events.  ``follow``: where
     columns are a matter of choice, and so cannot be laid out: how a history is followed instead, with the set of states
-    in which the model may be (`proofs/traces/state_sets.py`).  ``recording``: how recordings of real systems are, which
-    hide steps and the order between nodes (`proofs/traces/interleavings.py`).
+    in which the model may be (`proofs/traces/interpreted.py`).  ``recording``: how recordings of real systems are,
+    which hide steps and the order between nodes (`proofs/traces/interleavings.py`).
     """
 
     vocabulary: Vocabulary

@@ -60,9 +60,7 @@ class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
 
 def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:
     """What makes an event of its kind and its columns."""
-    made: Any = namedtuple  # its names are not known before
-    event: Callable[..., Any] = made("Told", ["kind", *vocabulary.names])
-    return event
+    return namedtuple("Told", ["kind", *vocabulary.names])  # its names are not known before
 
 
 @lru_cache
@@ -92,8 +90,8 @@ def retold_columns(
     columns: Mapping[str, np.ndarray], read: Collection[str] = (),
 ) -> tuple[dict[str, np.ndarray], dict[int, str]]:  # fmt: skip
     """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
-    and why a history is not followed to its end, by its number.  ``read``: kinds of events that the retelling looks at,
-    if not all.  An event of no kind that there is stays what it is."""
+    and why a history is not followed to its end, by its number.  ``read``: kinds of events that are looked at, if
+    not all.  An event of no kind that there is stays what it is."""
     history, kind, kinds = columns["history"], columns["kind"], {int(k): name for name, k in vocabulary.codes.items()}
     unknown = np.flatnonzero(~np.isin(kind, list(kinds)))[::-1]
     strange = dict(zip(history[unknown].tolist(), unknown.tolist(), strict=True))  # the first of each history

@@ -22,7 +22,7 @@ from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces.batches import Batch, batch_of
 from fencepost.proofs.traces.explanations import explanation, told_check, told_event
-from fencepost.proofs.traces.interpreted import PlainReplay, Stop
+from fencepost.proofs.traces.interpreted import PlainReplay, Stop, follow
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.traces.recordings import RecordingKernel
 from fencepost.proofs.traces.vectorised import Misfit, misfits
@@ -132,8 +132,6 @@ class ConformanceKernel:
 
     def _follow(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> Stop | str:
         """Where the history in these rows stops to fit, or why it is not decided, or nothing."""
-        from fencepost.proofs.traces.state_sets import follow  # it comes with all that drives implementations
-
         assert self._followed is not None
         return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)
 

@@ -38,7 +38,6 @@ RAISES = ("producer_opened", "id_fenced")
 READ = frozenset({
     *OF_ALL, *WRITES, "worker_started", "round_asked", *(each.kind for table in BY_VARIANT.values() for each in table),
 })  # fmt: skip
-"""What says something of a connector; `found_counted` is no event."""
 
 NOTHING = {**dict.fromkeys(MODEL_COLUMNS, -1), "certain": False}
 
@@ -74,15 +73,10 @@ class Connector:
         self._askers: dict[int, set[int]] = {}  # who may have asked, by request
         self._rounds: dict[int, int] = {}  # by worker, the request of its latest round
 
-    def rows(self, event: Any) -> Iterable[Row]:
-        """Those of one more event of the connector, or of all.  Raises `Beyond`."""
-        teller = self.tellers[event.kind]
-        return self._as_it_is(event, event.instance) if teller is None else teller(event)
-
     def _row(self, kind: str, **columns: int) -> Row:
         return {**NOTHING, "kind": kind, "connector": self.number, "newest": self.newest, **columns}
 
-    def _as_it_is(self, event: Any, instance: int = -1) -> Sequence[Row]:
+    def as_it_is(self, event: Any, instance: int = -1) -> Sequence[Row]:
         kind, task, count = event.kind, event.task, event.count
         if kind not in self.kinds:
             return ()
@@ -109,19 +103,19 @@ class Connector:
 
     def _topic_claimed(self, event: Any) -> Iterable[Row]:
         self._owner = event.node
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _connector_written(self, event: Any) -> Iterable[Row]:
         self._is_deleted = False
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _connector_tombstoned(self, event: Any) -> Iterable[Row]:
         self._is_deleted, self._deleted = True, self.newest
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _compacted(self, event: Any) -> Iterable[Row]:
         self._compacted_at, self._gone = self.newest, self._deleted
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _set_written(self, event: Any) -> Iterable[Row]:
         """Of a connector that is deleted, no set counts."""
@@ -129,26 +123,26 @@ class Connector:
             return ()
         self.newest, self._empty = self.newest + 1, False
         self.sets[event.set] = self.newest
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _round_started(self, event: Any) -> Iterable[Row]:
         self._rounds[event.node] = event.request
         if not event.set < 0 < self.newest or self._empty:
-            return self._as_it_is(event)
+            return self.as_it_is(event)
         if self._owner != event.node:
             raise Beyond(NO_SET)
         self.newest, self._empty = self.newest + 1, True
-        return self._row("set_written", worker=self._owner, set=self.newest, count=0), *self._as_it_is(event)
+        return self._row("set_written", worker=self._owner, set=self.newest, count=0), *self.as_it_is(event)
 
     def _round_failed(self, event: Any) -> Iterable[Row]:
         """A round that fences nothing begins, and writes, while an older one of its worker fences: in the model the
         older one is over then."""
         overtaken = self._rounds.get(event.node, event.request) != event.request
-        return () if overtaken else self._as_it_is(event)
+        return () if overtaken else self.as_it_is(event)
 
     def _round_checked(self, event: Any) -> Iterable[Row]:
         self._meets_no_deletion(event)
-        return self._as_it_is(event)
+        return self.as_it_is(event)
 
     def _meets_no_deletion(self, event: Any) -> None:
         if self._empty and event.status == OK and event.set >= 0:
@@ -160,7 +154,7 @@ class Connector:
         number = self._number(event)
         if event.status == OK and not self.asks and number < self._compacted_at and number not in self._counted:
             raise Beyond(COMPACTED)
-        return self._as_it_is(event, event.instance)
+        return self.as_it_is(event, event.instance)
 
     def _task_checked_again(self, event: Any) -> Iterable[Row]:
         """A worker that has read no further than this set may take it for the newest, where the connector was made anew
@@ -168,11 +162,11 @@ class Connector:
         self._meets_no_deletion(event)
         if event.status == OK and 0 < self._number(event) < self._gone:
             raise Beyond(COMPACTED)
-        return self._as_it_is(event, event.instance)
+        return self.as_it_is(event, event.instance)
 
     def _count_written(self, event: Any) -> Iterable[Row]:
         self._counted.add(self._number(event))
-        return *self._as_it_is(event), *self._found()
+        return *self.as_it_is(event), *self._found()
 
     def _found(self) -> Iterable[Row]:
         """Whoever waits may be answered from now on, if the newest set is counted."""
@@ -204,7 +198,7 @@ class Connector:
             return ()
         (asker,) = askers
         self._waiting.discard(asker)
-        return self._as_it_is(event, asker)
+        return self.as_it_is(event, asker)
 
 
 class Connectors:
@@ -239,7 +233,9 @@ class Connectors:
                 if number not in connectors or number in beyond:
                     continue
                 try:
-                    for row in connectors[number].rows(event):
+                    connector = connectors[number]
+                    teller = connector.tellers[kind]
+                    for row in connector.as_it_is(event, event.instance) if teller is None else teller(event):
                         yield place, {**row, "certain": True} if certain else row
                 except Beyond as reason:
                     beyond[number] = reason
@@ -460,13 +456,9 @@ OWN_VIEW = {
 }
 
 
-def _config(bounds):
-    return {}
-
-
 def _showing(mode, rows):
     """No event tells of a late fence."""
-    return Showing(mode, rows, never=("fence_late",), config=_config)
+    return Showing(mode, rows, never=("fence_late",), config=lambda bounds: {})
 
 
 SHOWING = {

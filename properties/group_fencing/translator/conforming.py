@@ -45,6 +45,7 @@ from fencepost.properties.translation import Row, Tellers
 
 TOLD = ("processed", "killed", "fenced", "away", "replaced")
 """Kinds of rows that are no events."""
+NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
 
 GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
 """With which the group's coordinator refuses a commit by what it knows of the group; all others are of transactions."""
@@ -90,7 +91,6 @@ class Applications:
         self.initialised: dict[int, int] = {}  # by producer id, the instance that has initialised it last
 
     def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
-        """The rows of these events."""
         tellers = Tellers(self)
         for place, event in enumerate(events):
             kind = event.kind
@@ -469,9 +469,6 @@ class ModernRetelling(Applications):
 
     def coordinator_loaded(self, event: Any) -> Iterable[Row]:
         yield {"kind": "coordinator_loaded", "generation": _epoch(event.generation)}
-
-
-NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
 
 
 def _row(kind: str, client: int, partition: int = -1, **columns: int) -> dict[str, Any]:

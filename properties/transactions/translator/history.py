@@ -39,7 +39,6 @@ def codes(*those: int) -> frozenset[int]:
 
 
 def _places(columns: Mapping[int, tuple[str, ...]]) -> dict[int, tuple[int, ...]]:
-    """Where an event of each kind has these columns."""
     return {int(kind): tuple(map(Event._fields.index, names)) for kind, names in columns.items()}
 
 
@@ -135,8 +134,7 @@ class History:
     def _owner(self, event: Event, kind: int) -> int:
         """Of an event that does not name its transactional id."""
         for column in _NAMED.get(kind, ()):
-            owner = self._known[column].get(event[column])
-            if owner is not None:
+            if (owner := self._known[column].get(event[column])) is not None:
                 return owner
         return min(self.ids, default=0)
 
@@ -168,7 +166,6 @@ class Partitions:
         self.cleared: set[tuple[int, int]] = set()  # by transaction and partition: the coordinator has said yes
 
     def ask(self, txn: int, partition: int) -> None:
-        """A leader asks."""
         self.questions.add((txn, partition))
         self.asked[partition].add(txn)
         self.cleared.discard((txn, partition))

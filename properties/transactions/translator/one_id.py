@@ -296,11 +296,9 @@ class OneId:
         sent = self.history.records.get(record)
         if sent is None or sent.txn not in self.txns:
             return None
-        found = self.places[record] = self.txns[sent.txn], sent.partition
-        return found
+        return self.places.setdefault(record, (self.txns[sent.txn], sent.partition))
 
     def say(self, column: str, value: int) -> None:
-        """Of the row that is made."""
         if value:
             self.values[column][len(self.rows) // WIDTH] = value
 
@@ -340,7 +338,6 @@ class OneId:
         return bool(sent is None or sent.row < event.row)
 
     def _handled(self, at: int, event: Event, row: Row, sent: Event | None) -> None:
-        """What explains an error."""
         if event.error == NONE:
             return
         end = self._end_after(at)
@@ -360,7 +357,6 @@ class OneId:
             raise Beyond(FORGOTTEN)
 
     def _of_init(self, sent: Event | None) -> int:
-        """What it names."""
         if sent is None or sent.kind != _INIT_SENT:
             return 0
         named = self.requests[sent.request][3]
