@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 CLIENTS = {
     "raw": ("over_tcp:over_tcp", ""),
-    "librdkafka": ("librdkafka:librdkafka", "confluent_kafka"),
-    "kafka-python": ("kafka_python:kafka_python", "kafka"),
+    "librdkafka": ("clients.real_client_librdkafka:librdkafka", "confluent_kafka"),
+    "kafka-python": ("clients.real_client_kafka_python:kafka_python", "kafka"),
 }
 """Those that can speak to brokers, each with the library that it needs."""
 USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0}

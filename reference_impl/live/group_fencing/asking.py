@@ -5,7 +5,7 @@ others, so that a request of that kind has a connection of its own for as long a
 from collections.abc import Callable
 from typing import Any
 
-from fencepost.reference_impl.kafka.messages import JoinGroupRequest, RequestBody, ResponseBody, SyncGroupRequest
+from fencepost.reference_impl.kafka.messages import JoinGroupRequest, RequestBody, SyncGroupRequest
 from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, Request
 from fencepost.reference_impl.live.tcp.brokers import GROUP
 from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer
@@ -100,9 +100,3 @@ class GroupRemote(Remote):
             self._outstanding.send(message)
         else:
             super().arrive(message)
-
-
-def answered(network: Network, message: Message, answer: Any) -> None:
-    """Put the answer to a request in flight."""
-    response = ResponseBody(message.body.number, answer, message.body.check)
-    network.send(f"{message.kind}_answer", message.target, message.source, response)

@@ -20,14 +20,14 @@ from fencepost.reference_impl.kafka.environment import DrivenPace
 from fencepost.reference_impl.kafka.errors import RETRIABLE
 from fencepost.reference_impl.kafka.group_environment import Config, Environment
 from fencepost.reference_impl.kafka.messages import GroupMetadata, OffsetFetchRequest, RequestBody
-from fencepost.reference_impl.live.group_fencing.asking import GroupLine, GroupRemote, Outstanding, answered
+from fencepost.reference_impl.live.group_fencing.asking import GroupLine, GroupRemote, Outstanding
 from fencepost.reference_impl.live.group_fencing.requests import GroupCodec, GroupNames
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.config import Names, WireConfig
 from fencepost.reference_impl.live.transactions.over_tcp import APPEND_MS, SETTLED_S, UNSETTLED, Control, WireSystem
 from fencepost.reference_impl.live.transactions.pool import Pool
-from fencepost.reference_impl.live.transactions.remote import Line, Remote
+from fencepost.reference_impl.live.transactions.remote import Line, Remote, answered
 from fencepost.reference_impl.simulation import Kernel, Network
 from fencepost.reference_impl.simulation.config import Positive, split
 from fencepost.reference_impl.systems.group_fencing import Parts, System

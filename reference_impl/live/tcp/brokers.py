@@ -9,19 +9,13 @@ One thread at a time. A connection that failed is thrown away and made anew at t
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fencepost.reference_impl.live.tcp.connection import (
-    Broker,
-    Connection,
-    NoAnswer,
-    WireError,
-    parse_servers,
-    unanswered,
-)
-from fencepost.reference_impl.live.tcp.reading import Patience, build, reading
+from fencepost.reference_impl.live.tcp.connection import Broker, Connection, NoAnswer, WireError, ask_bootstrap
+from fencepost.reference_impl.live.tcp.reading import Patience, build, only, reading
 from fencepost.reference_impl.live.tcp.versions import Bounds, Offered, offered_by
 
 GROUP, TRANSACTION = 0, 1  # key types of FindCoordinator
 FORBIDDEN = frozenset({29, 30, 31, 35, 42, 53})  # not authorized, unsupported, invalid: it will not become better
+AWAY = 15  # COORDINATOR_NOT_AVAILABLE
 READY_S = 30.0  # how long a cluster that has just started may take to name a coordinator or a leader
 
 
@@ -74,7 +68,7 @@ class Brokers:
             "metadata", version, topics=topics, allow_auto_topic_creation=create,
             include_cluster_authorized_operations=False, include_topic_authorized_operations=False,
         )  # fmt: skip
-        answer = self.ask_any(request) if self.addresses else self._ask_bootstrap(request)
+        answer = self.ask_any(request) if self.addresses else ask_bootstrap(self.bootstrap, request, self.timeout_s)
         leaders: dict[int, int] = {}
         with reading(request, answer):
             addresses = {int(b.node_id): Broker(int(b.node_id), b.host, int(b.port)) for b in answer.brokers}
@@ -126,6 +120,23 @@ class Brokers:
             why = f"error {error}" if error else f"broker {broker} is named, which is not in the cluster"
         raise NoAnswer(f"{self.bootstrap}: no coordinator of {key!r} within {READY_S:.0f} s: {why}")
 
+    def transaction(self, transactional_id: str) -> tuple[int, str]:
+        """(error, Kafka's name of the state) of a transactional id. The state is empty where there is an error, and
+        where brokers do not know DescribeTransactions; the error is `AWAY` where none answers now."""
+        version = self.offered.version("describe_transactions")
+        if version is None:
+            return 0, ""
+        request = build("describe_transactions", version, transactional_ids=(transactional_id,))
+        try:
+            answer = self.ask(self.coordinator(TRANSACTION, transactional_id), request)
+        except NoAnswer:
+            self.forget()
+            return AWAY, ""
+        with reading(request, answer):
+            found = only(answer.transaction_states, "transactional ids")
+            error = int(found.error_code)
+            return error, "" if error else str(found.transaction_state)
+
     def ask_controller(self, request: Any, moved: Callable[[Any], bool], patience_s: float | None = None) -> Any:
         """The answer of the controller, or, where a broker does not say which one that is, of any broker that does not
         answer that it is another, as `moved` tells. Raises NoAnswer if there is none in time (`READY_S`)."""
@@ -176,16 +187,6 @@ class Brokers:
         if broker not in self.addresses:
             raise NoAnswer(f"{self.bootstrap}: broker {broker} is not in the cluster; known are {list(self.addresses)}")
         return Connection(self.addresses[broker].host, self.addresses[broker].port, self.timeout_s)
-
-    def _ask_bootstrap(self, request: Any) -> Any:
-        failures = []
-        for host, port in parse_servers(self.bootstrap):
-            try:
-                with Connection(host, port, self.timeout_s) as connection:
-                    return connection.call(request)
-            except WireError as error:
-                failures.append(unanswered(host, port, error))
-        raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
 
     def _offered(self) -> Offered:
         """The versions and features that all brokers in reach have in common."""

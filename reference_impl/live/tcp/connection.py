@@ -20,8 +20,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from fencepost.reference_impl.live.tcp.decoding import decode
-from fencepost.reference_impl.live.tcp.mended import MENDED
+from fencepost.reference_impl.live.tcp.decoding import MENDED, decode
 from kio.schema.api_versions.v0.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
@@ -229,26 +228,24 @@ def find_brokers(bootstrap: str, timeout_s: float = 5.0) -> list[Broker]:
 
     Raises ValueError for a malformed list, WireError when none of the servers answers.
     """
+    request = MetadataRequest(topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False)
+    answer = ask_bootstrap(bootstrap, request, timeout_s)
+    return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
+
+
+def ask_bootstrap(bootstrap: str, request: Any, timeout_s: float) -> Any:
+    """The answer of the first server that gives one; the exceptions are those of `find_brokers`."""
     failures = []
     for host, port in parse_servers(bootstrap):
         try:
             with Connection(host, port, timeout_s) as connection:
-                answer = connection.call(
-                    MetadataRequest(
-                        topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
-                    )
-                )
-                return sorted(Broker(int(each.node_id), each.host, int(each.port)) for each in answer.brokers)
+                return connection.call(request)
+        except NoAnswer as error:
+            http = f"{host}:{port}: speaks HTTP, not Kafka; name the port of a Kafka listener"
+            failures.append(http if speaks_http(host, port) else str(error))
         except WireError as error:
-            failures.append(unanswered(host, port, error))
+            failures.append(str(error))
     raise NoAnswer("no bootstrap server answered: " + "; ".join(failures))
-
-
-def unanswered(host: str, port: int, error: WireError) -> str:
-    """Why a bootstrap server gave no answer."""
-    if isinstance(error, NoAnswer) and speaks_http(host, port):
-        return f"{host}:{port}: speaks HTTP, not Kafka; name the port of a Kafka listener"
-    return str(error)
 
 
 def parse_servers(bootstrap: str) -> list[tuple[str, int]]:

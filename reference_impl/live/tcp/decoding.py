@@ -10,14 +10,17 @@ no length is believed that the bytes left could not fill.
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 from uuid import UUID
 
+from kio.schema.describe_transactions.v0 import response as kio_response
+from kio.schema.describe_transactions.v0.request import DescribeTransactionsRequest
 from kio.schema.errors import ErrorCode
+from kio.static.primitive import i64
 
 LONGEST_VARINT = 5  # bytes of an unsigned number of 32 bits
 PACKED = {
@@ -174,15 +177,15 @@ CONVERTED: Mapping[str, Callable[[Any], Any]] = {
 @cache
 def _layout(kind: Any) -> Layout:
     parts, tagged = [], {}
-    for field in fields(kind):
-        default = None if field.default is MISSING else field.default
-        inner, is_nullable = _without_none(field.type)
+    for each in fields(kind):
+        default = None if each.default is MISSING else each.default
+        inner, is_nullable = _without_none(each.type)
         is_array = get_origin(inner) is tuple
         if is_array:
             inner, _ = _without_none(get_args(inner)[0])
-        part = Part(field.name, field.metadata.get("kafka_type", inner), is_array, is_nullable, default)
-        if "tag" in field.metadata:
-            tagged[int(field.metadata["tag"])] = part
+        part = Part(each.name, each.metadata.get("kafka_type", inner), is_array, is_nullable, default)
+        if "tag" in each.metadata:
+            tagged[int(each.metadata["tag"])] = part
         else:
             parts.append(part)
     return Layout(tuple(parts), tagged, bool(kind.__flexible__))
@@ -194,3 +197,24 @@ def _without_none(told: Any) -> tuple[Any, bool]:
         return told, False
     inner = [each for each in get_args(told) if each is not type(None)]
     return inner[0], len(inner) < len(get_args(told))
+
+
+# Responses that kio's schema reads too strictly, with the field in question as Kafka sends it: DescribeTransactions
+# says -1 for the start of a transaction that has none, which kio takes for a time before 1970.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionState(kio_response.TransactionState):
+    """One transactional id; the start is in milliseconds since 1970, -1 for none."""
+
+    transaction_start_time: i64 = field(metadata={"kafka_type": "int64"})  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeTransactionsResponse(kio_response.DescribeTransactionsResponse):
+    """The whole answer."""
+
+    transaction_states: tuple[TransactionState, ...]
+
+
+MENDED: dict[Any, Any] = {DescribeTransactionsRequest: DescribeTransactionsResponse}  # request class -> response class

@@ -1,5 +1,5 @@
 """Transactions on real brokers: the reference implementation's clients over TCP, and real clients through the proxy.
 
 Read `over_tcp` (what a driver moves), `remote` (what clients know of brokers), `requests`, `fetching`, `pool`,
-`config`; `kafka_python` and `librdkafka`, with `clients` for what they share.
+`config`; `clients` for real ones.
 """

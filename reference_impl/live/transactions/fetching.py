@@ -5,7 +5,7 @@ application gets is decided by the reader, as in Kafka's client.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fencepost.reference_impl.kafka.errors import ErrorCode
@@ -84,18 +84,25 @@ class FetchedLog:
             topics=(build("fetch", version, "FetchTopic", topic=place.topic, partitions=(partition,)),),
         )  # fmt: skip
         what = f"fetch of {place.topic}-{place.partition} from {offset}"
+        return self._patiently(what, lambda: self._brokers.leader(place.topic, place.partition), request, "responses")
+
+    def _patiently(
+        self, what: str, broker: Callable[[], int], request: Any, topics: str, pending: int | None = None
+    ) -> Any:
+        """What is answered of this partition, asked again while another broker is to be asked, or the same one later;
+        None for the error `pending`. Raises WireError."""
         for _ in Patience(READ_S):
             try:
-                answer = self._brokers.ask(self._brokers.leader(place.topic, place.partition), request)
+                answer = self._brokers.ask(broker(), request)
             except NoAnswer as error:
                 last: object = error
             else:
                 with reading(request, answer):
                     code = int(getattr(answer, "error_code", 0))
-                    found: Any = None if code else self._of_place(answer.responses, "partition_index")
+                    found: Any = None if code else self._of_place(getattr(answer, topics), "partition_index")
                     code = code or int(found.error_code)
-                if not code:
-                    return found
+                if code in (0, pending):
+                    return None if code else found
                 last = f"error {code}"
                 if code not in NOT_NOW:
                     break
@@ -125,25 +132,9 @@ class FetchedOffsets(FetchedLog):
             "offset_fetch", version, since=("require_stable",), group_id=self._group, topics=(topic,),
             require_stable=True,
         )  # fmt: skip
-        for _ in Patience(READ_S):
-            try:
-                answer = self._brokers.ask(self._brokers.coordinator(GROUP, self._group), request)
-            except NoAnswer as error:
-                last: object = error
-            else:
-                with reading(request, answer):
-                    code = int(answer.error_code)
-                    found: Any = None if code else self._of_place(answer.topics, "partition_index")
-                    code = code or int(found.error_code)
-                    if not code:
-                        return 0, int(found.committed_offset)
-                if code == ErrorCode.UNSTABLE_OFFSET_COMMIT:
-                    return code, -1
-                last = f"error {code}"
-                if code not in NOT_NOW:
-                    break
-            self._brokers.forget()
-        raise WireError(f"{self._brokers.bootstrap}: offset fetch of group {self._group}: {last}")
+        what, pending = f"offset fetch of group {self._group}", ErrorCode.UNSTABLE_OFFSET_COMMIT
+        found = self._patiently(what, lambda: self._brokers.coordinator(GROUP, self._group), request, "topics", pending)
+        return (int(pending), -1) if found is None else (0, int(found.committed_offset))
 
 
 def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:

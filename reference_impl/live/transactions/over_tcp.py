@@ -18,9 +18,8 @@ from fencepost.reference_impl.kafka.clients.consumer import Reader
 from fencepost.reference_impl.kafka.clients.producer import Producer
 from fencepost.reference_impl.kafka.clients.roles import ClientSide
 from fencepost.reference_impl.kafka.environment import COORDINATOR, DrivenPace, Environment, Event, partition_name
-from fencepost.reference_impl.live.tcp.brokers import TRANSACTION, connect
-from fencepost.reference_impl.live.tcp.connection import NoAnswer
-from fencepost.reference_impl.live.tcp.reading import Patience, build, only, reading
+from fencepost.reference_impl.live.tcp.brokers import connect
+from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.config import (
     SCALE,
     Names,
@@ -155,20 +154,8 @@ class WireSystem(ClientSide):
 
     def transaction_state(self, number: int = 0) -> str:
         """Kafka's name of a transactional id's state; `UNKNOWN` if the brokers do not say now, empty if never."""
-        version = self.brokers.offered.version("describe_transactions")
-        if version is None:
-            return ""
-        name = self.names.transactional_id(number)
-        request = build("describe_transactions", version, transactional_ids=(name,))
-        try:
-            answer = self.brokers.ask(self.brokers.coordinator(TRANSACTION, name), request)
-        except NoAnswer:
-            self.brokers.forget()
-            return UNKNOWN
-        with reading(request, answer):
-            found = only(answer.transaction_states, "transactions")
-            code, state = int(found.error_code), str(found.transaction_state)
-        if code in TRY_AGAIN:
+        error, state = self.brokers.transaction(self.names.transactional_id(number))
+        if error in TRY_AGAIN:
             self.brokers.forget()
             return UNKNOWN
         return state

@@ -158,19 +158,8 @@ class Pool:
     def _is_settled(self, transactional_id: str) -> bool:
         """Whether every marker of the id is written, or nothing was begun. Brokers without DescribeTransactions do not
         say: there the last stable offset is all that is known."""
-        version = self._brokers.offered.version("describe_transactions")
-        if version is None:
-            return True
-        request = build("describe_transactions", version, transactional_ids=(transactional_id,))
-        try:
-            answer = self._brokers.ask(self._brokers.coordinator(TRANSACTION, transactional_id), request)
-        except NoAnswer:
-            self._brokers.forget()
-            return False
-        with reading(request, answer):
-            found = only(answer.transaction_states, "transactions")
-            code = int(found.error_code)
-            return code == NEVER_BEGUN or (not code and str(found.transaction_state) not in UNSETTLED)
+        error, state = self._brokers.transaction(transactional_id)
+        return error == NEVER_BEGUN or (not error and state not in UNSETTLED)
 
     def _ends(self, places: Sequence[Place], committed: bool) -> dict[Place, int]:
         """The last stable offset, or the end; places whose leader does not say are left out."""

@@ -90,8 +90,12 @@ class Remote:
 
     def arrive(self, message: Message) -> None:
         """Carry a request; the answer, if there is one, is in flight afterwards."""
-        body: RequestBody = message.body
-        answer = self._carry(body)
+        answer = self._carry(message.body)
         if answer is not None:
-            response = ResponseBody(body.number, answer, body.check)
-            self._network.send(f"{message.kind}_answer", self.name, message.source, response)
+            answered(self._network, message, answer)
+
+
+def answered(network: Network, message: Message, answer: Any) -> None:
+    """Put the answer to a request in flight."""
+    response = ResponseBody(message.body.number, answer, message.body.check)
+    network.send(f"{message.kind}_answer", message.target, message.source, response)

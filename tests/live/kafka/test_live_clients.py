@@ -20,12 +20,13 @@ from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.transactions.clients.real_client import send
-from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
-from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import (
+    KafkaPythonProducer,
+    kafka_python,
+)
+from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import LibrdkafkaProducer, librdkafka
 from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
-from fencepost.reference_impl.live.transactions.kafka_python import kafka_python
-from fencepost.reference_impl.live.transactions.librdkafka import librdkafka
 from raw_producer import RawProducer
 from recorded import Readers, judge
 from topics import create_topic

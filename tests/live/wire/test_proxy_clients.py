@@ -15,10 +15,12 @@ from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.interface import BLACK_BOX, missing
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, Severity
-from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import KafkaPythonProducer
+from fencepost.reference_impl.live.transactions.clients.real_client_kafka_python import (
+    KafkaPythonProducer,
+    kafka_python,
+)
+from fencepost.reference_impl.live.transactions.clients.real_client_librdkafka import librdkafka
 from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
-from fencepost.reference_impl.live.transactions.kafka_python import kafka_python
-from fencepost.reference_impl.live.transactions.librdkafka import librdkafka
 from mock_cluster import MockCluster
 from recorded import judge
 

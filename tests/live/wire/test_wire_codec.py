@@ -1,5 +1,6 @@
 """Requests and answers on the wire: what is encoded is what kio reads back, in every version that a mode may use."""
 
+from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
@@ -18,15 +19,19 @@ from fencepost.reference_impl.kafka.messages import (
     WriteTxnMarkersRequest,
 )
 from fencepost.reference_impl.live.tcp.connection import WireError
-from fencepost.reference_impl.live.tcp.decoding import decode
+from fencepost.reference_impl.live.tcp.decoding import DescribeTransactionsResponse, TransactionState, decode
 from fencepost.reference_impl.live.tcp.versions import MODES, OURS
 from fencepost.reference_impl.live.transactions.config import Names, Place
 from fencepost.reference_impl.live.transactions.requests import Codec
 from kio.records.readers import read_batch
 from kio.schema.consumer_group_heartbeat.v1.response import ConsumerGroupHeartbeatResponse
+from kio.schema.describe_transactions.v0.response import DescribeTransactionsResponse as KioResponse
 from kio.schema.errors import ErrorCode
+from kio.schema.types import ProducerId, TransactionalId
 from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
 from kio.serial.readers import read_uint32
+from kio.static.primitive import i16, i32Timedelta, i64
 
 PLACES = (Place("here", 3, 100), Place("there", 0, 0))
 REAL_ID = 4711
@@ -179,3 +184,24 @@ def test_a_structure_that_may_be_null_says_whether_it_is(bytes_of_it: str, owned
     assert end == len(payload)
     topics = None if answer.assignment is None else answer.assignment.topic_partitions
     assert owned == (None if topics is None else tuple(each for topic in topics for each in topic.partitions))
+
+
+def test_a_transaction_without_a_start_is_read() -> None:
+    """DescribeTransactions of an idle id, start -1, is read back as it was; kio's own reader refuses it."""
+    state = TransactionState(
+        error_code=ErrorCode.none,
+        transactional_id=TransactionalId("idle"),
+        transaction_state="Empty",
+        transaction_timeout=i32Timedelta.parse(timedelta(minutes=1)),
+        transaction_start_time=i64(-1),
+        producer_id=ProducerId(7),
+        producer_epoch=i16(3),
+        topics=(),
+    )
+    answer = DescribeTransactionsResponse(throttle_time=i32Timedelta.parse(timedelta(0)), transaction_states=(state,))
+    with BytesIO() as buffer:
+        entity_writer(DescribeTransactionsResponse)(buffer, answer)
+        sent = buffer.getvalue()
+    assert entity_reader(DescribeTransactionsResponse)(sent, 0) == (answer, len(sent))
+    with pytest.raises(SerialError, match="negative timestamp"):
+        entity_reader(KioResponse)(sent, 0)

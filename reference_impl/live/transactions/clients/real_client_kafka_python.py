@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.reference_impl.live.transactions.clients.real_client import TIMED_OUT, ClientError, Done, Severity
+from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
@@ -110,3 +111,20 @@ class KafkaPythonProducer:
             severity = Severity.FATAL
         cause = manager.last_error if manager is not None and manager.last_error is not None else raised
         return ClientError(int(getattr(cause, "errno", -1)), severity, f"{type(cause).__name__}: {cause}")
+
+
+# Requests go through the proxy, one record a batch: see `real_client_system.py`.
+ONE_RECORD_A_BATCH = {"batch_size": 0}
+QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50}
+
+
+def kafka_python(config: Mapping[str, Any]) -> RealClientSystem:
+    """A driven system whose clients are this library's, which cannot talk to librdkafka's mock. `config` is that of
+    `over_tcp`, with mode v1 or v1-verified: kafka-python 3.0 ends transactions with EndTxn 3. Raises ValueError,
+    WireError."""
+    return RealClientSystem(_make, "kafka-python", config)
+
+
+def _make(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> KafkaPythonProducer:
+    patient = {"request_timeout_ms": int(timeout_s * 1000) - 1}
+    return KafkaPythonProducer(bootstrap, txn_id, client_id, timeout_s, **ONE_RECORD_A_BATCH, **QUICK, **patient)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from fencepost.reference_impl.live.transactions.clients.real_client import TIMED_OUT, ClientError, Done, Severity
+from fencepost.reference_impl.live.transactions.clients.real_client_system import RealClientSystem
 
 FENCED = 90
 SLICE_S, PAUSE_S = 0.3, 0.02
@@ -128,3 +129,19 @@ class LibrdkafkaProducer:
             error = self._failed
         code = OF_OWN.get(error.code(), error.code())
         return ClientError(code if code >= 0 else -1, severity, error.str() or error.name())
+
+
+# Requests go through the proxy, one record a batch: see `real_client_system.py`.
+ONE_RECORD_A_BATCH = {"batch_num_messages": 1}
+QUICK = {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 50, "retry_backoff_max_ms": 50}
+
+
+def librdkafka(config: Mapping[str, Any]) -> RealClientSystem:
+    """A driven system whose clients are this library's. `config` is that of `over_tcp`, with mode v1 or v1-verified:
+    librdkafka 2.16 ends transactions with EndTxn 1. Raises ValueError, WireError."""
+    return RealClientSystem(_make, "librdkafka", config)
+
+
+def _make(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> LibrdkafkaProducer:
+    patient = {"socket_timeout_ms": int(timeout_s * 1000)}
+    return LibrdkafkaProducer(bootstrap, txn_id, client_id, timeout_s, **ONE_RECORD_A_BATCH, **QUICK, **patient)
