@@ -19,3 +19,11 @@ def require_no_pipe(file: Path) -> None:
     """Raises `RecordingError` for a pipe or a device among the files of a node, at which a reader would wait."""
     if file.exists() and not file.is_file():
         raise RecordingError("is a pipe, a device or a directory, and no file", file, "copy the whole log directory")
+
+
+def lines_of(file: Path, what: str) -> list[str]:
+    """The lines of a text file, which has `what` in it."""
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordingError(f"cannot be read: {error}", file, f"name the file of {what}") from None

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.errors import RecordingError, lines_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.properties.group_fencing.events import APPLICATION, AUDITOR, GROUP_FENCING, Kind
 from fencepost.properties.group_fencing.histories import DRAFTS, SINCE
@@ -112,10 +112,7 @@ class Seen:
 
 def read_members(file: Path) -> Seen:
     """Raises `RecordingError` with the first line that is no event, or cannot be one of this group."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"cannot be read: {error}", file, "name the file of the members' events") from None
+    lines = lines_of(file, "the members' events")
     number = 1
     try:
         if not lines:

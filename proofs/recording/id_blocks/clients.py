@@ -12,7 +12,6 @@ came: the broker may or may not have spent an id on it.
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 import time
@@ -20,9 +19,9 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
-from fencepost.proofs.recording.errors import RecordingError
+import msgspec
+from fencepost.proofs.recording.errors import RecordingError, lines_of
 from fencepost.reference_impl.live.tcp.connection import (
     Broker,
     Connection,
@@ -35,7 +34,7 @@ UNANSWERED = 13  # NETWORK_EXCEPTION, the code by which Kafka's own clients mean
 BACK_OFF_S = 0.05  # after an error: the back-off that a broker itself keeps towards the controller
 
 
-class Observation(NamedTuple):
+class Observation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One request's answer, or a fault (`fault` not empty) that befell a broker; `time_us` is since 1970."""
 
     time_us: int
@@ -44,6 +43,10 @@ class Observation(NamedTuple):
     error: int = 0
     thread: int = -1
     fault: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.fault and (self.error == 0) != (self.producer_id >= 0):
+            raise ValueError(f"error {self.error} with producer id {self.producer_id}")
 
 
 def collect_producer_ids(
@@ -125,31 +128,23 @@ class _Client:
 
 def write_observations(file: Path, observations: Iterable[Observation]) -> None:
     """Write one JSON object per line, in the order given; a fault has no answer's fields, an answer no fault's."""
-    with file.open("w", encoding="utf-8") as out:
+    with file.open("wb") as out:
         for seen in observations:
-            fields = seen._asdict()
+            fields = msgspec.structs.asdict(seen)
             dropped = ("producer_id", "error", "thread") if seen.fault else ("fault",)
-            out.write(json.dumps({name: fields[name] for name in fields if name not in dropped}) + "\n")
+            out.write(msgspec.json.encode({name: fields[name] for name in fields if name not in dropped}) + b"\n")
 
 
 def read_observations(file: Path) -> list[Observation]:
     """Read what `write_observations` wrote. Raises `RecordingError` with the first line that is not an observation."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"cannot be read: {error}", file, "name the file of the clients' observations") from None
+    lines = lines_of(file, "the clients' observations")
     observations = []
     for number, line in enumerate(lines, 1):
         try:
-            seen = Observation(**json.loads(line))
-            if not all(type(value) is int for value in seen[:5]) or not isinstance(seen.fault, str):
-                raise ValueError("a field is not of its type")
-            if not seen.fault and (seen.error == 0) != (seen.producer_id >= 0):
-                raise ValueError(f"error {seen.error} with producer id {seen.producer_id}")
-        except (ValueError, TypeError, RecursionError) as error:
+            observations.append(msgspec.json.decode(line, type=Observation))
+        except (ValueError, RecursionError) as error:
             todo = "each line is a JSON object with time_us, broker, and producer_id and error, or fault"
             raise RecordingError(f"line {number} is not an observation: {error}", file, todo) from None
-        observations.append(seen)
     if not observations:
         raise RecordingError("holds no observation of a client", file, "give what clients saw, or leave out the file")
     return observations

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from fencepost.proofs.recording.errors import RecordingError
+from fencepost.proofs.recording.errors import RecordingError, lines_of
 from fencepost.proofs.recording.logs.log_dirs import Place
 from fencepost.properties.history.lines import Lines
 from fencepost.properties.transactions.events.kinds import CLIENTS, TRANSACTIONS
@@ -93,10 +93,7 @@ def write_events(file: Path, events: Iterable[Mapping[str, Any]], header: Header
 
 def read_events(file: Path) -> ClientEvents:
     """Read what `write_events` wrote. Raises `RecordingError` with the first line that is not an event."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordingError(f"cannot be read: {error}", file, "name the file of the clients' events") from None
+    lines = lines_of(file, "the clients' events")
     header, rows = None, []
     for number, line in enumerate(lines, 1):
         try:
