@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cluster import KafkaCluster, archive_classes, fetch_kafka, kafka_version
@@ -84,40 +85,31 @@ def keep_live(request: pytest.FixtureRequest) -> Callable[[AgreementReport], Non
     return keep
 
 
-@pytest.fixture(scope="module")
-def kafka_v2(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
-    """One node with transaction.version 2, Kafka's default."""
-    return RUNNING.get("v2", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v2"), size=1))
+def _shared(name: str, about: str, **cluster: Any) -> Any:
+    @pytest.fixture(scope="module", name=name)
+    def fixture(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
+        return RUNNING.get(name, lambda: KafkaCluster(jars, tmp_path_factory.mktemp(name), **cluster))
+
+    fixture.__doc__ = about
+    return fixture
 
 
-@pytest.fixture(scope="module")
-def kafka_v1(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
-    """One node with transaction.version 0 and no verification: transactions as they were before KIP-890."""
-    version = {"features": {"transaction.version": 0}, "settings": {"transaction.partition.verification.enable": False}}
-    return RUNNING.get("v1", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-v1"), size=1, **version))
-
-
-@pytest.fixture(scope="module")
-def kafka_verified(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
-    """One node with transaction.version 1 and verification: KIP-890, part 1."""
-    features = {"transaction.version": 1}
-    return RUNNING.get(
-        "verified", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-verified"), size=1, features=features)
-    )
-
-
-@pytest.fixture(scope="module")
-def kafka_groups(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
-    """One node with transaction.version 2 that gives members up after a second and a half."""
-    return RUNNING.get(
-        "groups", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("kafka-groups"), size=1, settings=SHORT_SESSIONS)
-    )
-
-
-@pytest.fixture(scope="module")
-def three_nodes(jars: Path, tmp_path_factory: pytest.TempPathFactory) -> KafkaCluster:
-    """Three nodes with transaction.version 2, three replicas of everything; a test leaves all of them running."""
-    return RUNNING.get("three", lambda: KafkaCluster(jars, tmp_path_factory.mktemp("three-nodes")))
+kafka_v2 = _shared("kafka_v2", "One node with transaction.version 2, Kafka's default.", size=1)
+kafka_v1 = _shared(
+    "kafka_v1", "One node with transaction.version 0 and no verification: transactions as they were before KIP-890.",
+    size=1, features={"transaction.version": 0}, settings={"transaction.partition.verification.enable": False},
+)  # fmt: skip
+kafka_verified = _shared(
+    "kafka_verified", "One node with transaction.version 1 and verification: KIP-890, part 1.",
+    size=1, features={"transaction.version": 1},
+)  # fmt: skip
+kafka_groups = _shared(
+    "kafka_groups", "One node with transaction.version 2 that gives members up after a second and a half.",
+    size=1, settings=SHORT_SESSIONS,
+)  # fmt: skip
+three_nodes = _shared(
+    "three_nodes", "Three nodes with transaction.version 2, three replicas of everything; a test leaves all running."
+)
 
 
 def _jars(release: str, factory: pytest.TempPathFactory) -> Path:

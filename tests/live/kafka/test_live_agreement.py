@@ -27,6 +27,19 @@ PREDICTED = {"v2": set[str](), "v1-verified": {"txn.P3"}, "v1": {"txn.P3"}}
 """What late copies break in 400 sequences; what 20 meet is chance, as is how soon markers are written."""
 NIGHTLY = 10
 CONCURRENT, PRODUCER_FENCED = 51, 90
+OLD_EPOCH = 47
+INIT, ADMINS = (message("init", source, "coordinator") for source in ("client-0", "admin-0"))
+ANSWER = message("init_answer", "coordinator", "client-0")
+PROGRAMS = {
+    "a copy of its own": (
+        Call("init", 0), Call("deliver", INIT, keep=True), Call("deliver", INIT), Call("deliver", ANSWER),
+        Call("begin", 0), Call("send", 0, 0),
+    ),
+    "an admin's": (
+        Call("init", 0), Call("fence"), Call("deliver", INIT), Call("deliver", ADMINS), Call("deliver", ANSWER),
+        Call("begin", 0), Call("send", 0, 0),
+    ),
+}  # fmt: skip
 
 
 def followed(mode: str, kafka: KafkaCluster, sequences: int, seed: int = 0, **config: object) -> AgreementReport:
@@ -89,6 +102,31 @@ def _served(kind: str, client: str = "client-1") -> tuple[Call, Call]:
     """The delivery of a client's request to the coordinator, and of its answer."""
     there = Call("deliver", message(kind, client, "coordinator"))
     return there, Call("deliver", message(f"{kind}_answer", "coordinator", client))
+
+
+@pytest.mark.parametrize("mode", CLUSTERS)
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_fenced_before_it_began(mode: str, what: str, request: pytest.FixtureRequest) -> None:
+    """A producer that is fenced by a copy of its own request, or by an admin's that arrived before it took its answer:
+    its first request is refused (txn.P8), in v2 its record (47), below that the partition it adds (90 or 47). Neither
+    the promises nor the model have anything against that."""
+    kafka: KafkaCluster = request.getfixturevalue(CLUSTERS[mode])
+    config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767,
+              "bootstrap": kafka.bootstrap, "collapse": True}  # fmt: skip
+    watch = Watch(OVER_THE_WIRE, config, frozenset(), OVER_THE_WIRE.black_box, Coverage())
+    run = Run(over_tcp, config, watch)
+    for call in PROGRAMS[what]:
+        assert run.call(call) is not None, str(call)
+    while messages := run.system.messages():
+        _, kind, source, target, _ = messages[0]
+        assert run.call(Call("deliver", message(kind, source, target))) is not None
+    refused = {read(e, "error") for made in run.made for e in made.events
+               if read(e, "kind") in ("add_taken", "record_failed", "client_failed")}  # fmt: skip
+    assert refused - {0} and refused - {0} <= {OLD_EPOCH, PRODUCER_FENCED}
+    if mode == "v2":
+        assert OLD_EPOCH in refused
+    assert watch.broken() is None, str(watch.broken())
+    assert watch.differed is None, str(watch.differed)
 
 
 @pytest.mark.nightly(nights=3)

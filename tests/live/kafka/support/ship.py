@@ -22,14 +22,15 @@ KEPT = ("meta.properties", "__cluster_metadata-0/quorum-state", "__cluster_metad
 
 def ship_recording(folder: Path, out: Path) -> Run:
     """The history of 12,000 requests and more under nine kills."""
-    run = run_under_fire(fetch_kafka(folder / "jars"), folder, requests=12_000, seed=730, kills=7)
+    run = run_under_fire(fetch_kafka(folder / "jars"), folder, requests=12_000, seed=730, rounds=5)
     shutil.copytree(run.out, out, dirs_exist_ok=True)
     return run
 
 
 def ship_logs(folder: Path, out: Path) -> Run:
     """Logs, snapshots and clients' observations of a small run; indexes are left out, since nothing here reads them."""
-    run = run_under_fire(fetch_kafka(folder / "jars"), folder, requests=1_500, seed=18, kills=3, pace_s=0.05, threads=2)
+    jars = fetch_kafka(folder / "jars")
+    run = run_under_fire(jars, folder, requests=1_500, seed=18, rounds=3, pace_s=0.05, threads=2)
     for number, source in enumerate(run.log_dirs, 1):
         partition = source / "__cluster_metadata-0"
         kept = [source / name for name in KEPT] + [*partition.glob("*.log"), *partition.glob("*.checkpoint")]

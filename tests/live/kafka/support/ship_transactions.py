@@ -51,6 +51,7 @@ def ship_logs(jars: Path, folder: Path, out: Path) -> list[Recorded]:
         run = Run.start(cluster.bootstrap, 18, partitions=2)
         killed(run, cluster, 1)
         write_seen(folder / "clients.jsonl", run.system, quiet_end=True, faults={"killed": 1})
+        cluster.stop()
     made = _record(cluster, folder / "clients.jsonl", folder / "made")
     for number, source in enumerate(cluster.log_dirs, 1):
         for file in [source / name for name in KEPT] + [file for each in PATTERNS for file in source.glob(each)]:

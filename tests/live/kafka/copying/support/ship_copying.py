@@ -65,6 +65,7 @@ def ship(jars: Path, scratch: Path, name: str, raw: Path | None, out: Path | Non
     with KafkaCluster(jars, scratch / name, size=1, settings=SHORT_SESSIONS) as cluster:
         job = RUNS[name](cluster)
         audited, report = audit_and_replay(cluster, job, scratch / name / "recorded")
+        cluster.stop()
     print(name, "clean" if audited.clean else f"{len(audited.twice)} twice", report.violations, report.judged)
     if out is not None:
         shutil.copytree(scratch / name / "recorded" / "out", out)
