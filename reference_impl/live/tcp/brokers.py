@@ -133,7 +133,7 @@ class Brokers:
             self.forget()
             return AWAY, ""
         with reading(request, answer):
-            found = only(answer.transaction_states, "transactions")
+            found = only(answer.transaction_states, "transactional ids")
             error = int(found.error_code)
             return error, "" if error else str(found.transaction_state)
 

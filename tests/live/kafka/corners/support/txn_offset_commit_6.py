@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from fencepost.reference_impl.live.tcp.mended import MENDED
+from fencepost.reference_impl.live.tcp.decoding import MENDED
 from kio.schema.txn_offset_commit.v5 import request as asked
 from kio.schema.txn_offset_commit.v5 import response as answered
 from kio.static.primitive import i16
