@@ -21,7 +21,7 @@ from small_catalogue import small_catalogue
 
 VERDICTS = {"holds", "violated", "unknown"}
 KINDS = {"always", "step", "sometimes", "eventually", "history", "agreement"}
-ENGINES = {"induction", "bounded", "explore", "progress", "agreement", "replay"}
+ENGINES = {"induction", "explore", "progress", "agreement", "replay"}
 KEYS = (
     "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence", "scope",
     "out", "excused", "cached",
@@ -68,7 +68,7 @@ def test_exit_code_0_and_a_sentence_of_conclusion(as_expected: tuple[Ran, dict[s
     assert last.endswith(" violations as predicted; 0 not as expected")
     assert all(f" by {engine}" in last for engine in ENGINES)
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "no id twice violated as predicted explore in 3 steps, bounded in 3 steps" in lines
+    assert "no id twice violated as predicted explore in 3 steps" in lines
     assert "id-blocks/zookeeper: every broker takes its blocks from ZooKeeper" in lines
     assert "Left unchecked by these bounds" in lines
     assert any(line.startswith("id-blocks/zookeeper: progress is known only of brokers 2") for line in lines)
@@ -94,7 +94,7 @@ def test_the_contract_for_scripts(as_expected: tuple[Ran, dict[str, Any], JUnitX
 def test_a_counterexample_is_in_the_report(as_expected: tuple[Ran, dict[str, Any], JUnitXml]) -> None:
     """Whoever reads the JSON gets the run, as events and in words."""
     _, document, _ = as_expected
-    violated = [r for r in document["results"] if r["verdict"] == "violated" and r["engine"] in ("explore", "bounded")]
+    violated = [r for r in document["results"] if r["verdict"] == "violated" and r["engine"] == "explore"]
     assert violated
     assert all(len(r["evidence"]["events"]) == r["evidence"]["steps"] > 0 for r in violated)
     assert all(r["evidence"]["words"] for r in violated)
@@ -122,7 +122,7 @@ def test_a_violation_that_nobody_predicted(tmp_path: Path) -> None:
         ("by-broker-id", "disjoint_blocks", "violated"),
     }
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "no id twice violated explore in 3 steps, bounded in 3 steps expected: holds" in lines
+    assert "no id twice violated explore in 3 steps expected: holds" in lines
     assert conclusion(ran).endswith(f"{len(wrong)} not as expected")
     assert ran.out.count("\nid-blocks/") == 1, "the heading of what is as expected is left to --verbose"
     next_words = ran.out[ran.out.index("Next:") :].split("Next:")[1].split("\n")
@@ -184,18 +184,11 @@ def explored(verdict: str, steps: int | None = None, **bound: int) -> Result:
     return a_result("explore", verdict, bound, steps=steps)
 
 
-def bounded(verdict: str, depth: int, steps: int | None = None, **bound: int) -> Result:
-    return a_result("bounded", verdict, dict(bound, depth=depth), steps=steps)
-
-
 PROOF = a_result("induction", "holds", None)
 CONTRADICTIONS = {
     "a proof, and a violation": ([PROOF, explored("violated", 3, ids=2)], 1),
-    "a proof, and a bounded violation": ([PROOF, bounded("violated", 9, 3, ids=2)], 1),
-    "a search, and a violation within its bounds": ([explored("holds", ids=3), bounded("violated", 9, 3, ids=2)], 1),
-    "a search, and a violation beyond its bounds": ([explored("holds", ids=2), bounded("violated", 9, 3, ids=3)], 0),
-    "a bounded check that should have seen it": ([bounded("holds", 9, ids=2), explored("violated", 9, ids=2)], 1),
-    "a bounded check that did not go so far": ([bounded("holds", 9, ids=2), explored("violated", 10, ids=2)], 0),
+    "a search, and a violation within its bounds": ([explored("holds", ids=3), explored("violated", 3, ids=2)], 1),
+    "a search, and a violation beyond its bounds": ([explored("holds", ids=2), explored("violated", 3, ids=3)], 0),
     "an attempt at a proof that failed": ([a_result("induction", "violated", None), explored("holds", ids=2)], 0),
     "what could not be decided": ([PROOF, explored("unknown", ids=2)], 0),
     "agreement": ([PROOF, explored("holds", ids=2)], 0),
@@ -232,7 +225,7 @@ def test_a_proof_may_be_left_to_another_profile() -> None:
     """Then no verdict of this one is by induction, and what is left unchecked says so."""
     entry, variant = find("id-blocks/zookeeper")
     assert variant is not None
-    late = replace(variant, proof_from="nightly", depth={"smoke": 0}, progress_bounds=())
+    late = replace(variant, proof_from="nightly", progress_bounds=())
     assert [profile for profile in PROFILES if late.is_proved_in(profile)] == ["nightly"]
     said = "id-blocks/zookeeper: its proof is left to the profile nightly"
     for each, is_left in ((late, True), (replace(late, proof_from="smoke"), False)):

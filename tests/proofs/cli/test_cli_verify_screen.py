@@ -115,7 +115,7 @@ def test_what_is_not_as_expected_is_printed_in_full(wrong: Made) -> None:
     assert [line for line in lines if line.startswith("id-blocks/")] == [
         "id-blocks/by-broker-id: a range per broker id, which no log remembers [730.17]"
     ]
-    assert "no id twice violated explore in 3 steps, bounded in 3 steps expected: holds" in lines
+    assert "no id twice violated explore in 3 steps expected: holds" in lines
     assert 'Next: fencepost show id-blocks/by-broker-id "no id twice"' in lines
 
 
@@ -126,7 +126,7 @@ def test_a_promise_is_counted_once() -> None:
         return Result("p", "v", "q", "always", engine, verdict, expected, None, 2.0, {"role": "promise"})
 
     assert standing([on("explore", "holds"), on("induction", "holds")]) == "proved"
-    assert standing([on("explore", "holds"), on("bounded", "holds")]) == "held"
+    assert standing([on("explore", "holds"), on("equal", "holds")]) == "held"
     assert standing([on("explore", "violated", "violated")]) == "refuted"
     assert standing([on("induction", "holds"), on("explore", "vacuous")]) == "not as expected"
     assert standing([on("explore", "unknown", "unknown")]) == "not decided"
