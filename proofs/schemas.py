@@ -19,7 +19,7 @@ from fencepost.properties.catalogue import Profile
 from msgspec import Meta
 
 Kind = Literal["always", "step", "sometimes", "eventually", "history", "agreement", "reading"]
-Engine = Literal["induction", "bounded", "explore", "progress", "agreement", "replay", "equal", "second-opinion"]
+Engine = Literal["induction", "explore", "progress", "agreement", "replay", "equal", "second-opinion"]
 Protocol = Annotated[str, Meta(description="A protocol by name, such as id-blocks.")]
 Variant = Annotated[str, Meta(description="A variant of the protocol by name, such as kraft.")]
 Property = Annotated[str, Meta(description="By its name in the code: ids_unique where `ids unique` is printed.")]
@@ -44,7 +44,7 @@ class VerdictRow(TypedDict):
     engine: Engine
     verdict: Annotated[Verdict, Meta(description="Of a witness (kind sometimes), holds says that it is reached.")]
     expected: Annotated[Verdict, Meta(description="What the documents say.")]
-    bound: Annotated[dict[str, int] | None, Meta(description="The bounds, and depth; null where there are none.")]
+    bound: Annotated[dict[str, int] | None, Meta(description="The bounds; null where there are none.")]
     seconds: Seconds
     evidence: Annotated[dict[str, Any], Meta(description="What the engine has to show: steps, words …")]
     scope: Annotated[

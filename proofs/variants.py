@@ -7,8 +7,6 @@ from fencepost.model.language.derived.mutations import mutations
 from fencepost.model.language.protocol import Spec
 from fencepost.proofs.engines.induction import Proof, prove
 from fencepost.proofs.engines.run_engines import (
-    covers,
-    run_bounded,
     run_equal,
     run_features,
     run_induction,
@@ -25,9 +23,6 @@ from fencepost.properties.nearest import instead
 
 # Every engine on one variant; and on many, which do not need one another, so that each may be judged in a process of
 # its own.
-
-DEPTH = {"smoke": 14, "ci": 16, "nightly": 20}
-"""Of bounded checks; the complete search goes to the end, so this is a second opinion by another engine, no more."""
 
 
 @dataclass
@@ -75,29 +70,19 @@ def with_second(made: Judged, entry: ProtocolEntry, variant: Variant, proof: Pro
 
 
 def with_killers(made: Judged, entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
-    """The same, where a *holds* that nothing could have violated is *vacuous*.  What a bounded check is too shallow
-    for, and a search breaks further on, is not asked of it: that is left open."""
+    """The same, where a *holds* that nothing could have violated is *vacuous*."""
     killers = Killers(variant, profile)
     results = proof_mutants.judged(variant, profile, [result for _, result in made.results])
     headings = [heading for heading, _ in made.results]
-    judged = list(zip(headings, map(killers.judged, results), strict=True))
-    broken = {r.property for _, r in judged if r.engine == "explore" and "killer" in r.evidence}
-    shallow = [r for _, r in judged if r.engine == "bounded" and r.verdict == "vacuous" and r.property in broken]
-    left = list(made.open)
-    if shallow:
-        names = ", ".join(r.property for r in shallow)
-        depth = depth_of(variant, profile)
-        left.append(f"{entry.name}/{variant.name}: bounded checks to depth {depth} could not break {names}")
-    return Judged([(heading, result) for heading, result in judged if result not in shallow], left)
+    return Judged(list(zip(headings, map(killers.judged, results), strict=True)), made.open)
 
 
 def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: Proof | None = None) -> Judged:
-    """A protocol as it should be: proof, complete search, bounded check, progress.  ``proof``: one that was made."""
+    """A protocol as it should be: proof, complete search, progress.  ``proof``: one that was made."""
     heading = f"{entry.name}/{variant.name}: {variant.says}"
     proofs = run_induction(entry, variant, proof=proof) if variant.is_proved_in(profile) else []
     results, explored = run_features(entry, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth_of(variant, profile), explored[""])
-    found = [*proofs, *results, *bounded, *run_progress(entry, variant)]
+    found = [*proofs, *results, *run_progress(entry, variant)]
     if profile != "smoke":  # it takes seconds for each variant, and changes when the engines do, not when a rule does
         found += run_equal(entry, variant, bounds_of(variant, "smoke"))
     made = Judged([(heading, result) for result in found])
@@ -118,18 +103,8 @@ def judge_main(entry: ProtocolEntry, variant: Variant, profile: Profile, proof: 
 def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Judged:
     """A mistake, or a rejected alternative: no proof is asked for."""
     heading = f"{entry.name}/{variant.name}: {variant.says} [{variant.rule}]"
-    results, explored = run_features(entry, variant, profile)
-    depth = _depth_of_other(results, variant, profile)
-    bounded = run_bounded(entry, variant, bounds_of(variant, profile), depth, explored[""])
-    telling = [r for r in bounded if not _ends_before(r, results)]
-    return Judged([(heading, result) for result in (*results, *telling, *run_progress(entry, variant))])
-
-
-def _ends_before(bounded: Result, explored: Sequence[Result]) -> bool:
-    """Does a bounded check end before the violation that the search found?  Then it has nothing to say about it.  One
-    that goes as deep, within the same bounds, and finds nothing contradicts the search, and that has to be seen."""
-    found = [r for r in explored if r.property == bounded.property and r.verdict == "violated"]
-    return bounded.verdict == "holds" and bool(found) and not covers(bounded, found[0])
+    results, _ = run_features(entry, variant, profile)
+    return Judged([(heading, result) for result in (*results, *run_progress(entry, variant))])
 
 
 def _of_core(found: Result) -> Iterator[str]:
@@ -139,19 +114,6 @@ def _of_core(found: Result) -> Iterator[str]:
         yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
     for words in found.evidence.get("unsaid", ()):
         yield f"{words} of {found.evidence['core']} as well, which {found.property} does not say"
-
-
-def depth_of(variant: Variant, profile: Profile) -> int:
-    """How deep bounded checks of a variant go."""
-    return variant.depth.get(profile, DEPTH[profile])
-
-
-def _depth_of_other(explored: Sequence[Result], variant: Variant, profile: Profile) -> int:
-    """One step more than the longest run that the search told: what a mistake leaves whole is not what it is about.  To
-    the full depth where nothing breaks, and in wider profiles."""
-    told = [r.evidence["steps"] for r in explored if r.verdict == "violated" and "steps" in r.evidence]
-    usual = depth_of(variant, profile)
-    return min(usual, max(told) + 1) if told and profile == "smoke" else usual
 
 
 def _small(variant: Variant) -> str:

@@ -19,8 +19,6 @@ from fencepost.properties.nearest import instead
 
 Profile = Literal["smoke", "ci", "nightly"]
 PROFILES: tuple[Profile, ...] = ("smoke", "ci", "nightly")
-NOT_BOUNDED: Mapping[Profile, int] = dict.fromkeys(PROFILES, 0)
-"""The depth of bounded checks where they find nothing that the search does not."""
 FOLLOWED = 0.95
 """The share of simulated histories that a model must follow to their end for its verdict to count."""
 
@@ -63,11 +61,10 @@ class Variant:
     verdict where it is not `holds`; ``bounds``: what it changes of the protocol's bounds, in every profile;
     ``leaves_out``: properties not asked of it; ``progress_bounds``: smaller, since progress needs the whole graph;
     ``for_mutants``: more lemmas, declared for mutants; ``proof``: is there an inductive invariant for it, and
-    ``proof_from``: the narrowest profile in which verification asks for its proof?  ``depth``: of bounded checks, where
-    a profile's own takes too long; ``features``: what else is explored, one feature at a time, by name: what it changes
-    of the bounds; ``wider``: by profile, what else is explored of more elements of a sort,
-    where of states that differ in the names of elements alone one is searched; ``judged``: the rules that mutations of
-    it are to judge, where other variants judge the rest.
+    ``proof_from``: the narrowest profile in which verification asks for its proof?  ``features``: what else
+    is explored, one feature at a time, by name: what it changes of the bounds; ``wider``: by profile, what else is
+    explored of more elements of a sort, where of states that differ in the names of elements alone one is searched;
+    ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
     it is asked for beside what it is expected to violate; it has to be something that could fail there as well.
     ``of``: the releases of Kafka that it describes, with the settings it needs there, or that it is of none."""
@@ -84,7 +81,6 @@ class Variant:
     for_mutants: type[Properties] | None = None
     proof: bool = True
     proof_from: Profile = "smoke"
-    depth: Mapping[Profile, int] = field(default_factory=dict)
     features: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     wider: Wider = field(default_factory=dict)
     judged: tuple[str, ...] | None = None
@@ -139,9 +135,7 @@ def wrong(
     """A variant that lacks a rule, or has it read differently (``reading``: a mutation of that rule or another).  It is
     asked for what it breaks, and for what it keeps all the same (``asks``).  ``bounds``: of all, or by profile."""
     rest = Names(lambda: (n for n, p in properties.properties.items() if n not in breaks and not {n, p.of} & {*asks}))
-    settings: dict[str, Any] = dict(
-        bounds=bounds if "smoke" in bounds else {"smoke": bounds}, leaves_out=rest, depth=NOT_BOUNDED
-    )
+    settings: dict[str, Any] = dict(bounds=bounds if "smoke" in bounds else {"smoke": bounds}, leaves_out=rest)
     read = (rule, reading) if isinstance(reading, str) else reading
     return Variant(name, properties, says, rule, read, violated(*breaks), asks=asks, of=of, **(settings | more))
 

@@ -10,7 +10,6 @@ from fencepost.model.language.derived.refinements import Refinement
 from fencepost.model.language.derived.slicing import without_unread_ghosts
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
 from fencepost.proofs.engines.induction_counterexamples import tell
@@ -24,7 +23,6 @@ from fencepost.proofs.results import Result, Trace, Verdict, worst
 from fencepost.proofs.scope.cells import Scope
 from fencepost.proofs.scope.scopes import (
     narrowed,
-    scope_of_bounded,
     scope_of_features,
     scope_of_proof,
     scope_of_search,
@@ -202,27 +200,6 @@ def _together(
     return replace(found, seconds=seconds, evidence=found.evidence | more)
 
 
-def run_bounded(
-    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], depth: int, explored: Exploration | None = None
-) -> list[Result]:
-    """The promises and steps to a depth, by Z3 from the initial state; nothing at depth 0.  ``explored``: the same
-    bounds, searched to the end, which tells how deep the dangers lie."""
-    if not depth:
-        return []
-    asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step", "refinement")}
-    # Lemmas come along unreported: what holds at one depth makes the search at the next one shorter.
-    made = check_bounded(variant.spec, _with(variant.asked, "always", "step"), bound, depth)
-    found = []
-    for name, item in asked.items():
-        finding = made.findings[name]
-        evidence = {} if finding.trace is None else _told(variant.spec, finding.trace, item, bound)
-        limits = dict(bound) | {"depth": finding.depth}
-        spent = made.seconds / len(asked)
-        made_of_it = result(entry, variant, name, item.kind, "bounded", finding.verdict, spent, limits, evidence)
-        found += _within(scope_of_bounded(variant.spec, explored, finding.depth), [made_of_it])
-    return found
-
-
 def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
     """For each action and property, whether what the explorer executes within the bounds is what its terms say."""
     readings = Readings(variant.spec, variant.asked, bound)
@@ -308,5 +285,4 @@ def covers(wide: Result, narrow: Result) -> bool:
         return True
     if narrow.bound is None:
         return False
-    within = dict(narrow.bound, depth=narrow.evidence.get("steps", 0))
-    return all(name in within and within[name] <= size for name, size in wide.bound.items())
+    return all(name in narrow.bound and narrow.bound[name] <= size for name, size in wide.bound.items())

@@ -24,7 +24,6 @@ from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Trace
 from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scope.scopes import USERS_RELY_ON
-from fencepost.proofs.variants import depth_of
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
 
 BUDGETS = (2_000, 20_000, 200_000, 1_000_000)
@@ -86,11 +85,10 @@ def search(
 
     for wanted in wishes(variant, killers):
         without = look(wanted, budgets)
-        if wanted.depth is None:
-            found.missing += without
-            broken = {n: p for n, p in wanted.properties.items() if n not in dict(without)}
-            for feature in wanted.features if len(wanted.features) > 1 else ():
-                found.unbroken += look(Wanted(broken, (feature,)), in_each)
+        found.missing += without
+        broken = {n: p for n, p in wanted.properties.items() if n not in dict(without)}
+        for feature in wanted.features if len(wanted.features) > 1 else ():
+            found.unbroken += look(Wanted(broken, (feature,)), in_each)
     for wanted in spared(variant, killers):
         unbroken = dict(look(wanted, in_each))
         found.wrongly_spared += [name for name in wanted.properties if name not in unbroken]
@@ -114,23 +112,17 @@ def _fits(killers: Killers, run: KeptRun) -> bool:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Properties that need a killer, of one kind of search.  ``features``: the bounds to look in; ``depth``: how many
-    steps a run may have."""
+    """Properties that need a killer, of one kind of search.  ``features``: the bounds to look in."""
 
     properties: dict[str, Property]
     features: tuple[str, ...]
-    depth: int | None = None
 
 
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
-    """All that needs a killer, by kind of search; what breaks a property soon enough for a bounded check comes first,
-    since that serves an exploration as well."""
+    """All that needs a killer, by kind of search."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is None)
-    depth = depth_of(variant, killers.profile)
-    explored = Wanted(states, killers.explored)
-    bounded = [Wanted(missing(explored, killers), ("",), depth)] if depth else []
     progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
-    return [*bounded, explored, *progress]
+    return [Wanted(states, killers.explored), *progress]
 
 
 def spared(variant: Variant, killers: Killers) -> list[Wanted]:
@@ -153,7 +145,7 @@ def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[di
 
 def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
     """Of what is wanted, that which no kept run breaks."""
-    found = {n: killers.of(p, wanted.features, wanted.depth) for n, p in wanted.properties.items()}
+    found = {n: killers.of(p, wanted.features) for n, p in wanted.properties.items()}
     return {n: p for n, p in wanted.properties.items() if isinstance(found[n], str)}
 
 
@@ -177,7 +169,7 @@ class _Searching:
 
     def __init__(self, variant: Variant, profile: Profile, killers: Killers, wanted: Wanted) -> None:
         self.killers, self.order = killers, _ordered(variant, killers)
-        self.left, self.depth = dict(wanted.properties), wanted.depth
+        self.left = dict(wanted.properties)
         self.bounds = {f: b for f, b in bounds_by_feature(variant, profile).items() if f in wanted.features}
         self.waits = any(p.kind == "eventually" for p in self.left.values())
         self.done: set[tuple[Pair, str]] = set()
@@ -202,11 +194,11 @@ class _Searching:
         try:
             if self.waits:
                 return self._stuck(spec, pair, feature, bounds, most)
-            made = explore(spec, self.left, bounds, max_states=most, stop_when_violated="all", max_depth=self.depth)
+            made = explore(spec, self.left, bounds, max_states=most, stop_when_violated="all")
         except BoundsError:  # its numbers have no room in a state
             self.done.add((pair, feature))
             return {}
-        if made.complete or (self.depth is not None and made.depth > self.depth):
+        if made.complete:
             self.done.add((pair, feature))
         return {name: made.traces[name] for name in made.violated}
 

@@ -77,12 +77,12 @@ class Killers:
     def mutations(self) -> list[Mutation]:
         return mutations(self.raw)
 
-    def of(self, item: Property, among: Sequence[str], most: int | None = None) -> tuple[KeptRun, str, Trace] | str:
-        """A run that breaks the property within one of the bounds ``among`` (names of features) in at most that many
-        steps, with the feature and its states; else, why there is none."""
-        why = f"no mutation is known that breaks it{' so soon' if most is not None else ''}"
+    def of(self, item: Property, among: Sequence[str]) -> tuple[KeptRun, str, Trace] | str:
+        """A run that breaks the property within one of the bounds ``among`` (names of features), with the feature and
+        its states; else, why there is none."""
+        why = "no mutation is known that breaks it"
         for run in self.runs:
-            if run.property != item.name or (most is not None and len(run.steps) > most):
+            if run.property != item.name:
                 continue
             for feature in sorted(among, key=lambda name: name != run.feature):
                 found = self.replayed(run, item, feature)
@@ -110,19 +110,18 @@ class Killers:
         return self._mutated[run.without]
 
     def judged(self, found: Result) -> Result:
-        """A *holds* of an exploration, a bounded check or of progress with its killer; *vacuous* without one.  Its
+        """A *holds* of an exploration or of progress with its killer; *vacuous* without one.  Its
         scope is what was met within the bounds in which it can be broken."""
         item = self.variant.asked.get(found.property)
         if item is not None and item.no_mutant is not None and found.expected == "violated":
             raise InputError(wrongly_spared(self.variant, item, "what this variant gets wrong"))
-        engines = {"explore": self.explored, "bounded": ("",), "progress": self.of_progress}
+        engines = {"explore": self.explored, "progress": self.of_progress}
         if item is None or item.role not in USERS_RELY_ON or found.verdict != "holds" or found.engine not in engines:
             return found
         if item.no_mutant is not None:
             return self.spared(found, item.no_mutant)
         among = engines[found.engine]
-        most = found.bound["depth"] if found.engine == "bounded" and found.bound else None
-        killer = self.of(item, among, most)
+        killer = self.of(item, among)
         broken = [] if isinstance(killer, str) else self.broken_within(item, among) if len(among) > 1 else [*among]
         scope = narrowed(found.within, broken).fields if found.within is not None and found.within.features else {}
         if isinstance(killer, str):

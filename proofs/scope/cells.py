@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Engine = Literal["induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"]
+Engine = Literal["induction", "explore", "progress", "agreement", "live", "histories", "recordings"]
 ENGINES: tuple[Engine, ...] = (
-    "induction", "explore", "bounded", "progress", "agreement", "live", "histories", "recordings"
+    "induction", "explore", "progress", "agreement", "live", "histories", "recordings"
 )  # fmt: skip
 Status = Literal["in", "excused", "out"]
 

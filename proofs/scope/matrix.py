@@ -21,7 +21,6 @@ from fencepost.properties.conformance_spec import DRIVEN, driven
 NOT_ASKED = {
     "induction": "open: no proof by induction decides it for this variant",
     "explore": "open: no search of this variant's states decides it",
-    "bounded": "open: no bounded check of this variant decides it",
     "progress": "open: no graph of this variant decides it",
     "agreement": "open: no implementation is driven against this variant",
     "live": "open: no kept run on real brokers counts it",
@@ -30,7 +29,7 @@ NOT_ASKED = {
 }
 """Why a promise has nothing in by an engine that does not judge it."""
 
-MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "bounded", "progress"})
+MODELLED: frozenset[Engine] = frozenset({"induction", "explore", "progress"})
 """Engines that judge a model alone, without an implementation."""
 
 
@@ -194,8 +193,7 @@ def _judges(engine: Engine, name: str, rule: str, judged: Mapping[Engine, set[st
 
 
 def _together(before: Mapping[str, Cell] | None, now: Mapping[str, Cell], *, of: Engine) -> dict[str, Cell]:
-    """Several recordings add up; other engines say of each verdict the same, but for a bounded check that stopped at
-    a violation before it had gone as deep as the others."""
+    """Several recordings add up; other engines say of each verdict the same."""
     if before is None:
         return dict(now)
     if of == "recordings":

@@ -4,7 +4,6 @@ A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only
 
 - explore and progress took a step that is tagged with it, or reached a state in which its condition holds, within
   bounds in which the promise could have been broken: `fencepost.proofs.necessity.killers` knows a mutation that does;
-- bounded goes as deep as explore needed, within the same bounds, to meet it;
 - induction shows a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
 - agreement, live, histories and recordings count it.
 
@@ -27,7 +26,7 @@ from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result, Verdict
 from fencepost.proofs.scope.cells import Cell, Engine, Scope
 
-SEARCHING: tuple[Engine, ...] = ("explore", "bounded", "progress")
+SEARCHING: tuple[Engine, ...] = ("explore", "progress")
 """Engines that look at states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
 """The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
@@ -62,17 +61,13 @@ def scope_of(spec: Spec, engine: Literal["induction", "explore", "progress"], ev
     return scope_of_search(spec, evidence, engine)
 
 
-def met_by(spec: Spec, explored: Exploration, depth: int | None = None) -> dict[str, int | None]:
-    """The dangers that an exploration met, within so many steps of the initial state if it is said; of those that are
-    steps, how many steps (only of a whole exploration)."""
-    met: dict[str, int | None] = {}
-    for name, presence in spec.presences.items():
-        if name in explored.met and (depth is None or explored.met[name] <= depth):
-            met[presence.danger] = None
+def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
+    """The dangers that an exploration met; of those that are steps, how many steps."""
+    met: dict[str, int | None] = {p.danger: None for name, p in spec.presences.items() if name in explored.met}
     for name, action in spec.actions.items():
-        if name in explored.first and (depth is None or explored.first[name] <= depth):
+        if name in explored.first:
             for danger in action.dangers:
-                met[danger] = None if depth is not None else (met.get(danger) or 0) + explored.taken[name]
+                met[danger] = (met.get(danger) or 0) + explored.taken[name]
     return met
 
 
@@ -128,23 +123,6 @@ def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) ->
     budgets = {a.budget for a in spec.actions.values() if name in a.dangers and a.budget is not None}
     off = sorted(b for b in budgets if all(not has_bound(bound, b) or not bound_of(bound, b) for bound in bounds))
     return f" (bound {', '.join(f'{b} 0' for b in off)})" if off else ""
-
-
-def scope_of_bounded(spec: Spec, explored: Exploration | None, depth: int) -> Scope:
-    """Of a check of so many steps, by the exploration within the same bounds; without one nothing is known to be
-    met."""
-    met = {} if explored is None else met_by(spec, explored, depth)
-    whole = {} if explored is None else met_by(spec, explored)
-
-    def unmet(name: str) -> str:
-        if explored is None:
-            return "these bounds were not explored, so that it is not known whether the check meets it"
-        if name in whole:
-            return f"within these bounds it takes more than the {depth} steps of the check"
-        off = _switched_off(spec, name, [explored.kernels.ground.bounds])
-        return f"the model has it, and no state within these bounds met it{off}"
-
-    return scope(spec, "bounded", met, unmet)
 
 
 def scope_of_proof(

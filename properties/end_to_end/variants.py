@@ -21,7 +21,7 @@ from fencepost.properties.end_to_end.claims.over_core import (
     OverCoreProperties,
 )
 from fencepost.properties.end_to_end.claims.sources import ResumedByTheWorkersTopic
-from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, ProtocolEntry, Variant, all_but, wrong
+from fencepost.properties.entries import Claim, Names, ProtocolEntry, Variant, all_but, wrong
 
 SIMULATOR = "fencepost.reference_impl.systems.end_to_end:simulate"
 
@@ -107,7 +107,7 @@ def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) ->
     """Asked for the interface of a part, and for no more than what that rests on."""
     others = all_but(properties, *asked, roles=("lemma",))
     return Variant(
-        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(),
+        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, judged=(),
         of=ABSTRACTION,
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ VARIANTS = (
         "Connect, producer ids and a group that copies, by the interfaces that their cores are proved to keep; "
         "transactions by theirs, in which the core of v2 may take the place of any one id's (abstract-over-core-v2); "
         "source offsets as the worker's topic has them, with the exceptions that sources-resume names",
-        bounds={"smoke": ABSTRACT}, features=FEATURES, depth=NOT_BOUNDED,
+        bounds={"smoke": ABSTRACT}, features=FEATURES,
         progress_bounds=(TWO_RECORDS | dict(inputs=1, records=1),), of=ABSTRACTION,
     ),
     Variant(
@@ -143,14 +143,14 @@ VARIANTS = (
         "the same over the cores of Connect, producer ids and the group: leaders and rounds, blocks of ids, members and "
         "rebalances; each step is one of the abstract whole's",
         bounds={"smoke": DETAILED, "nightly": dict(DETAILED, instances=2)}, features=DETAILED_FEATURES,
-        depth=NOT_BOUNDED, proof=False, leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"),
+        proof=False, leaves_out=("comes_to_the_sink", "committed_and_not_given", "written_by_two"),
         judged=(), of=ABSTRACTION,
     ),
     Variant(
         "abstract-over-core-v2", OverCoreProperties,
         "abstract, where the core of v2 is in the place of one task's transactional id, as Connect's tasks use it: the "
         "whole keeps in step with it, and is in the way of nothing that it does by itself", bounds={"smoke": OVER_CORE},
-        features=OVER_CORE_FEATURES, leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=ABSTRACTION,
+        features=OVER_CORE_FEATURES, leaves_out=NOT_OVER_CORE, judged=(), of=ABSTRACTION,
         proof_from="nightly",  # most of a minute of one core, for the states in which each of its many actions can happen
     ),
     _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",

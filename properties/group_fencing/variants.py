@@ -48,9 +48,7 @@ from fencepost.model.releases import (
     Of,
 )
 from fencepost.properties.entries import (
-    NOT_BOUNDED,
     Claim,
-    Profile,
     ProtocolEntry,
     Scenario,
     Variant,
@@ -170,7 +168,6 @@ BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two inputs": dict(inputs=2),
 }
 """Two rebalances each, so that a member can hear of the first one when the second is over (`hears_too_late`)."""
-DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 9, "nightly": 12}
 
 A_THIRD: Mapping[str, Mapping[str, int]] = {"a third member": dict(members=3, epochs=3, rebalances=2, inputs=2)}
 A_THIRD_MEMBER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
@@ -217,7 +214,7 @@ def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NA
 
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
-    settings: dict[str, Any] = dict(progress_bounds=(bounds,), depth=NOT_BOUNDED)
+    settings: dict[str, Any] = dict(progress_bounds=(bounds,))
     return Variant(name, properties, says, bounds={"smoke": bounds}, **(settings | more))
 
 
@@ -232,7 +229,7 @@ VARIANTS = (
         "shipped", ShippedLemmas,
         "Kafka 2.5 and later over transactions that refuse late requests (transaction.version 2; before it, see "
         "late-copies): a commit needs a member of the group's generation", GENERATIONS,
-        features=CLASSIC_FEATURES, wider=A_THIRD_MEMBER, depth=DEPTH, progress_bounds=(dict(GENERATIONS, crashes=1),),
+        features=CLASSIC_FEATURES, wider=A_THIRD_MEMBER, progress_bounds=(dict(GENERATIONS, crashes=1),),
         of=_over_v2(CLASSIC),
     ),
     _main(
@@ -243,11 +240,11 @@ VARIANTS = (
     Variant(
         "shipped-over-core-v2", OverCore, "what shipped, where a member's transactions are the core of v2 itself",
         bounds={"smoke": OVER_CORE, "nightly": dict(OVER_CORE, inputs=2)}, features=OVER_CORE_FEATURES,
-        leaves_out=NOT_OVER_CORE, depth=NOT_BOUNDED, judged=(), of=ABSTRACTION,  # no release keeps transactions so whole
+        leaves_out=NOT_OVER_CORE, judged=(), of=ABSTRACTION,  # no release keeps transactions so whole
     ),
     Variant(
         "shipped-by-requests", ByRequests, "what shipped, where the group's requests and answers are in flight",
-        bounds={"smoke": BY_REQUESTS}, features=BY_REQUESTS_FEATURES, depth=NOT_BOUNDED, judged=(),
+        bounds={"smoke": BY_REQUESTS}, features=BY_REQUESTS_FEATURES, judged=(),
         proof=False, of=_over_v2(CLASSIC),
     ),
     wrong("late-copies", Promises.asked_of(LateCopies, OverTransactions),

@@ -87,12 +87,6 @@ REASONS = {
 }
 
 
-SHALLOW: Mapping[Profile, int] = {"smoke": 11, "ci": 16, "nightly": 20}
-"""Of bounded checks where each step more takes as long as all before: the complete search goes to the end anyway."""
-UNBOUNDED_ONLY: Mapping[Profile, int] = {"smoke": 0, "ci": 11, "nightly": 16}
-"""Where the proof, or a small complete search, says it all in the smoke profile."""
-
-
 _TWICE = {"no_id_twice": "violated", "disjoint_blocks": "violated"}
 _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
@@ -114,7 +108,7 @@ ID_BLOCKS = ProtocolEntry(
     (
         Variant("zookeeper", ZookeeperProperties, "every broker takes its blocks from ZooKeeper", bounds=ZOOKEEPER, expected=_FOR_EVER, progress_bounds=PROGRESS["zookeeper"],
                 of=Kafka("3.6", "3.9", {"metadata": "ZooKeeper"})),
-        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"], depth=SHALLOW,
+        Variant("bridge", BridgeProperties, "ZooKeeper and the RPC side by side, then the move to KRaft", bounds=BRIDGE, expected=_FOR_EVER, progress_bounds=PROGRESS["bridge"],
                 features={"after the move": dict(_AFTER_A_SNAPSHOT, requests=1)},
                 of=Kafka("3.6", "3.9", {"metadata": ("ZooKeeper", "migrating")})),
         Variant("kraft", KraftProperties, "the controller grants blocks from the metadata log", bounds=KRAFT, expected=_FOR_EVER, progress_bounds=PROGRESS["kraft"], for_mutants=DefenceInDepth,
@@ -126,19 +120,19 @@ ID_BLOCKS = ProtocolEntry(
                 "ci": dict(_QUIET, brokers=2, requests=2, ids=4, size=2, fail_overs=1),
                 "nightly": dict(_QUIET, brokers=2, requests=2, ids=5, size=2, fail_overs=1, restarts=1, snapshots=1, copies=1),
             },
-            leaves_out=_WAITING, depth=UNBOUNDED_ONLY, features={"a snapshot": _AFTER_A_SNAPSHOT}, of=ABSTRACTION,
+            leaves_out=_WAITING, features={"a snapshot": _AFTER_A_SNAPSHOT}, of=ABSTRACTION,
         ),
         wrong("kraft-own-length", LengthsProperties, "the same, and a broker goes by the length that it knows", "730.8",
-              _about(ids=4, size=2), "no_id_twice", reading="its_own_size", depth=UNBOUNDED_ONLY),
+              _about(ids=4, size=2), "no_id_twice", reading="its_own_size"),
         Variant(
             "kraft-malformed", Promises.asked_of(Malformed), "a controller at fault, whose block runs past the last id, and the broker's check",
             "730.20", None, {}, _about(brokers=1, ids=4, size=2, errors=1), ("two_blocks_held",),
-            depth=UNBOUNDED_ONLY, asks=("no_id_twice",), of=ABSTRACTION,
+            asks=("no_id_twice",), of=ABSTRACTION,
         ),
         Variant(
             "kraft-malformed-taken", Promises.asked_of(Malformed), "the same without the check: ids wrap, and begin again", "730.20",
             ("730.20", "take: guard 1 dropped"), {"no_id_twice": "violated"}, _about(brokers=1, ids=4, size=2, errors=1),
-            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), depth=UNBOUNDED_ONLY, of=MISTAKE,
+            ("disjoint_blocks", "a_second_block_in_use", "two_blocks_held"), of=MISTAKE,
         ),
         Variant(
             "kraft-answer-first", KraftProperties, "the text's order taken literally: the answer before the commit", "730.7",
@@ -165,7 +159,7 @@ ID_BLOCKS = ProtocolEntry(
         ),
         Variant(
             "kraft-idempotent-per-request", KraftProperties.asked_of(IdempotentPerRequest), "its repair: an answer remembered per request", "730.17",
-            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=TEXT,
+            None, {}, _about(restarts=1, copies=1, ids=3), _SAFETY_ONLY, asks=_SAFETY, of=TEXT,
         ),
         Variant(
             "by-broker-id", Promises.asked_of(Uncoordinated), "a range per broker id, which no log remembers", "730.17", None, _TWICE, _ALONE,
@@ -179,7 +173,7 @@ ID_BLOCKS = ProtocolEntry(
                 of=TEXT),
         Variant(
             "kraft-faulty-controller", KraftProperties.asked_of(FaultyController), "a controller at fault, and the broker's check", "730.20",
-            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, depth=SHALLOW, asks=_SAFETY, of=ABSTRACTION,
+            None, {}, _about(ids=3, errors=1), _SAFETY_ONLY, asks=_SAFETY, of=ABSTRACTION,
         ),
         Variant(
             "kraft-faulty-controller-off-by-one", KraftProperties.asked_of(FaultyController), "the same with the check off by one (KAFKA-20031)", "730.20",

@@ -17,7 +17,7 @@ from fencepost.model.source_commits.connectors import (
 )
 from fencepost.model.source_commits.left_behind import Altered, ClosedProducer, LateCopy, LateWrite, Zombie
 from fencepost.model.source_commits.two_threads import SnapshotOnly, TakenAndPutApart, ToldByTwoThreads
-from fencepost.properties.entries import NOT_BOUNDED, Claim, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_commits.claims.core import (
     Lemmas,
     MendedLemmas,
@@ -96,7 +96,7 @@ REASONS = {
 
 
 def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **more: Any) -> Variant:
-    settings: dict[str, Any] = dict(progress_bounds=(dict(bounds, failures=1),), depth=NOT_BOUNDED)
+    settings: dict[str, Any] = dict(progress_bounds=(dict(bounds, failures=1),))
     return Variant(name, properties, says, bounds={"smoke": bounds}, **(settings | more))
 
 

@@ -11,7 +11,7 @@ from fencepost.model.source_offsets.migrating import FencedLate
 from fencepost.model.source_offsets.mistakes import LateCopies, NullBeforeAny, TopicTaken
 from fencepost.model.source_offsets.reading import HangingReading
 from fencepost.model.source_offsets.shipped import CopiesWhenSent, NullsHide, OwnTopicGiven, OwnTopicTaken
-from fencepost.properties.entries import NOT_BOUNDED, Claim, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import Claim, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.source_offsets.claims.core import (
     Lemmas,
     MendedLemmas,
@@ -52,7 +52,7 @@ READING_VARIANTS = (
         "reading", ReadingLemmas,
         "a task reads its source offsets to an end that it asked for with read_uncommitted, and consumes with "
         "read_committed: as if it read all at once, after the fence",
-        bounds={"smoke": SMALL, "ci": BASE}, features=READING_FEATURES, progress_bounds=(SMALL,), depth=NOT_BOUNDED,
+        bounds={"smoke": SMALL, "ci": BASE}, features=READING_FEATURES, progress_bounds=(SMALL,),
         of=Kafka(settings=ENABLED),
     ),
     wrong("up-to-the-last-stable", ReadingLemmas,
@@ -105,13 +105,13 @@ MIGRATING_VARIANTS = (
     Variant(
         "merged-at-the-start", MergedLemmas,
         "a connector gets an offsets topic of its own: its tasks see both topics as one, and nothing is moved",
-        bounds={"smoke": MERGED}, depth=NOT_BOUNDED, of=TEXT,
+        bounds={"smoke": MERGED}, of=TEXT,
     ),
     Variant(
         "migration-sentinel", MigratingLemmas,
         "the earlier text, with what it lacks: the owner's producer is opened before the look, and has a transactional "
         "id; the global topic is read when the tasks before are fenced",
-        bounds={"smoke": MIGRATING, "nightly": THREE}, progress_bounds=(RACE,), depth=NOT_BOUNDED, of=TEXT,
+        bounds={"smoke": MIGRATING, "nightly": THREE}, progress_bounds=(RACE,), of=TEXT,
     ),
     wrong("migration-race", MigratingLemmas,
           "the earlier text as it is: two owners find the topic empty, and the later copy is over newer offsets",
@@ -134,7 +134,7 @@ MIGRATING_VARIANTS = (
     Variant(
         "downgrade-and-back", DowngradingLemmas,
         "the old software with the global topic, and then the new one when the separate topic is deleted",
-        bounds={"smoke": DOWNGRADING}, progress_bounds=(DOWNGRADING,), depth=NOT_BOUNDED, of=TEXT,
+        bounds={"smoke": DOWNGRADING}, progress_bounds=(DOWNGRADING,), of=TEXT,
     ),
     wrong("stale-topic", DowngradingLemmas,
           "the separate topic is as it was before the downgrade, and wins: all since is repeated", "618.36",
@@ -187,7 +187,7 @@ REMOVED_TASK = Kafka(
 
 
 ALL_THE_TIME: dict[str, Any] = dict(
-    bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, depth=NOT_BOUNDED, judged=(),
+    bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, judged=(),
     progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
 )  # fmt: skip
 """One topic is in use all the time."""
@@ -198,7 +198,7 @@ def _refuted(
 ) -> Variant:
     """What ships, and does not keep these promises."""
     return Variant(
-        name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds}, depth=NOT_BOUNDED,
+        name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         judged=(), proof=False, progress_bounds=(dict(bounds, failures=0),), of=_release(topic), **more,
     )  # fmt: skip
 
@@ -239,7 +239,7 @@ SHIPPED_VARIANTS = (
         bounds={"smoke": TWO_TOPICS}, features={
             "a copy is older": dict(records=3, sets=3),
             "a batch is dropped": dict(drops=1),
-        }, depth=NOT_BOUNDED, judged=(), progress_bounds=(TWO_TOPICS,), of=TEXT,
+        }, judged=(), progress_bounds=(TWO_TOPICS,), of=TEXT,
     ),
 )  # fmt: skip
 
@@ -287,7 +287,7 @@ VARIANTS = (
     Variant(
         "text-merged-view", Lemmas,
         "the proposal's text, as no release does it: the connector's own offsets topic and the worker's are read as one, "
-        "the own one winning for each source partition", bounds={"smoke": SHIPPED_BASE}, features=FEATURES, depth=NOT_BOUNDED, of=TEXT,
+        "the own one winning for each source partition", bounds={"smoke": SHIPPED_BASE}, features=FEATURES, of=TEXT,
         progress_bounds=(SHIPPED_BASE, dict(SHIPPED_BASE, crashes=1, fencings=1, failures=0), TWO_TOPICS),
     ),
     wrong("separate-transactions", Lemmas, "a transaction with records is committed before the one with their offsets",

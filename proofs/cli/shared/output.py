@@ -72,8 +72,7 @@ def bound_in_words(bound: Mapping[str, int] | None) -> str:
 
 
 def verdict_line(results: Sequence[Result]) -> str:
-    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore, bounded to depth
-    10``."""
+    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore``."""
     sign, worst = sign_of(results), worst_of(results)
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))
@@ -117,14 +116,12 @@ def killers_line(results: Sequence[Result]) -> str:
 
 
 def engine_in_words(result: Result) -> str:
-    """How one engine came to its verdict: time for a proof, steps for a counterexample, depth for a bounded check."""
+    """How one engine came to its verdict: time for a proof, steps for a counterexample."""
     if "reason" in result.evidence:
         return f"{result.engine}: {result.evidence['reason']}"
     steps = result.evidence.get("steps")
     if result.verdict == "violated" and steps is not None:
         return f"{result.engine} in {steps} steps"
-    if result.engine == "bounded" and result.bound is not None:
-        return f"bounded to depth {result.bound['depth']}"
     if result.engine == "explore":
         states = result.evidence["distinct"]
         return f"explore {states:,} states" + (f", first after {steps} steps" if steps is not None else "")

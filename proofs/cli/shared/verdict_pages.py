@@ -34,7 +34,7 @@ from fencepost.proofs.tally import Tally, is_claim, standing, total
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, protocols, whole_of
 from rich.text import Text
 
-DRAWN = ("explore", "progress", "bounded")
+DRAWN = ("explore", "progress")
 """Engines whose evidence is a run, the one that is drawn first."""
 STANDINGS = ("proved", "held", "refuted", "not as expected", "not decided")
 JUDGEMENTS = ("necessary", "shown", "refuted", "liveness", "survives-bounded", "redundant")
@@ -194,13 +194,12 @@ def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | Non
     asked, events = variant.asked.get(found.property), found.evidence.get("events")
     if asked is None or events is None or found.bound is None:
         return None
-    bound = {name: size for name, size in found.bound.items() if name != "depth"}
     run = KeptRun(found.property, (), "", tuple(events), found.evidence.get("loop"))
     try:
-        trace = replay_of(run, variant.spec, asked, bound)
+        trace = replay_of(run, variant.spec, asked, found.bound)
     except DoesNotFit:  # a refinement's step, or a property of more than the model says: its words are there
         return None
-    story = story_of(entry, variant, variant.spec, asked, bound, trace)
+    story = story_of(entry, variant, variant.spec, asked, found.bound, trace)
     return replace(story, left_out=(), states=((),) * (len(story.steps) + 1))
 
 

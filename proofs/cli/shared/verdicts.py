@@ -151,7 +151,7 @@ def command_about(result: Result, profile: Profile, seed: int) -> str:
         return f"fencepost prove {place}{solver}"
     if result.engine == "agreement":
         return f"fencepost agree {place} --implementation {result.evidence['implementation']} --seed {seed}"
-    if result.engine in ("explore", "bounded", "progress"):
+    if result.engine in ("explore", "progress"):
         changes = "" if result.engine == "progress" else _within(result, profile)
         return f'fencepost show {place} "{name_in_words(result.property)}"{_profile(profile)}{changes}'
     return f"fencepost verify {protocol} --verbose{_profile(profile)} --seed {seed}"

@@ -1,10 +1,8 @@
-"""The finite ranges that bounds give to types, and the locals that a term needs: what several readings ask for."""
+"""The finite ranges that bounds give to types: what several readings ask for."""
 
 from collections.abc import Sequence
-from functools import cache
 
 from fencepost.model.language.checks.errors import ModelError
-from fencepost.model.language.tree.terms import Term
 from fencepost.model.language.tree.types import (
     AtomsType,
     BoolType,
@@ -34,16 +32,6 @@ def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | Non
                     f'{name} has no largest value within bounds; declare class X(Nat, upto="xs") and use X'
                 )
             return range(_bound(upto, bounds, name) + 1)
-
-
-@cache
-def free_locals(term: Term) -> frozenset[str]:
-    """Names of the parameters and quantified variables on which the value of a term depends, beside the state."""
-    below = {name for part in term.args for name in free_locals(part)}
-    if term.op == "local":
-        below.add(term.data)
-    binders = term.data if term.op in ("forall", "exists") else [term.data] if term.op == "latest" else []
-    return frozenset(below - {name for name, _ in binders})
 
 
 def _bound(text: str, bounds: Bounds, name: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 import z3
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.protocol import Spec
-from fencepost.model.language.tree.terms import Term
+from fencepost.model.language.tree.terms import Term, free_locals
 from fencepost.model.language.tree.types import (
     AtomsType,
     BoolType,
@@ -27,7 +27,7 @@ from fencepost.model.language.tree.types import (
     SeqType,
     bound_of,
 )
-from fencepost.proofs.readings.solver.finite import free_locals, scalar_values
+from fencepost.proofs.readings.solver.finite import scalar_values
 
 Value = tuple[Any, ...]
 Locals = Mapping[str, Value]

@@ -10,7 +10,7 @@ from typing import Any
 from fencepost.model.releases import ENABLED, TEXT, Kafka, Of
 from fencepost.model.task_counts.abstract.as_shipped import Released
 from fencepost.model.task_counts.abstract.cores import ABehindCore, LateCommits
-from fencepost.properties.entries import NOT_BOUNDED, Claim, Profile, ProtocolEntry, Variant, Wider, wrong
+from fencepost.properties.entries import Claim, Profile, ProtocolEntry, Variant, Wider, wrong
 from fencepost.properties.kip618_yardstick import YARDSTICK
 from fencepost.properties.task_counts.claims.core import (
     ALemmas,
@@ -55,7 +55,6 @@ WIDER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
 """For the forms that differ from what shipped in how a task starts only."""
-DEPTH: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
 
 REASONS = {
     "workers": "a former leader and the one after it; a third repeats the second (ci and nightly have it)",
@@ -70,7 +69,7 @@ REASONS = {
 
 def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
     settings: dict[str, Any] = dict(
-        bounds=WIDE, features=FEATURES, wider=WIDER, depth=NOT_BOUNDED, progress_bounds=PROGRESS,
+        bounds=WIDE, features=FEATURES, wider=WIDER, progress_bounds=PROGRESS,
     )  # fmt: skip
     return Variant(name, properties, says, **(settings | more))
 
@@ -114,7 +113,7 @@ CORES = (
     _core(
         "core-shipped", ShippedLemmas,
         "the leader's answer stands for that read, as in Kafka; a round is gone as soon as its count is written, and a "
-        "task that the newest set does not have is not started again, as in no release", depth=DEPTH, of=SHIPPED,
+        "task that the newest set does not have is not started again, as in no release", of=SHIPPED,
     ),
     wrong("core-shortcut-as-worded", ALemmas,
           "A's words for the shortcut, of a connector that is given no tasks at all", "618.5", CORE, *_BOTH,

@@ -9,7 +9,7 @@ from fencepost.model.releases import ENABLED, MISTAKE, TEXT, Kafka, Of
 from fencepost.model.task_counts.parts.deletion import LateFences
 from fencepost.model.task_counts.parts.upgrades import ClaimedEarly, MassUpgrade, Strangers
 from fencepost.model.task_counts.parts.upgrades_uncommitted import CountedOnly, RestartedOnly
-from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.connectors import (
     CollidingNamesProperties,
     ConnectorsProperties,
@@ -47,7 +47,6 @@ _ALIKE = dict(
     connectors=2, instances=1, tasks=1, sets=1, failures=0, collisions=1, workers=1, elections=1, deletions=0,
 )  # fmt: skip
 """Workers, elections and deletions are those of `connectors`, with which the collision is compared."""
-_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 7, "nightly": 10}
 _OTHERS = Names(lambda: (n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone")))
 _SAFE = ("no_zombie", "covered")
 
@@ -62,7 +61,6 @@ CONNECTORS = ProtocolEntry(
             bounds=_BOUNDS,
             features=_FEATURES,
             leaves_out=("no_round_is_lost", "producer_gone"),
-            depth=_DEPTH,
             progress_bounds=_PROGRESS,
             judged=("618.2", "618.6"),
             of=SHIPPED,
@@ -76,7 +74,6 @@ CONNECTORS = ProtocolEntry(
             {"no_round_is_lost": "violated"},
             {"smoke": _LOST},
             _OTHERS,
-            depth=NOT_BOUNDED,
             of=Kafka(settings=ENABLED),
         ),
         Variant(
@@ -89,7 +86,6 @@ CONNECTORS = ProtocolEntry(
             },
             features={"old and new": dict(connectors=1, tasks=2, sets=2, failures=1, collisions=0)},
             leaves_out=("only_its_own",),
-            depth=NOT_BOUNDED,
             judged=(),
             of=SHIPPED,
         ),
@@ -102,7 +98,6 @@ CONNECTORS = ProtocolEntry(
             {"only_its_own": "violated"},
             {"smoke": _ALIKE},
             (*_SAFE, "they_fence_one_another", "an_old_one_shut_out", "one_is_covered"),
-            depth=NOT_BOUNDED,
             of=Kafka(settings=ENABLED),
         ),
     ),
@@ -156,8 +151,6 @@ _DELETION_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "nightly": dict(_DELETION_SMALL, instances=3, sets=3),
 }
 _QUIET: Mapping[Profile, Mapping[str, int]] = {"smoke": dict(_DELETION_SMALL, restarts=0)}
-_DELETION_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 10, "nightly": 13}
-_UNCHECKED: Mapping[Profile, int] = {"smoke": 0, "ci": 8, "nightly": 12}
 _DELETION_LOST = {"no_zombie": "violated", "covered": "violated"}
 _ASIDE = ("counted_in_the_end", "a_former_life_is_shut_out", "a_deleted_one_can_commit")
 _WAITS = (dict(instances=1, tasks=1, sets=2, restarts=1),)
@@ -172,7 +165,6 @@ DELETION = ProtocolEntry(
             DeletionProperties,
             "a deletion leaves the count record alone",
             bounds=_DELETION_BOUNDS,
-            depth=_DELETION_DEPTH,
             progress_bounds=_WAITS,
             of=SHIPPED,
         ),
@@ -182,7 +174,6 @@ DELETION = ProtocolEntry(
             "the same, and requests to fence come late, or twice",
             bounds=_DELETION_BOUNDS,
             leaves_out=("counted_in_the_end",),
-            depth=NOT_BOUNDED,
             judged=(),
             of=SHIPPED,
         ),
@@ -192,7 +183,6 @@ DELETION = ProtocolEntry(
             "a deletion fences, then removes the count, and a task that starts looks whether its connector is there",
             bounds=_DELETION_BOUNDS,
             leaves_out=("counted_in_the_end",),
-            depth=_UNCHECKED,
             judged=(),
             of=TEXT,
         ),
@@ -205,7 +195,6 @@ DELETION = ProtocolEntry(
             _DELETION_LOST,
             _QUIET,
             (*_ASIDE, "fenced_for_nothing"),
-            depth=_UNCHECKED,
             of=TEXT,
         ),
         Variant(
@@ -217,7 +206,6 @@ DELETION = ProtocolEntry(
             _DELETION_LOST,
             _QUIET,
             _ASIDE,
-            depth=_UNCHECKED,
             of=TEXT,
         ),
         Variant(
@@ -229,7 +217,6 @@ DELETION = ProtocolEntry(
             _DELETION_LOST,
             _QUIET,
             _ASIDE,
-            depth=_UNCHECKED,
             of=MISTAKE,
         ),
         Variant(
@@ -241,7 +228,6 @@ DELETION = ProtocolEntry(
             _DELETION_LOST,
             _QUIET,
             _ASIDE,
-            depth=_UNCHECKED,
             of=MISTAKE,
         ),
     ),
@@ -284,7 +270,6 @@ _UPGRADES_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "nightly": dict(_TWO_SETS, workers=3),
 }
 _ONE_TASK = dict(_THREE_SETS, tasks=1)
-_UPGRADES_DEPTH: Mapping[Profile, int] = {"smoke": 0, "ci": 6, "nightly": 8}
 _STRANGERS = dict(without_support=0, foreign_sets=0, foreign_counts=0, shared_ids=0)
 _WITNESSES = Names(lambda: (n for n, p in UpgradesProperties.properties.items() if p.role == "witness"))
 _ZOMBIES = {"no_zombie": "violated", "covered": "violated"}
@@ -304,7 +289,7 @@ def _strange(
     """The guarantee of a cluster in which one thing is not as it has to be."""
     return Variant(
         name, UpgradesProperties.asked_of(Strangers), says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
-        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), depth=_UPGRADES_DEPTH, asks=asks, of=of,
+        Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), asks=asks, of=of,
     )  # fmt: skip
 
 
@@ -315,7 +300,7 @@ def _hasty(
     """An upgrade by another road than the one that is safe."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
-        depth=_UPGRADES_DEPTH, asks=asks, of=of,
+        asks=asks, of=of,
     )  # fmt: skip
 
 
@@ -329,7 +314,6 @@ UPGRADES = ProtocolEntry(
             "the new version everywhere, with leaders that write in transactions; then the feature, worker by worker; "
             "nothing is read that is not committed, as in no release",
             bounds=_UPGRADES_BOUNDS,
-            depth=_UPGRADES_DEPTH,
             of=TEXT,
         ),
         Variant(
@@ -337,7 +321,6 @@ UPGRADES = ProtocolEntry(
             UpgradesInStepsProperties,
             "the same, where a round fences id by id, a task starts in several steps, and all else goes on meanwhile",
             bounds={"smoke": _ONE_TASK, "ci": _TWO_SETS},
-            depth=NOT_BOUNDED,
             judged=(),
             of=TEXT,
         ),
@@ -346,7 +329,6 @@ UPGRADES = ProtocolEntry(
             UpgradesWithAbortsProperties,
             "the same, where writes to the config topic are aborted, and every worker reads it in read_committed",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            depth=NOT_BOUNDED,
             judged=("618.50",),
             of=TEXT,
         ),
@@ -358,7 +340,6 @@ UPGRADES = ProtocolEntry(
             ("618.50", "where_it_is_not_on"),
             _ZOMBIES,
             {"smoke": _TWO_SETS},
-            depth=_UPGRADES_DEPTH,
             asks=("nobody_asks_in_vain",),
             of=_rolling("two rolling upgrades"),
         ),
@@ -368,7 +349,6 @@ UPGRADES = ProtocolEntry(
             "Kafka: the guarantee from later on: a set got its count when all had the feature on, and each worker was "
             "restarted once more after that",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            depth=NOT_BOUNDED,
             judged=(),
             of=_rolling("two rolling upgrades, then a new set, then a restart of each worker"),
         ),
@@ -381,7 +361,6 @@ UPGRADES = ProtocolEntry(
             "no_zombie",
             "covered",
             leaves_out=(),
-            depth=_UPGRADES_DEPTH,
             of=_rolling("two rolling upgrades, then a restart of each worker"),
         ),
         wrong(
@@ -393,7 +372,6 @@ UPGRADES = ProtocolEntry(
             "no_zombie",
             "covered",
             leaves_out=(),
-            depth=_UPGRADES_DEPTH,
             of=_rolling("two rolling upgrades, then a new set"),
         ),
         Variant(
@@ -404,7 +382,6 @@ UPGRADES = ProtocolEntry(
             # Nobody can ask in vain: all workers know the question from the same moment on.
             leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
-            depth=_UPGRADES_DEPTH,
             judged=(),
             of=SHIPPED,
         ),
@@ -449,7 +426,6 @@ UPGRADES = ProtocolEntry(
             _ZOMBIES,
             {"smoke": _TWO_SETS},
             _WITNESSES,
-            depth=_UPGRADES_DEPTH,
             of=UPGRADING,
         ),
         _strange(

@@ -12,7 +12,7 @@ from fencepost.model.releases import ABSTRACTION, ENABLED, MISTAKE, TEXT, Kafka
 from fencepost.model.task_counts.detailed.attending import Attended, LateFence, Unanswered, Unattended
 from fencepost.model.task_counts.detailed.claiming import Claimed, Refused, Taken
 from fencepost.model.task_counts.parts.compaction import ReorderingTopic
-from fencepost.properties.entries import NOT_BOUNDED, Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
+from fencepost.properties.entries import Claim, Names, Profile, ProtocolEntry, Scenario, Variant, wrong
 from fencepost.properties.task_counts.claims.full import (
     APromises,
     BPromises,
@@ -58,7 +58,7 @@ _BOTH = ("no_zombie", "all_covered")
 
 def _full(name: str, properties: Any, says: str, **more: Any) -> Variant:
     settings: dict[str, Any] = dict(
-        bounds=_WIDE, features=FEATURES, proof=False, depth=NOT_BOUNDED, judged=(), progress_bounds=PROGRESS,
+        bounds=_WIDE, features=FEATURES, proof=False, judged=(), progress_bounds=PROGRESS,
     )  # fmt: skip
     return Variant(name, properties, says, **(settings | more))
 
@@ -92,7 +92,7 @@ LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
     """Where a worker that fell out of the group claims what it had: what is covered then."""
-    settings: dict[str, Any] = dict(asks=("all_covered",), depth=NOT_BOUNDED)
+    settings: dict[str, Any] = dict(asks=("all_covered",))
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
 
@@ -102,7 +102,7 @@ def _released(
     """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
     return Variant(
         name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
-        features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), depth=NOT_BOUNDED, asks=("polls_in_the_end",),
+        features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), asks=("polls_in_the_end",),
         of=Kafka(settings=ENABLED | {"connect.protocol": protocol}),
     )  # fmt: skip
 
@@ -160,25 +160,25 @@ FULL_VARIANTS = (
         "618.41", ("618.41", "another_one_each_time"), {"polls_in_the_end": "violated"},
         {"smoke": dict(REBALANCING, instances=2)},
         (*_BOTH, "one_of_each", *_SEEN[:-1], "left_running", "fell_out", "runs_through"), REBALANCING_PROGRESS[1:],
-        depth=NOT_BOUNDED, of=MISTAKE,
+        of=MISTAKE,
     ),
     Variant(
         "A-shortcut-as-worded", APromises,
         "A's words for the shortcut: a connector that is given no tasks at all, and then two", "618.5",
         ("618.5", "at_most_one_each"), dict.fromkeys(_BOTH, "violated"),
         {"smoke": dict(STALLED, workers=1, tasks=2, log=6, generations=6, sets=3)},
-        ("one_of_each", *_SEEN), depth=NOT_BOUNDED, of=TEXT,
+        ("one_of_each", *_SEEN), of=TEXT,
     ),
     Variant(
         "shipped-two-holders", ShippedPromises,
         "a task's producer shuts nobody out, and two workers have the same task", "618.18",
         ("618.18", "fences_nobody"), dict.fromkeys(("no_zombie", "one_of_each"), "violated"), {"smoke": FULL},
-        _SEEN, depth=NOT_BOUNDED, of=MISTAKE,
+        _SEEN, of=MISTAKE,
     ),
     Variant(
         "shipped-unattended", ClusterPromises.asked_of(Unattended),
         "a start that wakes up late costs a healthy task, and nobody restarts it", "618.P4", None,
-        {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,), depth=NOT_BOUNDED,
+        {"polls_in_the_end": "violated"}, {"smoke": STALLED}, ("one_task_twice",), (STALLED,),
         of=LEFT,
     ),
     wrong("shipped-late-fence", ClusterPromises.asked_of(LateFence),
@@ -190,7 +190,7 @@ FULL_VARIANTS = (
           of=LEFT),
     Variant(
         "shipped-attended", ClusterPromises.asked_of(Attended), "the same, and a user restarts every task that failed", "618.P4", None,
-        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING), depth=NOT_BOUNDED,
+        {}, {"smoke": STALLED}, ("one_task_twice",), (STALLED, FAILING),
         asks=(*_BOTH, "one_of_each", "polls_in_the_end"), of=SHIPPED,
     ),
 )  # fmt: skip
@@ -267,7 +267,6 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
 # The writing of sets in the catalogue: configurations one by one, in effect at their commit record.
 
 _SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
-_DEPTH: Mapping[Profile, int] = {"smoke": 6, "ci": 10, "nightly": 12}
 _WITNESSES = Names(lambda: (n for n, p in WritingPromises.properties.items() if p.role == "witness"))
 
 
@@ -275,7 +274,7 @@ def _misread(name: str, says: str, rule: str, mutation: str) -> Variant:
     return Variant(
         name, WritingPromises, says, rule, (rule, mutation), {"each_part_has_one_reader": "violated"},
         {"smoke": _SMALL}, Names(lambda: (*_WITNESSES, "in_effect_in_the_end")),
-        depth=dict.fromkeys(_DEPTH, 0), of=MISTAKE,
+        of=MISTAKE,
     )  # fmt: skip
 
 
@@ -285,7 +284,7 @@ WRITES = ProtocolEntry(
     (
         Variant(
             "record-by-record", WritingPromises, "a transaction for every record, and a commit record at the end",
-            bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)}, depth=_DEPTH,
+            bounds={"smoke": _SMALL, "nightly": dict(_SMALL, workers=3, calls=4)},
             progress_bounds=(dict(_SMALL, calls=2),), of=SHIPPED,
         ),
         _misread(
@@ -320,7 +319,6 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_COMPACTION_SMALL, crashes=1),
     "nightly": dict(_COMPACTION_SMALL, log=8, crashes=1),
 }
-_NO_CHECKS: Mapping[Profile, int] = {"smoke": 0, "ci": 0, "nightly": 6}
 _COMPACTION_WITNESSES = Names(lambda: (n for n, p in ConfigTopicProperties.properties.items() if p.role == "witness"))
 
 
@@ -334,7 +332,6 @@ CONFIG_TOPIC = ProtocolEntry(
             "sets, commits and counts, compacted in order, and read from the start by who is restarted",
             bounds=_BOUNDS,
             features={"a leader falls silent": dict(tasks=1, log=6, crashes=1), "a third set begun": _ONE_TASK},
-            depth=_NO_CHECKS,
             proof=False,
             of=TEXT,
         ),
@@ -345,7 +342,6 @@ CONFIG_TOPIC = ProtocolEntry(
             "618.3",
             _COMPACTION_SMALL | _ONE_TASK | dict(log=5, crashes=1),
             "runs_that_set",
-            depth=_NO_CHECKS,
             proof=False,
             of=Kafka(settings=ENABLED),
         ),
@@ -357,7 +353,6 @@ CONFIG_TOPIC = ProtocolEntry(
             _COMPACTION_SMALL | _ONE_TASK,
             "starts_from_the_newest",
             reading="complete_sets_only",
-            depth=_NO_CHECKS,
             proof=False,
             of=Kafka(settings=ENABLED),
         ),
@@ -369,7 +364,6 @@ CONFIG_TOPIC = ProtocolEntry(
             _COMPACTION_SMALL | _ONE_TASK | dict(restarts=1),
             "starts_from_the_newest",
             reading="remembered_by_number",
-            depth=_NO_CHECKS,
             proof=False,
         ),
         Variant(
@@ -381,7 +375,6 @@ CONFIG_TOPIC = ProtocolEntry(
             {"runs_what_was_fenced_for": "violated"},
             {"smoke": dict(_COMPACTION_SMALL, workers=1, removals=0, restarts=0, reorderings=1)},
             Names(lambda: ("runs_that_set", "starts_from_the_newest", *_COMPACTION_WITNESSES)),
-            depth=_NO_CHECKS,
             proof=False,
             of=MISTAKE,
         ),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fencepost.properties.entries import Profile, Scenario
+from fencepost.properties.entries import Scenario
 
 
 def played(name: str, says: str, broken: str, fixed: str) -> Scenario:
@@ -49,7 +49,7 @@ OF_V1: Mapping[str, Mapping[str, int]] = {
 }
 """v1 bumps the epoch for an owner only, so that it takes two to come to the last one."""
 LATE = dict(FULL, clients=1, epochs=2, last=3)
-"""What a late request of one transaction does to the next: as little as shows it, for a bounded check to get there."""
+"""What a late request of one transaction does to the next: as little as shows it."""
 LAST_EPOCH = dict(FULL, clients=1, epochs=8, last=1, failed_appends=1)
 ROTATION = dict(FULL, clients=1, epochs=8, last=1, fail_overs=1, losses=1)
 """A fail-over while the producer id changes."""
@@ -72,8 +72,6 @@ VERIFIED_PROGRESS = (
 """Progress is about the time after the last fault: one fault of each kind that leaves something to wait for.  The
 epochs suffice for all that happens, or the end of the bounds would look like an end."""
 
-SHALLOW: Mapping[Profile, int] = {"smoke": 7, "ci": 10, "nightly": 14}
-TO_A_LATE_END: Mapping[Profile, int] = {"smoke": 23, "ci": 23, "nightly": 24}
 
 REASONS = {
     "clients": "a producer and the one that fences it; a third only repeats what the second does",

@@ -27,7 +27,6 @@ from fencepost.model.transactions.abstract.versions import OneEpoch
 from fencepost.model.transactions.detailed.expiry import Expiring
 from fencepost.model.transactions.detailed.releases import V2Mended, V2Of42, V2Of400, V2OfTrunk, V2Upgraded
 from fencepost.properties.entries import (
-    NOT_BOUNDED,
     Names,
     Profile,
     ProtocolEntry,
@@ -80,10 +79,8 @@ from fencepost.properties.transactions.variants.bounds import (
     PROGRESS,
     REASONS,
     ROTATION,
-    SHALLOW,
     TIMED_OUT,
     TIMED_OUT_PROGRESS,
-    TO_A_LATE_END,
     TWO_PARTITIONS,
     VERIFIED_PROGRESS,
     VERSIONS,
@@ -150,7 +147,7 @@ def _bounds(smoke: Mapping[str, int], **nightly: int) -> Bounds:
 
 def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
     settings: dict[str, Any] = dict(
-        bounds=_bounds(CORE, epochs=4), features={"two partitions": TWO_PARTITIONS}, depth=SHALLOW,
+        bounds=_bounds(CORE, epochs=4), features={"two partitions": TWO_PARTITIONS},
         progress_bounds=CORE_PROGRESS,
     )  # fmt: skip
     return Variant(name, properties, says, **(settings | more))
@@ -159,9 +156,7 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
 def _full(name: str, properties: Any, says: str, *features: str, **more: Any) -> Variant:
     known = {**FEATURES, **OF_V1}
     chosen = {feature: known[feature] for feature in features if feature} if features else FEATURES
-    settings: dict[str, Any] = dict(
-        bounds=_bounds(FULL, epochs=5), features=chosen, proof=False, depth=NOT_BOUNDED, judged=()
-    )
+    settings: dict[str, Any] = dict(bounds=_bounds(FULL, epochs=5), features=chosen, proof=False, judged=())
     return Variant(name, properties, says, **(settings | more))
 
 
@@ -185,9 +180,7 @@ def _fated(name: str, properties: Any, says: str, bounds: Mapping[str, int], **m
     """Asked what a group has to know of its members' transactions, and for no more than what that rests on."""
     rests = ("one_owner", "nothing_hangs", "taken_for_who_missed_an_answer")
     others = all_but(properties, *rests, roles=("lemma", "refinement"))
-    return Variant(
-        name, properties, says, bounds={"smoke": bounds}, leaves_out=others, depth=NOT_BOUNDED, judged=(), **more
-    )
+    return Variant(name, properties, says, bounds={"smoke": bounds}, leaves_out=others, judged=(), **more)
 
 
 TRANSACTIONS = ProtocolEntry(
@@ -198,7 +191,7 @@ TRANSACTIONS = ProtocolEntry(
               for_mutants=V2MutantLemmas, of=SINCE_KIP_1228),
         _core(
             "core-v1-verified", VerifiedLemmas, "the core of v1 with verification: nothing hangs, no zombie writes",
-            expected=violated(*_LATE), judged=("txn.15",), depth=NOT_BOUNDED, of=Kafka(settings=VERIFIED | ANY_NETWORK),
+            expected=violated(*_LATE), judged=("txn.15",), of=Kafka(settings=VERIFIED | ANY_NETWORK),
             bounds=_bounds(dict(CORE, epochs=2, fail_overs=0)),
         ),
         _core("core-v1-prompt", PromptV1Lemmas, "the core of v1 on a network that is prompt",
@@ -206,12 +199,12 @@ TRANSACTIONS = ProtocolEntry(
         _core("core-v1-verified-prompt", PromptVerifiedLemmas, "the same with verification", judged=(),
               of=PROMPT_VERIFIED),
         _core("core-v2-overlapping", OverlappingV2Lemmas, "the core of v2, where deposed coordinators still answer",
-              judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
+              judged=(), features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)},
               progress_bounds=OVERLAPPING_PROGRESS, of=SINCE_KIP_1228),
         _core("core-v2-timed-out", TimedOutV2Lemmas,
               "the core of v2, where appends time out whose records are in the log, for another coordinator to find",
               judged=(), bounds=_bounds(TIMED_OUT, epochs=4),
-              features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)}, depth=NOT_BOUNDED,
+              features={"two partitions": dict(TWO_PARTITIONS, transactions=1, fail_overs=1)},
               progress_bounds=TIMED_OUT_PROGRESS, of=SINCE_KIP_1228),
         _fated("core-v2-fated", FatedV2, "the core of v2 does to each client, and each partition, what a group relies on",
                dict(CORE, epochs=2), of=SINCE_KIP_1228),
@@ -230,7 +223,7 @@ TRANSACTIONS = ProtocolEntry(
               of=Kafka(settings=VERIFIED | ANY_NETWORK)),
         _core(
             "core-versions", VersionsPromises, "transactions of v1 and of v2 under one id, while transaction.version changes",
-            proof=False, judged=("txn.24",), depth=NOT_BOUNDED, bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
+            proof=False, judged=("txn.24",), bounds=_bounds(VERSIONS, changes=2, fail_overs=1),
             features={
                 "two partitions": dict(partitions=2, epochs=2), "two owners": dict(clients=2),
             }, progress_bounds=(VERSIONS,), of=Kafka("4.2", settings=CHANGING),
@@ -264,14 +257,14 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _full(
             "v1", V1Promises, "v1 as it is: a late EndTxn decides the next transaction, a late record hangs", "two owners",
-            "two partitions of v1", rule="txn.9", expected=violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE), depth=TO_A_LATE_END,
+            "two partitions of v1", rule="txn.9", expected=violated(*_LATE, *_HANGS, "no_zombie_write", *_FENCED), bounds=_bounds(LATE),
             leaves_out=(*_LIVENESS, *_WAITING, "next_producer_id", "refused_to_return", "answered_the_second_time"),
             of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         _full(
             "v1-verified", VerifiedPromises, "verification keeps records from hanging, and lets a late EndTxn decide",
             "two owners", "two partitions of v1", rule="txn.9", expected=violated(*_LATE, *_FENCED), bounds=_bounds(LATE),
-            asks=(*_HANGS, "no_zombie_write"), depth=TO_A_LATE_END, of=Kafka(settings=VERIFIED | ANY_NETWORK),
+            asks=(*_HANGS, "no_zombie_write"), of=Kafka(settings=VERIFIED | ANY_NETWORK),
         ),
         wrong("v1-late-marker", Promises.asked_of(LateMarkerCore),
               "a late marker decides the next transaction, verified or not", "txn.9", LATE_MARKER, *_LATE, proof=False,
@@ -287,7 +280,7 @@ TRANSACTIONS = ProtocolEntry(
             "v1-hanging", Promises.asked_of(V1Core), "a record that comes after its transaction is over opens another, for ever",
             "txn.15", None, violated("decided_in_the_end", "nothing_hangs"), {"smoke": HANGING},
             ("two_partitions", "two_owners", "fenced_while_open", "both_ends", "open_after_a_fence", "third_epoch"),
-            (HANGING,), depth=NOT_BOUNDED, of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
+            (HANGING,), of=Kafka(settings=UNVERIFIED | ANY_NETWORK),
         ),
         wrong("v2-fail-over-forgets", V2Promises,
               "a retry that names its epoch meets a coordinator that remembers none", "txn.25", FAIL_OVER_IN_A_RETRY,
@@ -302,7 +295,7 @@ TRANSACTIONS = ProtocolEntry(
             "v2-upgraded", FullPromises.asked_of(V2Upgraded), "Kafka 4.3 and 4.4 on what 4.2 left past the last epoch: it ends, by a marker "
             "of its own epoch, behind which a record that comes late hangs", "txn.23", None, violated(*_UPGRADED),
             {"smoke": ROTATION}, Names(lambda: (n for n in FullPromises.asked_of(V2Upgraded).properties if n not in (*_UPGRADED, *_ENDS))),
-            (ROTATION,), proof=False, depth=NOT_BOUNDED, asks=_ENDS,
+            (ROTATION,), proof=False, asks=_ENDS,
             of=Kafka("4.3", "4.4.0", V2 | {"transaction log": "of 4.2 or before"}),
         ),
         wrong("v2-upgraded-strict", FullPromises.asked_of(V2Upgraded),
@@ -345,7 +338,7 @@ TRANSACTIONS = ProtocolEntry(
         Variant(
             "v2-before-kip-1228-fenced", V2Lemmas, "there, late markers let no zombie write, and leave nothing open",
             "txn.23", ("txn.23", "not_older"), bounds={"smoke": CORE}, progress_bounds=CORE_PROGRESS[:1],
-            depth=NOT_BOUNDED, of=BEFORE,
+            of=BEFORE,
             asks=("no_zombie_write", "nothing_open_after_a_fence", "nothing_hangs", "one_owner", "epochs_go_up",
                   "ends_in_the_end", "decided_in_the_end"),
         ),

@@ -55,7 +55,7 @@ from fencepost.model.transactions.parts.sequences import (
     SequencesV2,
     Wrapping,
 )
-from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Variant, all_but, wrong
+from fencepost.properties.entries import Profile, ProtocolEntry, Variant, all_but, wrong
 from fencepost.properties.transactions.claims.core import V2Lemmas
 from fencepost.properties.transactions.claims.core_overlapping import CoveredLemmas, CoveredPromises
 from fencepost.properties.transactions.claims.core_v1 import (
@@ -99,7 +99,7 @@ def _several(
     bounds = {**_SEVERAL, **bounds}
     return Variant(
         name, properties, says, bounds={"smoke": bounds, "nightly": dict(bounds, fail_overs=1, fences=1)},
-        depth=NOT_BOUNDED, leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(), features=features or {},
+        leaves_out=(*_SERVING, *_RARE, *leaves_out), judged=(), features=features or {},
         of=of,
     )  # fmt: skip
 
@@ -114,7 +114,6 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
             V2Lemmas.asked_of(MortalV2, MortalLemmas),
             "v2: markers are kept for a partition that is away, and leaders ask again after every loss of memory",
             bounds={"smoke": _TWO_OWNERS, "nightly": dict(_TWO_OWNERS, epochs=3, restarts=1, fail_overs=1)},
-            depth=NOT_BOUNDED,
             leaves_out=(*_SERVING, *_RARE, "both_ends"),
             features={**_OTHER_OWNER, **_TORN, "two partitions and a fail-over": _TWO_PARTITIONS},
             progress_bounds=(
@@ -125,7 +124,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         ),
         Variant(
             "parked-v1-verified", VerifiedLemmas.asked_of(combined(MortalAsking, VerifiedCore), MortalLemmas),
-            "v1 with verification: nothing hangs, no zombie writes", depth=NOT_BOUNDED, judged=(),
+            "v1 with verification: nothing hangs, no zombie writes", judged=(),
             bounds={"smoke": _RESTARTING, "nightly": dict(_RESTARTING, clients=2, fail_overs=1)},
             features={"two owners": dict(_NO_FAULT, clients=2)}, of=Kafka("3.6", "4.2", VERIFIED | ANY_NETWORK),
             leaves_out=(*_SERVING, *_RARE, *_PROGRESS, *_LATE, "both_ends", "told_before_the_marker", "told_aborted",
@@ -134,7 +133,7 @@ TRANSACTION_PARTITIONS = ProtocolEntry(
         Variant(
             "parked-v1-verified-prompt", MortalPromptVerifiedLemmas,
             "v1 with verification on a prompt network: partitions may forget, but not while markers are on their way",
-            bounds={"smoke": _EVERY_FAULT, "nightly": dict(_EVERY_FAULT, clients=2, fail_overs=1)}, depth=NOT_BOUNDED,
+            bounds={"smoke": _EVERY_FAULT, "nightly": dict(_EVERY_FAULT, clients=2, fail_overs=1)},
             leaves_out=(*_SERVING, *_RARE, *_PROGRESS), judged=(), features={**_OTHER_OWNER, **_TORN},
             of=Kafka("3.6", "4.2", VERIFIED | PROMPT),
         ),
@@ -260,8 +259,6 @@ _BOUNDS: Mapping[Profile, Mapping[str, int]] = {
     "ci": dict(_SMALL, sends=4, numbers=5, epochs=2, transactions=2),
     "nightly": dict(_SMALL, sends=5, numbers=6, epochs=2, transactions=2, window=3, most=3, losses=2),
 }
-_DEPTH: Mapping[Profile, int] = {"smoke": 8, "ci": 10, "nightly": 12}
-_FORGETTING_DEPTH: Mapping[Profile, int] = {"smoke": 4, "ci": 9, "nightly": 11}
 _SEQUENCES_PROGRESS = (dict(_SMALL, sends=2), dict(_SMALL, sends=2, window=1, most=1, losses=2))
 _FORGETFUL = dict(_SMALL, epochs=2, losses=0, restarts=1, fail_overs=1, expiries=1)
 _FORGETTING: Mapping[Profile, Mapping[str, int]] = {
@@ -283,7 +280,7 @@ def _of_refusals(name: str, properties: type[Properties], says: str, of: Of) -> 
     """The same models as the variants above, asked for no more than refusals."""
     others = all_but(properties, *_REFUSALS, roles=("lemma",))
     return Variant(
-        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), depth=NOT_BOUNDED, of=of,
+        name, properties, says, bounds=_BOUNDS, leaves_out=others, judged=(), of=of,
     )  # fmt: skip
 
 
@@ -297,7 +294,6 @@ IDEMPOTENCE = ProtocolEntry(
             "a producer without transactions",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         Variant(
@@ -306,7 +302,6 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions that leave the epoch as it is (v1)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth=_DEPTH,
             of=Kafka(settings=V1),
         ),
         Variant(
@@ -315,7 +310,6 @@ IDEMPOTENCE = ProtocolEntry(
             "transactions each of which ends with a new epoch (v2)",
             bounds=_BOUNDS,
             progress_bounds=_SEQUENCES_PROGRESS,
-            depth=_DEPTH,
             of=Kafka("4.0.0", settings=V2),
         ),
         Variant(
@@ -326,7 +320,6 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"told_is_written": "violated"},
             bounds={"smoke": _SMALL},
             leaves_out=_SEQUENCES_LATE,
-            depth=_DEPTH,
             of=MISTAKE,
         ),
         Variant(
@@ -347,7 +340,6 @@ IDEMPOTENCE = ProtocolEntry(
             expected={"written_once": "violated"},
             bounds={"smoke": dict(_SMALL, sends=2, window=1)},
             leaves_out=("settled_in_the_end",),
-            depth=_DEPTH,
             of=MISTAKE,
         ),
         Variant(
@@ -357,7 +349,6 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_FORGETTING,
             leaves_out=("in_its_transaction", "both_transactions"),
             progress_bounds=(dict(_FORGETFUL, sends=2),),
-            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka(settings=V1),
         ),
@@ -367,7 +358,6 @@ IDEMPOTENCE = ProtocolEntry(
             "leaders restart, lose a tail, forget; a transaction that is refused is aborted (v2)",
             bounds=_FORGETTING,
             progress_bounds=(dict(_FORGETFUL, sends=2),),
-            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka("4.0.0", settings=V2),
         ),
@@ -378,7 +368,6 @@ IDEMPOTENCE = ProtocolEntry(
             bounds=_ONE_UNDER_WAY,
             leaves_out=("two_under_way", "forgotten_and_written"),
             progress_bounds=(dict(_FORGETFUL, sends=2, window=1, most=1),),
-            depth=_FORGETTING_DEPTH,
             judged=(),
             of=Kafka(settings=NOT_TRANSACTIONAL | {"max.in.flight.requests.per.connection": "1"}),
         ),
@@ -401,7 +390,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
             "never_out_of_order",
-            depth=_DEPTH,
             of=Kafka(),
         ),
         wrong(
@@ -411,7 +399,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             "never_out_of_order",
-            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL),
         ),
         wrong(
@@ -421,7 +408,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.26",
             dict(_ONE_FAULT, restarts=1),
             "written_once",
-            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING),
         ),
         wrong(
@@ -431,7 +417,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             "written_once",
-            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING),
         ),
         wrong(
@@ -441,7 +426,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.26",
             dict(_ONE_FAULT, expiries=1),
             "written_once",
-            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING),
         ),
         wrong(
@@ -452,7 +436,6 @@ IDEMPOTENCE = ProtocolEntry(
             dict(_ONE_FAULT, fail_overs=1),
             "written_once",
             "told_is_written",
-            depth=_DEPTH,
             of=Kafka(settings=RENUMBERING | UNCLEAN),
         ),
         wrong(
@@ -462,7 +445,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.13",
             _SMALL,
             "written_once",
-            depth=_DEPTH,
         ),
         wrong(
             "wrapped",
@@ -471,7 +453,6 @@ IDEMPOTENCE = ProtocolEntry(
             "txn.13",
             dict(_SMALL, window=1, most=1, round=2),
             "written_once",
-            depth=_DEPTH,
             of=Kafka(settings=NOT_TRANSACTIONAL | ANY_NETWORK),
         ),
     ),

@@ -9,7 +9,7 @@ from fencepost.model.language.properties import Properties
 from fencepost.model.releases import TRANSACTIONAL, UNCLEAN, V1, V2, Kafka
 from fencepost.model.transactions.parts.cleaning import EntriesTooSoon, MarkersAsRecords, MarkersTooSoon, WithoutHorizon
 from fencepost.model.transactions.parts.metadata_timed_out import MetadataTimedOut
-from fencepost.properties.entries import NOT_BOUNDED, Profile, ProtocolEntry, Scenario, Variant, all_but, wrong
+from fencepost.properties.entries import Profile, ProtocolEntry, Scenario, Variant, all_but, wrong
 from fencepost.properties.transactions.claims.offsets import (
     GroupMemoryProperties,
     MarkerDroppedProperties,
@@ -46,7 +46,7 @@ def _misread(
 ) -> Variant:
     """A known mistake, with what is proved where it is not made."""
     rest = all_but(properties, breaks, roles=("lemma",))
-    return wrong(name, properties, says, rule, bounds, breaks, reading=reading, leaves_out=rest, depth={})
+    return wrong(name, properties, says, rule, bounds, breaks, reading=reading, leaves_out=rest)
 
 
 TRANSACTIONAL_OFFSETS = ProtocolEntry(
@@ -62,7 +62,6 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
                 dict(records=2, producers=1, log=4, fail_overs=1),
                 dict(records=2, producers=2, log=4, fail_overs=1),
             ),
-            depth={"smoke": 5, "ci": 7, "nightly": 9},
             of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
         Variant(
@@ -73,7 +72,6 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             leaves_out=("pending_is_the_last", "tombstones_settle"),  # they say that a tombstone waits
             progress_bounds=(dict(records=2, producers=1, log=4, fail_overs=1),),
             proof=False,
-            depth=NOT_BOUNDED,
             judged=(),
             of=Kafka("4.0.0", settings=TRANSACTIONAL),
         ),
@@ -122,7 +120,6 @@ TRANSACTIONAL_OFFSETS = ProtocolEntry(
             "all that a group's coordinator has in memory, its open batch, and its log",
             bounds={"smoke": _MEMORY, "nightly": dict(_MEMORY, writes=4, failed_appends=2)},
             judged=("txn.27",),
-            depth={"smoke": 8, "ci": 10, "nightly": 12},
             of=Kafka("4.4.0"),
         ),
         wrong(
@@ -187,7 +184,6 @@ READ_COMMITTED = ProtocolEntry(
             ReadCommittedProperties,
             "readers stop below the last stable offset, and skip the aborted ranges that come with a piece",
             bounds=_READING_BOUNDS,
-            depth={"smoke": 5, "ci": 9, "nightly": 11},
             progress_bounds=(
                 dict(producers=1, transactions=1, readers=1, log=3, fail_overs=1),
                 dict(producers=2, transactions=2, readers=1, log=2, fail_overs=1),
@@ -207,7 +203,6 @@ READ_COMMITTED = ProtocolEntry(
                 "read again": dict(transactions=1, restarts=1),
                 "cut": dict(transactions=1, cleanings=1, deletions=1, fail_overs=1),
             },
-            depth=NOT_BOUNDED,
             leaves_out=("one_of_two",),
             progress_bounds=(dict(_ONE, log=2, deletions=1, restarts=1),),
             judged=(),
@@ -359,17 +354,16 @@ TRANSACTION_LOG = ProtocolEntry(
             "transitions that count once their record is durable, compaction, and reading it all again",
             bounds=_RECOVERY_BOUNDS,
             progress_bounds=(dict(ids=1, epochs=0, log=5, fail_overs=1, failures=1),),
-            depth={"smoke": 6, "ci": 9, "nightly": 11},
             of=(Kafka("4.0.0", settings=V2), Kafka(settings=V1, lacks="the epoch before the present one is not in its log")),
         ),
         Variant(
             "metadata", MetadataInTheLog, "all that a coordinator knows of an id, every field of it in the log",
-            bounds=_METADATA, judged=("txn.25",), depth={"smoke": 7, "ci": 9, "nightly": 11},
+            bounds=_METADATA, judged=("txn.25",),
             of=Kafka("trunk", settings=V2),
         ),
         Variant(
             "metadata-retries", MetadataPromises, "the same with a producer that repeats what it is not told of",
-            expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED,
+            expected={"retries_are_answered": "violated"}, bounds=_METADATA, judged=(), proof=False,
             of=Kafka("trunk", settings=V2),
         ),
         wrong("metadata-4.3", MetadataPromises,
@@ -384,13 +378,13 @@ TRANSACTION_LOG = ProtocolEntry(
             "metadata-timed-out", MetadataInDoubt,
             "appends time out, and their records are in the log all the same: a commit that memory has not",
             expected={"all_of_it_is_in_the_log": "violated"}, bounds=_METADATA, judged=(), leaves_out=("all_fields",),
-            depth=NOT_BOUNDED, of=Kafka("trunk", settings=V2),
+            of=Kafka("trunk", settings=V2),
         ),
         Variant(
             "metadata-retries-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),
             "the same with a producer that repeats what it is not told of",
             expected=dict.fromkeys(("all_of_it_is_in_the_log", "retries_are_answered"), "violated"),
-            bounds=_METADATA, judged=(), proof=False, depth=NOT_BOUNDED, leaves_out=("all_fields",),
+            bounds=_METADATA, judged=(), proof=False, leaves_out=("all_fields",),
             of=Kafka("trunk", settings=V2),
         ),
         wrong("metadata-4.3-timed-out", MetadataPromises.asked_of(MetadataTimedOut, MetadataInDoubt),

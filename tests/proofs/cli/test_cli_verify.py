@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[3]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
 VERDICTS = {"holds", "violated", "unknown"}
 KINDS = {"always", "step", "sometimes", "eventually", "history", "agreement"}
-ENGINES = {"induction", "bounded", "explore", "progress", "agreement", "replay"}
+ENGINES = {"induction", "explore", "progress", "agreement", "replay"}
 KEYS = (
     "protocol", "variant", "property", "kind", "engine", "verdict", "expected", "bound", "seconds", "evidence", "scope",
     "out", "excused", "cached",
@@ -115,7 +115,7 @@ def test_exit_code_0_and_a_sentence_of_conclusion(as_expected: Made) -> None:
     assert last.endswith(" violations as predicted; 0 not as expected")
     assert all(f" by {engine}" in last for engine in ENGINES)
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
-    assert "no id twice violated as predicted explore in 3 steps, bounded in 3 steps" in lines
+    assert "no id twice violated as predicted explore in 3 steps" in lines
     assert "id-blocks/zookeeper: every broker takes its blocks from ZooKeeper" in lines
     assert "Left unchecked by these bounds" in lines
     assert any(line.startswith("id-blocks/zookeeper: progress is known only of brokers 2") for line in lines)
@@ -140,7 +140,7 @@ def test_the_contract_for_scripts(as_expected: Made) -> None:
 
 def test_a_counterexample_is_in_the_report(as_expected: Made) -> None:
     """Whoever reads the JSON gets the run, as events and in words."""
-    violated = [r for r in as_expected.rows if r["verdict"] == "violated" and r["engine"] in ("explore", "bounded")]
+    violated = [r for r in as_expected.rows if r["verdict"] == "violated" and r["engine"] == "explore"]
     assert violated
     assert all(len(r["evidence"]["events"]) == r["evidence"]["steps"] > 0 for r in violated)
     assert all(r["evidence"]["words"] for r in violated)
@@ -172,7 +172,7 @@ def test_a_violation_that_is_not_predicted(wrong: Made) -> None:
     assert [line for line in lines if line.startswith("id-blocks/")] == [
         "id-blocks/by-broker-id: a range per broker id, which no log remembers [730.17]"
     ]
-    assert "no id twice violated explore in 3 steps, bounded in 3 steps expected: holds" in lines
+    assert "no id twice violated explore in 3 steps expected: holds" in lines
     assert conclusion(wrong.ran).endswith(f"{len(found)} not as expected")
     last = [line.removeprefix("Next:").strip() for line in lines[-2:]]
     assert last == [f'fencepost show id-blocks/by-broker-id "{name}"' for name in ("no id twice", "disjoint blocks")]
@@ -230,18 +230,11 @@ def explored(verdict: str, steps: int | None = None, **bound: int) -> Result:
     return a_result("explore", verdict, bound, steps=steps)
 
 
-def bounded(verdict: str, depth: int, steps: int | None = None, **bound: int) -> Result:
-    return a_result("bounded", verdict, dict(bound, depth=depth), steps=steps)
-
-
 PROOF = a_result("induction", "holds", None)
 CONTRADICTIONS = {
     "a proof, and a violation": ([PROOF, explored("violated", 3, ids=2)], 1),
-    "a proof, and a bounded violation": ([PROOF, bounded("violated", 9, 3, ids=2)], 1),
-    "a search, and a violation within its bounds": ([explored("holds", ids=3), bounded("violated", 9, 3, ids=2)], 1),
-    "a search, and a violation beyond its bounds": ([explored("holds", ids=2), bounded("violated", 9, 3, ids=3)], 0),
-    "a bounded check that should have seen it": ([bounded("holds", 9, ids=2), explored("violated", 9, ids=2)], 1),
-    "a bounded check that did not go so far": ([bounded("holds", 9, ids=2), explored("violated", 10, ids=2)], 0),
+    "a search, and a violation within its bounds": ([explored("holds", ids=3), explored("violated", 3, ids=2)], 1),
+    "a search, and a violation beyond its bounds": ([explored("holds", ids=2), explored("violated", 3, ids=3)], 0),
     "an attempt at a proof that failed": ([a_result("induction", "violated", None), explored("holds", ids=2)], 0),
     "what could not be decided": ([PROOF, explored("unknown", ids=2)], 0),
     "agreement": ([PROOF, explored("holds", ids=2)], 0),
@@ -278,7 +271,7 @@ def test_a_proof_may_be_left_to_another_profile() -> None:
     """Then no verdict of this one is by induction, and what is left unchecked says so."""
     entry, variant = find("id-blocks/zookeeper")
     assert variant is not None
-    late = replace(variant, proof_from="nightly", depth={"smoke": 0}, progress_bounds=())
+    late = replace(variant, proof_from="nightly", progress_bounds=())
     assert [profile for profile in PROFILES if late.is_proved_in(profile)] == ["nightly"]
     said = "id-blocks/zookeeper: its proof is left to the profile nightly"
     for each, is_left in ((late, True), (replace(late, proof_from="smoke"), False)):
@@ -348,7 +341,7 @@ def test_a_promise_is_counted_once() -> None:
         return Result("p", "v", "q", "always", engine, verdict, expected, None, 2.0, {"role": "promise"})
 
     assert standing([on("explore", "holds"), on("induction", "holds")]) == "proved"
-    assert standing([on("explore", "holds"), on("bounded", "holds")]) == "held"
+    assert standing([on("explore", "holds"), on("equal", "holds")]) == "held"
     assert standing([on("explore", "violated", "violated")]) == "refuted"
     assert standing([on("induction", "holds"), on("explore", "vacuous")]) == "not as expected"
     assert standing([on("explore", "unknown", "unknown")]) == "not decided"

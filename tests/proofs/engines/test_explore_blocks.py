@@ -154,3 +154,49 @@ def test_compiled_code_takes_every_row(threads: int, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(compiled, name, value)
     found = explore(spec, properties, YARDSTICK, max_depth=9, threads=threads, engine="numba")
     assert outcome(found) == expected and 1 in {count % 3 for count in found.levels[1:-1]}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1 << 15])
+def test_a_step_that_one_state_of_a_level_breaks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found wherever the state lies in its block."""
+    for module in (search, traces):
+        monkeypatch.setattr(module, "BLOCK", size)
+    kind = scalar(Along)
+    x, after, y = state("x", kind), state("x", kind, True), state("y", kind)
+    for at, other in plainly()[0][4]:
+        here = both(*(boolean("eq", n, constant(v, kind)) for n, v in ((x, at), (y, other))))
+        stays = negation(both(here, negation(boolean("eq", x, after))))
+        found = explore(SPEC, {"s": Property("s", "step", None, (stays,), (), None, "")}, {"top": TOP})
+        assert found.traces.steps("s") == 5
+        assert found.traces["s"].states[-2] == {"x": at, "y": other}
+
+
+class Far(Nat, upto="far"):
+    """A number that takes more than a byte."""
+
+
+class Near(Nat, upto="near"):
+    """One that takes no more."""
+
+
+class Rest(Protocol):
+    """What is left of a number."""
+
+    far: Far
+    near: Near
+
+    @action
+    def further(s):
+        """One more."""
+        s.far = s.far + 1
+
+    @action
+    def look(s):
+        """How much it is beyond 200."""
+        s.near = s.far - 200
+
+
+def test_numbers_beyond_a_byte_leave_small_differences() -> None:
+    """A difference is computed in a column wide enough for what it is a difference of."""
+    found = explore(settle(Rest.spec), {}, {"far": 300, "near": 100})
+    assert found.distinct == sum(max(0, far - 200) + 1 for far in range(301))

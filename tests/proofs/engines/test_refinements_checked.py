@@ -3,7 +3,6 @@ caught at the first step that is none of the core's."""
 
 import pytest
 from fencepost.model.language import Properties
-from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.readings.plain import Plain
@@ -38,13 +37,6 @@ def test_a_right_mapping_holds_of_all_states(properties: type[Properties], engin
     assert made.verdicts[name_of(properties)] == "holds"
 
 
-@pytest.mark.parametrize("properties", RIGHT, ids=lambda p: p.__name__)
-def test_a_right_mapping_holds_to_a_depth(properties: type[Properties]) -> None:
-    """So does the bounded check."""
-    found = check(properties.protocol.spec, properties.properties, BOUNDS, 6).findings[name_of(properties)]
-    assert (found.verdict, found.depth) == ("holds", 6)
-
-
 @pytest.mark.parametrize("properties", [AtFinish, FromGrant, EachAtFinish], ids=lambda p: p.__name__)
 def test_a_right_mapping_is_proved(properties: type[Properties]) -> None:
     """Induction proves it without bounds, from the lemmas of the full protocol."""
@@ -66,14 +58,6 @@ def test_a_wrong_one_is_found(properties: type[Properties], run: list[str], engi
     assert plain.holds(item.initially, trace.states[0]) == bool(run)
     kept = [plain.holds(item, *states) for states in zip(trace.states, trace.states[1:], strict=False)]
     assert kept == [True] * (len(run) - 1) + [False] * bool(run)
-
-
-@pytest.mark.parametrize(("properties", "run"), WRONG, ids=[p.__name__ for p, _ in WRONG])
-def test_a_wrong_one_is_found_at_the_same_depth(properties: type[Properties], run: list[str]) -> None:
-    """By the bounded check."""
-    found = check(properties.protocol.spec, properties.properties, BOUNDS, 6).findings[name_of(properties)]
-    assert found.verdict == "violated" and found.trace is not None
-    assert len(found.trace) == len(run)
 
 
 @pytest.mark.parametrize(

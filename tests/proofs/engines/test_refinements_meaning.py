@@ -17,7 +17,6 @@ from fencepost.model.language.tracing.mappings import Mapped, apart
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import constant, local, state, term
 from fencepost.model.language.tree.types import MapType, OptionType, SeqType
-from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import coverage, explore, reachable_sample
 from fencepost.proofs.engines.refinements import MappedState
 from fencepost.proofs.readings.ground import evaluate, ground
@@ -194,15 +193,3 @@ def search(oracle: Oracle) -> tuple[int | None, dict[str, set[str]]]:
                     following.append(after)
         frontier, depth = following, depth + 1
     return first, taken
-
-
-@pytest.mark.parametrize("seed", SEEDS[:8])
-def test_the_bounded_check_finds_the_same(seed: int) -> None:
-    """To a depth of three, with the same number of steps."""
-    spec, item = random_refinement(seed)
-    found = check(spec, {"core": item}, BOUNDS, 3).findings["core"]
-    trace = explore(spec, {"core": item}, BOUNDS).traces.get("core")
-    if trace is not None and len(trace) <= 3:
-        assert found.verdict == "violated" and found.trace is not None and len(found.trace) == len(trace)
-    else:
-        assert found.verdict == "holds"

@@ -9,10 +9,9 @@ import pytest
 from command_line import fencepost
 from fencepost.model.language import Properties, Protocol, action, each, promise, refinement, require, rule, witness
 from fencepost.model.language.derived.refinements import Refinement
-from fencepost.proofs.engines.bounded import check
 from fencepost.proofs.engines.explore import coverage, explore, unsaid
 from fencepost.proofs.engines.refinements import explain
-from fencepost.proofs.engines.run_engines import run_bounded, run_explore, run_induction
+from fencepost.proofs.engines.run_engines import run_explore, run_induction
 from fencepost.proofs.necessity.search import necessity
 from fencepost.proofs.results import Result
 from fencepost.proofs.verify import verify
@@ -92,13 +91,6 @@ def test_why_a_step_is_none_of_the_core_s(properties: type[Properties]) -> None:
     item, spec = item_of(properties), properties.protocol.spec
     trace = explore(spec, properties.properties, BOUNDS).traces[item.name]
     assert "\n".join(explain(item, spec, BOUNDS, trace)) == WORDS[properties]
-
-
-def test_why_a_bounded_counterexample_is_none() -> None:
-    """A trace of another engine is told in the same way."""
-    trace = check(TwoSteps.spec, AtPrepare.properties, BOUNDS, 3).findings["atomic"].trace
-    assert trace is not None
-    assert "\n".join(explain(item_of(AtPrepare), TwoSteps.spec, BOUNDS, trace)) == WORDS[AtPrepare]
 
 
 COVERED = {
@@ -257,13 +249,12 @@ def of_refinement(results: list[Result]) -> Result:
 
 
 def test_a_line_for_each_engine() -> None:
-    """Explored, checked to a depth and proved like a step property, with the steps of the core that there were."""
+    """Explored and proved like a step property, with the steps of the core that there were."""
     variant = ENTRY.variants[0]
     explored, _ = run_explore(ENTRY, variant, dict(counts=3))
-    bounded, proved = run_bounded(ENTRY, variant, dict(counts=3), 4), run_induction(ENTRY, variant)
-    found = [of_refinement(r) for r in (explored, bounded, proved)]
+    found = [of_refinement(r) for r in (explored, run_induction(ENTRY, variant))]
     assert [(r.engine, r.kind, r.verdict) for r in found] == [
-        ("explore", "step", "holds"), ("bounded", "step", "holds"), ("induction", "step", "holds"),
+        ("explore", "step", "holds"), ("induction", "step", "holds"),
     ]  # fmt: skip
     assert found[0].evidence["taken"] == {"one": ["finish"], "other": ["finish"]}
     assert found[0].evidence["never"] == ["same"]

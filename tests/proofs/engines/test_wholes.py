@@ -11,7 +11,6 @@ from fencepost.model.language.derived.mutations import mutation, mutations, sett
 from fencepost.model.language.specs import Action, Call, Spec
 from fencepost.model.language.tracing.composing import PartSpec, composed
 from fencepost.model.language.tree.terms import local
-from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
 from fencepost.proofs.engines.progress import check_progress
@@ -109,13 +108,11 @@ def test_the_solver_and_columns_take_the_same_steps():
     assert {event.action for now in states for event, _ in plain.successors(now)} == set(DESK.actions)
 
 
-def test_bounded_checks_and_walks_find_the_witness():
-    """A bounded check finds a run to it that a walk can follow."""
+def test_a_walk_follows_the_run_to_the_witness():
+    """The explorer finds a run to it that a walk can follow."""
     item = DeskProperties.properties["two_served"]
     bounds = dict(DESK_BOUNDS, ids=2)
-    trace = check_bounded(DESK, {"two_served": item}, bounds, 10).findings["two_served"].trace
-    made = explore(DESK, {"two_served": item}, bounds)
-    assert len(trace) == len(made.traces["two_served"])
+    trace = explore(DESK, {"two_served": item}, bounds).traces["two_served"]
     walk, broken = Walker(DESK, {}, bounds).follow(trace.events)
     assert (walk.states[-1], broken) == (trace.states[-1], None)
     assert Event("ids.crash", {"b": 0}) not in trace.events
@@ -123,7 +120,7 @@ def test_bounded_checks_and_walks_find_the_witness():
 
 def test_runs_of_mutants_are_recorded_by_path_and_taken_again():
     """A promise of a part, and one of the whole, each with a mistake in the part that breaks it."""
-    variant = Variant("desk", DeskProperties, "a desk", bounds={"smoke": dict(DESK_BOUNDS, ids=4)}, depth={"smoke": 0})
+    variant = Variant("desk", DeskProperties, "a desk", bounds={"smoke": dict(DESK_BOUNDS, ids=4)})
     found = search(variant, "smoke", anew=True)
     without = {run.property: run.without for run in found.runs}
     assert without["ids_differ"] == without["ids.no_id_twice"] == (("730.8", "ids.grant: next not updated"),)

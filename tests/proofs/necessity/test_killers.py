@@ -111,7 +111,6 @@ class RoundsProperties(Properties, of=Rounds):
 BOUNDS = dict(connectors=2, most=1)
 ROUNDS = Variant(
     "rounds", RoundsProperties, "rounds side by side", bounds={"smoke": BOUNDS}, progress_bounds=(BOUNDS,),
-    depth={"smoke": 4},
 )  # fmt: skip
 ENTRY = ProtocolEntry("rounds", "Rounds.", (ROUNDS,), dict.fromkeys(BOUNDS, "two"))
 NO_KILLER = ("no mutation is known", "it speaks of ghosts, and is inductive with every guard of every action taken out")
@@ -140,7 +139,7 @@ def verdicts(engine: str, variant: Variant = ROUNDS) -> dict[str, Result]:
 
 def test_without_a_recorded_run_all_is_vacuous() -> None:
     """A *holds* of every engine is unexpected as long as nothing is known that would have broken it."""
-    for engine in ("explore", "bounded", "progress", "induction"):
+    for engine in ("explore", "progress", "induction"):
         judged = {n: r for n, r in verdicts(engine).items() if r.kind in ("always", "eventually")}
         assert {r.verdict for r in judged.values()} == {"vacuous"}, engine
         assert not any(r.as_expected for r in judged.values())
@@ -169,7 +168,6 @@ def test_the_search_finds_what_can_be_broken_and_names_what_cannot() -> None:
     assert killer == {"rule": "618.15", "mutation": "run: guard 1 dropped", "bounds": BOUNDS, "steps": ["run(c=0)"]}
     assert proved["fenced_before_it_runs"].evidence["killer"]["refused"] == "run breaks fenced_before_it_runs"
     assert verdicts("progress")["fenced_in_the_end"].evidence["killer"]["rule"] in ("618.4", "618.12")
-    assert verdicts("bounded")["fenced_before_it_runs"].evidence["killer"] == killer
     again = search(ROUNDS, "smoke")
     assert (again.runs, again.new) == (found.runs, [])
 
@@ -223,7 +221,7 @@ def test_a_promise_that_is_true_by_construction_says_so() -> None:
     assert (found.missing, found.unrefused, found.wrongly_spared) == ([], [], [])
     assert {run.property for run in found.runs} == {"fenced_before_it_runs", "fenced_in_the_end"}
     keep(found.runs, found.refused)
-    for engine in ("explore", "bounded", "induction"):
+    for engine in ("explore", "induction"):
         without, with_it = (verdicts(engine, each)["only_its_own"] for each in (ROUNDS, variant))
         assert (without.verdict, "no_mutant" in without.evidence) == ("vacuous", False), engine
         assert (with_it.verdict, with_it.evidence["no_mutant"]) == ("holds", WHY), engine
@@ -266,17 +264,6 @@ def test_the_command_says_what_is_wrongly_spared(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr("fencepost.proofs.cli.mutants.protocols", lambda entry=entry: {entry.name: entry})
         ran = fencepost("mutants")
         assert (ran.code, f"the no_mutant is not so of {name}: leave it out" in ran.out) == (code, bool(code)), ran.out
-
-
-def test_what_a_bounded_check_cannot_reach_is_left_open() -> None:
-    """A check too shallow for what breaks a promise does not say that it holds; the search does."""
-    keep([replace(KILLER, steps=("begin(c=0)", "fence(c=0)", "run(c=1)"))])
-    made = judge(ENTRY, replace(ROUNDS, depth={"smoke": 2}), "smoke")
-    judged = {(r.engine, r.property): r.verdict for _, r in made.results}
-    assert judged["explore", "fenced_before_it_runs"] == "holds"
-    assert ("bounded", "fenced_before_it_runs") not in judged
-    assert judged["bounded", "only_its_own"] == "vacuous"
-    assert "rounds/rounds: bounded checks to depth 2 could not break fenced_before_it_runs" in made.open
 
 
 def test_a_proof_is_asked_again_where_the_model_has_changed() -> None:

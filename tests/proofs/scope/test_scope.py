@@ -28,16 +28,14 @@ from fencepost.model.language import (
 )  # fmt: skip
 from fencepost.model.language.derived.mutations import settle
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.engines.bounded import check as check_bounded
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.engines.run_engines import run_bounded, run_explore, run_features, run_induction
+from fencepost.proofs.engines.run_engines import run_explore, run_features, run_induction
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import (
     NOTHING_SAID,
     Scope,
     scope_lines,
     scope_of,
-    scope_of_bounded,
     scope_of_counts,
     scope_of_proof,
     scope_of_search,
@@ -230,25 +228,6 @@ def test_a_condition_is_settled_with_its_model() -> None:
     assert "as_the_rule_says" not in explore(settle(Chosen.spec, "txn.2", "none"), {}, BOUNDS).met
 
 
-def test_bounded_goes_as_deep_as_explore_needed() -> None:
-    made = explore(LETTERS.spec, LETTERS.asked, BOUNDS)
-    shallow, deep = (scope_of_bounded(LETTERS.spec, made, depth) for depth in (1, 2))
-    why = "open: within these bounds it takes more than the 1 steps of the check"
-    assert found(shallow, "late-copy") == {"late-copy": ("out", why)}
-    assert deep.those("in") == ("late-copy", "several-partitions")
-    assert scope_of_bounded(LETTERS.spec, None, 9).those("in") == ()
-
-
-def test_bounded_reaches_what_explore_met_at_that_depth() -> None:
-    """The claim behind the rule: Z3 finds the state of the condition in as many steps, and in no fewer."""
-    spec = LETTERS.spec
-    term = spec.presences["two_written"].term
-    asked = {"two": replace(LETTERS.asked["written_once"], name="two", terms=(term,))}
-    finding = check_bounded(spec, asked, BOUNDS, 4).findings["two"]
-    assert finding.trace is not None
-    assert len(finding.trace) == explore(spec, {}, BOUNDS).met["two_written"]
-
-
 def test_what_is_counted_is_in_and_the_model_says_why_the_rest_is_not() -> None:
     counted = scope_of_counts(LETTERS.spec, "histories", {"zombie": 3, "loss": 0}, "none of 5 histories has it")
     assert counted.those("in") == ("zombie",)
@@ -263,13 +242,12 @@ def test_what_is_counted_is_in_and_the_model_says_why_the_rest_is_not() -> None:
 def test_results_carry_the_scope_of_their_engine() -> None:
     """In the report: the dangers in, those out, and those under a condition."""
     explored, _ = run_explore(ENTRY, LETTERS, BOUNDS)
-    together, made = run_features(ENTRY, LETTERS, "smoke")
+    together, _ = run_features(ENTRY, LETTERS, "smoke")
     for r in (*explored, *together):
         assert r.as_dict()["scope"] == ("late-copy", "several-partitions")
         assert r.as_dict()["excused"] == {"duplicate": "copies come from one sender"}
         assert set(r.out) | set(r.scope) | set(r.excused) == set(DANGERS)
     assert "leader-restart" in run_induction(ENTRY, LETTERS)[0].scope
-    assert [r.scope for r in run_bounded(ENTRY, LETTERS, BOUNDS, 1, made[""])] == [()] * 2
 
 
 def test_what_rests_on_several_verdicts_has_in_what_each_has() -> None:
@@ -282,11 +260,11 @@ def test_what_rests_on_several_verdicts_has_in_what_each_has() -> None:
 
 
 def test_a_line_for_the_engines_that_met_the_same() -> None:
-    explored, made = run_explore(ENTRY, LETTERS, BOUNDS)
-    bounded = run_bounded(ENTRY, LETTERS, BOUNDS, 5, made)
+    explored, _ = run_explore(ENTRY, LETTERS, BOUNDS)
+    again = [replace(found, engine="progress") for found in explored]
     out = len(DANGERS) - 3
-    assert scope_lines([*explored, *bounded]) == [
-        "explore, bounded against late-copy, several-partitions; "
+    assert scope_lines([*explored, *again]) == [
+        "explore, progress against late-copy, several-partitions; "
         "excused: duplicate (where copies come from one sender); "
         f"out: {out}, see `fencepost dangers letters/letters`"
     ]

@@ -13,9 +13,9 @@ import z3
 from fencepost.model.language.checks.errors import ModelError
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.recording import Update
-from fencepost.model.language.tree.terms import Term, subterms
+from fencepost.model.language.tree.terms import Term, free_locals, subterms
 from fencepost.model.language.tree.types import Bounds, OptionType, ScalarType, SeqType, bound_of, has_bound
-from fencepost.proofs.readings.solver.finite import free_locals, scalar_values
+from fencepost.proofs.readings.solver.finite import scalar_values
 from fencepost.proofs.readings.solver.states import UpdatedState, initial_state, map_parts
 from fencepost.proofs.readings.solver.terms import Reading, Value, View
 from fencepost.proofs.results import Event, State
