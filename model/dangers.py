@@ -18,12 +18,13 @@ To account for a model, go through the list and say of each danger one of four t
    have it.  It says that the danger bites (a record on its way after its transaction has ended), not only that there is
    room for it (two partitions within the bounds); a helper of the model may be used, and ghosts may be read;
 3. the model has it under a condition alone: ``excused(condition, name)`` beside the tag;
-4. it is left out: ``outside = (*not_of_this(why, …), *kafka_excludes(why, source, …), *open_hole(why, …))``.  What Kafka
+4. it is left out: ``outside = (*not_of_this(why, …), *kafka_excludes(why, source, …), *open_hole(why, …))``.  What
+Kafka
    can do and the model can't is open, also if another model has it: the reason then names that model.
 
 ``outside`` is inherited, a variant's own line replaces its base's for that danger, and a tag outweighs both.  An action
-that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.scopes.unaccounted` names what
-is still missing, and ``fencepost dangers PROTOCOL/VARIANT`` shows what each engine met.
+that a variant overrides has no tag of its base: write the tag again.  `fencepost.proofs.scope.scopes.unaccounted` names
+what is still missing, and ``fencepost dangers PROTOCOL/VARIANT`` shows what each engine met.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Where what can be computed again is kept between runs, and whether it is.
+"""Where what can be computed again is stored between runs, and whether it is.
 
-With ``FENCEPOST_FRESH`` in the environment no verdict is taken from there, and none kept; with ``CI``, as services for
-continuous integration set it, none is taken.
+With ``FENCEPOST_FRESH`` in the environment no verdict is taken from there, and none stored; with ``CI``, as services
+for continuous integration set it, none is taken.
 """
 
 import os
@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-NOTHING_KEPT, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
+NO_CACHE, NOTHING_TAKEN = "FENCEPOST_FRESH", "CI"
 
 
 def cache_folder() -> Path:
@@ -23,15 +23,15 @@ def cache_folder() -> Path:
 
 
 def keeps_verdicts() -> bool:
-    """Whether verdicts are kept for later runs."""
-    return not os.environ.get(NOTHING_KEPT)
+    """Return whether verdicts are stored for later runs."""
+    return not os.environ.get(NO_CACHE)
 
 
 def takes_verdicts() -> bool:
-    """Whether verdicts of earlier runs are taken."""
+    """Return whether verdicts of earlier runs are taken."""
     return keeps_verdicts() and not os.environ.get(NOTHING_TAKEN)
 
 
 def now() -> str:
-    """The time, as what is kept says it."""
+    """The time, as what is stored says it."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

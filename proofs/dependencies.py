@@ -1,9 +1,9 @@
 """What verdicts on a protocol depend on, as one hash: two trees with the same hash have the same verdicts.
 
 Counted are the text of every file that the protocol's own and the engines' name, in an import or as the place of an
-implementation, from these on; data beside the properties; recordings; and the releases of what they call.  That is more
-than the traced tree: words, reasons of bounds and dangers stand in verdicts too, and implementations are traced by no
-one.  So a comment counts as well: what is computed again for nothing costs a minute, what is not is a wrong verdict.
+implementation, from these on; data next to the properties; recordings; and the releases of what they call.  That is
+more than the traced tree: words, reasons of bounds and dangers stand in verdicts too, and implementations are traced by
+no one.  So a comment counts as well: what is computed again for nothing costs a minute, what is not is a wrong verdict.
 """
 
 import hashlib
@@ -32,29 +32,30 @@ def root() -> Path:
 
 
 def hash_of(entry: ProtocolEntry, *further: object) -> str | None:
-    """Of all that verdicts on a protocol depend on, and of what is said further, by its repr; None of a protocol that
-    is not of this package, since nothing is known of what it calls."""
+    """Return the hash of all that verdicts on a protocol depend on, and of what is stated further, by its repr; None of
+    a protocol that is not of this package, since nothing is known of what it calls."""
     folders = folders_of(entry)
     if folders is None:
         return None
-    told = f"{sys.version}\0{releases()}\0{further!r}\0{hash_of_files(frozenset(folders))}"
-    return hashlib.sha256(told.encode()).hexdigest()
+    key = f"{sys.version}\0{releases()}\0{further!r}\0{hash_of_files(frozenset(folders))}"
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 @cache
 def hash_of_files(folders: frozenset[Path]) -> str:
-    """Of the text of all files that count: of a process that is judging, as they were when it first asked."""
-    told = hashlib.sha256()
+    """Return the hash of the text of all files that count: of a process that is judging, as they were when it first
+    asked."""
+    digest = hashlib.sha256()
     for path in sorted(files(folders)):
-        told.update(f"\0{path.relative_to(root())}\0{_digest(path)}".encode())
-    return told.hexdigest()
+        digest.update(f"\0{path.relative_to(root())}\0{_digest(path)}".encode())
+    return digest.hexdigest()
 
 
 def folders_of(entry: ProtocolEntry) -> set[Path] | None:
-    """Where the properties of a protocol are, of its parts, and of those in whose words its simulators tell histories;
+    """Where the properties of a protocol are, of its parts, and of those in whose words its simulators write histories;
     None where one of them is not of this package."""
-    told = {name for _, simulator, config in entry.verified_simulators for name in vocabularies_of(simulator, config)}
-    found = {_folder(one) for one in (entry, *(protocols()[name] for name in sorted({*entry.parts, *told})))}
+    named = {name for _, simulator, config in entry.verified_simulators for name in vocabularies_of(simulator, config)}
+    found = {_folder(one) for one in (entry, *(protocols()[name] for name in sorted({*entry.parts, *named})))}
     return None if None in found else {folder for folder in found if folder is not None}
 
 
@@ -73,7 +74,7 @@ def files(folders: Iterable[Path]) -> set[Path]:
 
 
 def _folder(entry: ProtocolEntry) -> Path | None:
-    """Where the properties of a protocol are: a folder, or a file."""
+    """Return where the properties of a protocol are: a folder, or a file."""
     modules = {variant.properties.__module__ for variant in entry.variants}
     if not all(name.startswith("fencepost.properties.") for name in modules):
         return None
@@ -120,7 +121,7 @@ def _digest(path: Path) -> str:
 
 @cache
 def releases() -> str:
-    """Of what the engines call, as far as it is installed."""
+    """Make the matrix of what the engines call, as far as it is installed."""
     return " ".join(f"{name} {_release(name)}" for name in RELEASES)
 
 

@@ -1,5 +1,5 @@
-"""Code that is made for one protocol and compiled by numba: kept in the user's cache under a hash of its source, since
-numba caches by file.
+"""Code that is made for one protocol and compiled by numba: stored in the user's cache under a hash of its source,
+since numba caches by file.
 """
 
 import hashlib
@@ -15,12 +15,11 @@ from fencepost.proofs.cache_folder import cache_folder
 
 
 def is_possible() -> bool:
-    """Whether numba is there."""
     return importlib.util.find_spec("numba") is not None
 
 
-def is_kept(source: str, function: str) -> bool:
-    """Whether this function of the source was compiled before, on this machine."""
+def is_cached(source: str, function: str) -> bool:
+    """Return whether this function of the source was compiled before, on this machine."""
     try:
         return next((cache_folder() / "__pycache__").glob(f"{_name_of(source)}.{function}-*.nbi"), None) is not None
     except OSError:

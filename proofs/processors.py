@@ -1,4 +1,4 @@
-"""What NumPy is told of the processor that it would not ask for.
+"""Settings of NumPy for a processor that it would not find out by itself.
 
 On AMD's Zen 4 the instruction by which AVX-512 sorting moves elements is microcode, and sorting takes four times as
 long as with AVX2 (34 and 9 ns an element of 32,768; numpy/x86-simd-sort#6, openjdk/jdk#24053).  A search with NumPy
@@ -12,7 +12,7 @@ from pathlib import Path
 
 VARIABLE = "NPY_DISABLE_CPU_FEATURES"
 WITH_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
-"""As releases from 2.4 on call them.  Names that a release does not have are a warning, so earlier ones are told
+"""As releases from 2.4 on call them.  Names that a release does not have are a warning, so earlier ones are given
 nothing."""
 
 
@@ -25,12 +25,12 @@ def spare_slow_sorting(environment: MutableMapping[str, str], described: str, re
 
 def is_zen_4(described: str) -> bool:
     """AMD's family 25 is Zen 3, without AVX-512, and Zen 4."""
-    told = dict(line.split(":", 1) for line in described.splitlines() if ":" in line)
-    told = {key.strip(): value.strip() for key, value in told.items()}
+    flags = dict(line.split(":", 1) for line in described.splitlines() if ":" in line)
+    flags = {key.strip(): value.strip() for key, value in flags.items()}
     return (
-        told.get("vendor_id") == "AuthenticAMD"
-        and told.get("cpu family") == "25"
-        and "avx512f" in told.get("flags", "").split()
+        flags.get("vendor_id") == "AuthenticAMD"
+        and flags.get("cpu family") == "25"
+        and "avx512f" in flags.get("flags", "").split()
     )
 
 

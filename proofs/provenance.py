@@ -26,7 +26,7 @@ PARTS = ("fencepost.model.", "fencepost.properties.")
 """Where models and properties are; protocols of one's own are in packages that the registry names."""
 LANGUAGE = "fencepost.model.language"
 DIGITS = 12
-"""Of a hash, in hexadecimal: enough to tell two texts apart, and to be read aloud."""
+"""Of a hash, in hexadecimal: enough to distinguish two texts, and to be read aloud."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def together(read: list[Source]) -> str:
     return read[0].hash if len(read) == 1 else hash_of("".join(f"{s.name} {s.hash}\n" for s in read).encode())
 
 
-def said(read: list[Source]) -> str:
+def described(read: list[Source]) -> str:
     """The line at the start of a command that judges: ``read model/language/protocol.py and 4 more of /…, hash …``."""
     if not read:
         return "read a model that is in no file"

@@ -28,7 +28,7 @@ Found = Iterator[tuple[str, Result]]
 
 
 def number_of_replays(entry: ProtocolEntry) -> int:
-    """How many datasets are replayed: simulated ones, and recordings."""
+    """Return how many datasets are replayed: simulated ones, and recordings."""
     simulated = (len(vocabularies_of(simulator, config)) or 1 for _, simulator, config in entry.verified_simulators)
     return sum(simulated) + len(recordings(entry.name))
 
@@ -72,8 +72,8 @@ def _of_one(entry: ProtocolEntry, variant: Variant, simulator: str, place: Path,
 
 
 def _of_several(entry: ProtocolEntry, name: str, simulator: str, place: Path, asked: dict[str, Any]) -> Found:
-    """Of one system in several vocabularies: the verdicts are those of the protocol of each.  What is not decided of
-    one, and how much of it is followed, the entry of the system says under the name of that protocol."""
+    """Replay one system in several vocabularies: the verdicts are those of the protocol of each.  What is not decided
+    of one, and how much of it is followed, the entry of the system says under the name of that protocol."""
     generate_set(place, simulator, **asked)
     for protocol, report in replay_set(place, count_dangers=True).items():
         manifest = Manifest.read(Location.of(place / protocol))
@@ -140,10 +140,10 @@ def _replayed(
         yield heading, replace(found, expected="unknown") if name in pinned else found
     hidden = {name: reason for name, reason in report.unknown.items() if name not in report.judged}
     for name, reason in (*hidden.items(), *report.not_promised.items()):
-        told: dict[str, Any] = {"histories": what, "reason": reason}
+        reported: dict[str, Any] = {"histories": what, "reason": reason}
         if name in report.not_promised:
-            told["not_promised"] = True
-        found = _result(entry, variant, variant_name, name, "unknown", 0, told)
+            reported["not_promised"] = True
+        found = _result(entry, variant, variant_name, name, "unknown", 0, reported)
         fine = name in pinned or name in report.not_promised
         yield heading, replace(found, expected="unknown") if fine else found
 

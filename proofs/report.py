@@ -28,24 +28,24 @@ def write_json(file: Path, document: Any) -> None:
 
 def cut_short(report: Any) -> Any:
     """A report of what was found until an interrupt, marked as that: an object gets a field, and a list of rows is the
-    field ``found`` of an object, since whoever takes it for the list of all rows has to notice."""
+    field ``found`` of an object, since a reader that takes it for the list of all rows has to notice."""
     if isinstance(report, list):
         return {"schema": SCHEMA, "interrupted": True, "found": report}
     return {**report, "interrupted": True}
 
 
 def write_text(file: Path, text: str) -> None:
-    """Writes a report, whole or not at all: beside its place, from where it is renamed.  Raises OSError, with the name
+    """Writes a report, whole or not at all: next to its place, from where it is renamed.  Raises OSError, with the name
     of the report, where there is no room for it."""
-    if file.exists() and not file.is_file():  # a pipe, or a device, has nothing that could be kept
-        with file.open("w", encoding="utf-8") as stream, _told_of(file):
+    if file.exists() and not file.is_file():  # a pipe, or a device, has nothing that could be stored
+        with file.open("w", encoding="utf-8") as stream, _reported(file):
             stream.write(text)
             stream.flush()
         return
     place = file.resolve()  # the file that a link names, not the link, is replaced
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        with _told_of(file):
+        with _reported(file):
             draft.write_text(text, encoding="utf-8")
             if place.exists():
                 draft.chmod(stat.S_IMODE(place.stat().st_mode))
@@ -56,7 +56,7 @@ def write_text(file: Path, text: str) -> None:
 
 
 @contextmanager
-def _told_of(file: Path) -> Iterator[None]:
+def _reported(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -65,7 +65,7 @@ def _told_of(file: Path) -> Iterator[None]:
 
 
 def verify_document(seed: int, profile: Profile, results: Iterable[Result], sources: Mapping[str, str]) -> "Verify":
-    """What ``verify --json`` writes.  ``sources``: the files that were judged, with their hashes."""
+    """Return what ``verify --json`` writes.  ``sources``: the files that were judged, with their hashes."""
     return {
         "schema": SCHEMA,
         "version": version("fencepost"),

@@ -78,7 +78,7 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         leans_on = self.evidence.get("leans_on")
-        told: dict[str, Any] = {
+        row: dict[str, Any] = {
             name: value for name, value in asdict(replace(self, within=None)).items() if name != "within"
         }
-        return told if leans_on is None else told | {"leans_on": leans_on}
+        return row if leans_on is None else row | {"leans_on": leans_on}

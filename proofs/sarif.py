@@ -1,7 +1,7 @@
-"""Verdicts where code is reviewed: SARIF 2.1.0, which code hosts show beside the lines of a change, and GitHub's own
+"""Verdicts where code is reviewed: SARIF 2.1.0, which code hosts show next to the lines of a change, and GitHub's own
 annotations of a run.
 
-What is told is what is not as expected, and what is not decided although it was asked for, each at the line of the
+They report what is not as expected, and what is not decided although it was asked for, each at the line of the
 model or property that it is about.
 """
 
@@ -36,26 +36,26 @@ class Remark:
 
 
 def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problems: Sequence[str]) -> list[Remark]:
-    """What a reviewer has to see, in the order of the verdicts, of several engines that say the same the first; then
-    engines that contradict one another."""
+    """Return what a reviewer has to see, in the order of the verdicts, of several engines that say the same the first;
+    then engines that contradict one another."""
     known = protocols() | {entry.name: entry for entry in entries}  # one's histories may be judged by another's words
-    found, told_of = [], set[tuple[str, ...]]()
+    found, remarked = [], set[tuple[str, ...]]()
     for one in results:
         what = (one.protocol, one.variant, one.property, one.verdict)
-        if (one.as_expected and one.verdict != "unknown") or what in told_of:
+        if (one.as_expected and one.verdict != "unknown") or what in remarked:
             continue
-        told_of.add(what)
+        remarked.add(what)
         entry = known[one.protocol]
         names = {v.name for v in entry.variants}
         variant = entry.variant(one.variant) if one.variant in names else entry.variants[0]
         file, line = _place(variant, one)
         verdict = f"{one.verdict}{leaning(one)} by {one.engine}"
-        told = f"{one.protocol}/{one.variant}: {name_in_words(one.property)} is {verdict}"
-        told += "" if one.as_expected else f", and {one.expected} was expected"
-        told += f" ({one.evidence['reason']})" if "reason" in one.evidence else ""
+        text = f"{one.protocol}/{one.variant}: {name_in_words(one.property)} is {verdict}"
+        text += "" if one.as_expected else f", and {one.expected} was expected"
+        text += f" ({one.evidence['reason']})" if "reason" in one.evidence else ""
         words = "\n".join(one.evidence.get("words", ()))
         level = "warning" if one.verdict == "unknown" else "error"
-        says = f"{told}\n{words}".rstrip()
+        says = f"{text}\n{words}".rstrip()
         found.append(Remark(level, str(one.evidence.get("rule") or one.property), says, file, line))
     for problem in problems:  # it begins with the protocol's name, as `contradictions` has it
         found.append(Remark("error", "engines disagree", problem, *_of_class(known[problem.partition("/")[0]])))
@@ -63,22 +63,22 @@ def remarks(entries: Iterable[ProtocolEntry], results: Iterable[Result], problem
 
 
 def _place(variant: Variant, result: Result) -> tuple[str, int]:
-    """Where the property is stated; the model's class where it is not a property of one."""
+    """Return where the property is stated; the model's class where it is not a property of one."""
     for cls in variant.properties.__mro__:
         method = vars(cls).get(result.property)
         if isinstance(method, PropertyMethod) and inspect.isfunction(method.body):
             file, line = line_of(method.body)
-            return _shown(file), line
+            return _uri(file), line
     return _of_class(variant)
 
 
 def _of_class(of: ProtocolEntry | Variant) -> tuple[str, int]:
     variant = of.variants[0] if isinstance(of, ProtocolEntry) else of
     file, line = attribute_line(variant.properties.protocol, "")
-    return _shown(file), max(line, 1)
+    return _uri(file), max(line, 1)
 
 
-def _shown(file: str) -> str:
+def _uri(file: str) -> str:
     place = Path(file).resolve()
     return str(place.relative_to(Path.cwd())) if place.is_relative_to(Path.cwd()) else str(place)
 

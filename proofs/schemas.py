@@ -109,7 +109,7 @@ class Explored(TypedDict):
     depth: Annotated[int, Meta(description="Steps to the state that is farthest from the start.")]
     seconds: Seconds
     symmetry: NotRequired[Annotated[list[str], Meta(description="Bounds of the sorts whose names do not count.")]]
-    partial_order: NotRequired[Annotated[bool, Meta(description="Were steps left out that no property can tell?")]]
+    partial_order: NotRequired[Annotated[bool, Meta(description="Were steps left out that no property can narrate?")]]
     resumed: NotRequired[Annotated[int, Meta(description="How many of the states an earlier search has kept.")]]
     compile_seconds: NotRequired[Annotated[float, Meta(description="How long what came before the search took.")]]
     complete: Annotated[bool, Meta(description="Are the verdicts of every state within the bounds?")]
@@ -141,7 +141,7 @@ class OfRule(TypedDict):
 
 
 class Mutated(TypedDict):
-    """One way to get a rule wrong, and what comes of it; with what sets of rules say, where they are kept."""
+    """One way to get a rule wrong, and what comes of it; with what sets of rules say, where they are stored."""
 
     variant: Variant
     rule: Rule
@@ -180,7 +180,7 @@ class KeptRow(TypedDict):
 
 
 class Kept(TypedDict):
-    """What was kept of one variant."""
+    """What was stored of one variant."""
 
     protocol: Protocol
     variant: Variant
@@ -361,7 +361,7 @@ class Cut(TypedDict, Generic[Rows]):
 
 
 class NothingYet(TypedDict):
-    """Of a command that was interrupted before it had anything to tell."""
+    """The report of a command that was interrupted before it had anything to report."""
 
     schema: Version
     interrupted: Interrupted
@@ -387,7 +387,7 @@ REPORTS: Mapping[str, tuple[Any, ...]] = {
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """What a command's ``--json`` writes, as JSON Schema (2020-12)."""
+    """Return what a command's ``--json`` writes, as JSON Schema (2020-12)."""
     cut = [Cut[each] for each in REPORTS[command] if get_origin(each) is list]  # type: ignore[valid-type]
     every = (*REPORTS[command], *cut, NothingYet)
     found, parts = msgspec.json.schema_components(every, ref_template="#/$defs/{name}")

@@ -23,9 +23,9 @@ from fencepost.properties.catalogue import ProtocolEntry
 
 @dataclass(frozen=True)
 class Tally:
-    """Of one protocol.  ``variants``: those that were judged; ``unexpected``: verdicts, of any engine, that are not as
-    expected; ``histories``: sets of histories that were replayed, simulated or recorded; ``driven``: pairs of a variant
-    and an implementation that was driven; ``open``: the dangers that `fencepost dangers` lists as open;
+    """The counts of one protocol.  ``variants``: those that were judged; ``unexpected``: verdicts, of any engine, that
+    are not as expected; ``histories``: sets of histories that were replayed, simulated or recorded; ``driven``: pairs
+    of a variant and an implementation that was driven; ``open``: the dangers that `fencepost dangers` lists as open;
     ``cached``: verdicts that an earlier run has computed, of all ``verdicts``; ``seconds``: of the engines, when they
     computed them."""
 
@@ -44,7 +44,7 @@ class Tally:
 
 
 def tally(entry: ProtocolEntry, results: Sequence[Result]) -> Tally:
-    """What the verdicts on a protocol come to."""
+    """Return what the verdicts on a protocol come to."""
     pairs: dict[tuple[str, str], list[Result]] = {}
     for r in results:
         if r.evidence.get("role") in USERS_RELY_ON:
@@ -68,14 +68,14 @@ def tally(entry: ProtocolEntry, results: Sequence[Result]) -> Tally:
 
 
 def total(tallies: Sequence[Tally]) -> Tally:
-    """Of all protocols together; a danger that is open in several is counted once."""
+    """Add up all protocols; a danger that is open in several is counted once."""
     numbers = [field.name for field in fields(Tally) if field.name not in ("name", "open")]
     sums: dict[str, Any] = {name: sum(getattr(t, name) for t in tallies) for name in numbers}
     return Tally(name="total", open=frozenset[str]().union(*(t.open for t in tallies)), **sums)
 
 
 def standing(results: Sequence[Result]) -> str:
-    """How a promise of a variant stands by all engines: ``refuted`` as predicted, ``proved``, ``held``, ``not as
+    """Return how a promise of a variant stands by all engines: ``refuted`` as predicted, ``proved``, ``held``, ``not as
     expected`` or ``not decided``."""
     if not all(r.as_expected for r in results):
         return "not as expected"

@@ -37,7 +37,7 @@ def hand_in_all(
     jobs: Jobs, entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, *, second: bool = False,
     fresh: bool = True,
 ) -> list[Callable[[], Earlier[Judged]]]:  # fmt: skip
-    """What each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved;
+    """Return what each variant's engines say, in the order given, when asked.  ``second``: cvc5 too, of what is proved;
     ``fresh``: also of what an earlier run has judged."""
     # Copies, without what was computed of them: terms are equal only within one process.
     bare = replace(entry, variants=(), claims=(), scenarios=())
@@ -54,7 +54,7 @@ def travels(variant: Variant) -> bool:
 
 
 def judge(entry: ProtocolEntry, variant: Variant, profile: Profile, second: bool = False) -> Judged:
-    proof = prove(variant.spec, variant.kept) if second and variant.main and variant.is_proved_in(profile) else None
+    proof = prove(variant.spec, variant.promised) if second and variant.main and variant.is_proved_in(profile) else None
     made = judge_main(entry, variant, profile, proof) if variant.main else judge_other(entry, variant, profile)
     judged = with_killers(made, entry, variant, profile)
     return judged if proof is None else with_second(judged, entry, variant, proof)
@@ -108,8 +108,8 @@ def judge_other(entry: ProtocolEntry, variant: Variant, profile: Profile) -> Jud
 
 
 def _of_core(found: Result) -> Iterator[str]:
-    """What a refinement that holds leaves open: the steps of the core that nothing is, and those that something is
-    although the refinement names others."""
+    """Yield what a refinement that holds leaves open: the steps of the core that nothing is, and those that something
+    is although the refinement names others."""
     if never := found.evidence.get("never"):
         yield f"no explored step is {found.evidence['core']}'s {', '.join(never)}"
     for words in found.evidence.get("unsaid", ()):

@@ -1,10 +1,10 @@
-"""Verdicts of earlier runs, kept in the user's cache under a hash of all that they depend on.
+"""Verdicts of earlier runs, stored in the user's cache under a hash of all that they depend on.
 
     key = key_of(entry, variant.name, profile, fresh=False)
     judged = hand_in(jobs, key, judge, entry, variant, profile)
 
-What is taken from there says since when; what cannot be read is made again.  Of each question one answer is kept, that
-of the latest run.
+What is taken from there says since when; what cannot be read is made again.  Of each question one answer is stored,
+that of the latest run.
 """
 
 import functools
@@ -27,7 +27,7 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Key:
     """``question``: what is asked, as the name of a file; ``depends``: the hash of all that the answer depends on, None
-    where that is not known and nothing is kept; ``fresh``: is it to be made again in any case?"""
+    where that is not known and nothing is stored; ``fresh``: is it to be made again in any case?"""
 
     question: str
     depends: str | None
@@ -59,24 +59,24 @@ def key_of(entry: ProtocolEntry, what: str, *further: object, fresh: bool) -> Ke
 def hand_in(
     jobs: Jobs, key: Key, make: Callable[..., T], *arguments: Any, travels: bool = True
 ) -> Callable[[], Earlier[T]]:
-    """`kept_or_made` as a job.  For jobs that are done elsewhere this process looks up, and keeps, what is asked for:
+    """`stored_or_made` as a job.  For jobs that are done elsewhere this process looks up, and keeps, what is asked for:
     the cache is the user's, and no worker's."""
     if not jobs.elsewhere:
-        return jobs.hand_in(kept_or_made, key, make, *arguments, travels=travels, name=key.question)
-    found: Earlier[T] | None = _kept(key)
+        return jobs.hand_in(stored_or_made, key, make, *arguments, travels=travels, name=key.question)
+    found: Earlier[T] | None = _stored(key)
     if found is not None:
         return jobs.hand_in(lambda: found, travels=False)
     made = jobs.hand_in(make, *arguments, travels=travels, name=key.question)
     return functools.cache(lambda: _keep(key, made()))
 
 
-def kept_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
-    """The answer of an earlier run, if it depends on nothing that has changed; else a new one, which is kept."""
-    found: Earlier[T] | None = _kept(key)
+def stored_or_made(key: Key, make: Callable[..., T], *arguments: Any) -> Earlier[T]:
+    """The answer of an earlier run, if it depends on nothing that has changed; else a new one, which is stored."""
+    found: Earlier[T] | None = _stored(key)
     return _keep(key, make(*arguments)) if found is None else found
 
 
-def _kept(key: Key) -> "Earlier[Any] | None":
+def _stored(key: Key) -> "Earlier[Any] | None":
     return None if key.depends is None or key.fresh else _read(key)
 
 
@@ -98,7 +98,7 @@ def _read(key: Key) -> "Earlier[Any] | None":
 
 
 def _write(key: Key, answer: Any) -> None:
-    """Whole, or not at all; where no folder can be written nothing is kept."""
+    """Whole, or not at all; where no folder can be written nothing is stored."""
     draft = key.file.with_suffix(f".{os.getpid()}")
     try:
         draft.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from fencepost.proofs.scale.jobs import Jobs
 from fencepost.proofs.scope.scopes import scope_of_counts, shared
 from fencepost.proofs.testing import AgreementReport, agree
 from fencepost.proofs.variants import Judged, hand_in_all
-from fencepost.proofs.verdict_cache import Earlier, hand_in, kept_or_made, key_of
+from fencepost.proofs.verdict_cache import Earlier, hand_in, key_of, stored_or_made
 from fencepost.properties.catalogue import Profile, ProtocolEntry
 
 EXAMPLES = {"smoke": 40, "ci": 150, "nightly": 2000}
@@ -39,14 +39,14 @@ class Verification:
         return all(r.as_expected for r in self.results) and not self.problems
 
 
-Told = Callable[[str, Result], None]
+Reporter = Callable[[str, Result], None]
 Found = Iterator[tuple[str, Result]]
 
 
 @dataclass
 class Plan:
     """The jobs of a protocol, handed in: of its ``main`` variants, of the ``others``, and of each implementation.
-    ``fresh``: nothing is taken from what earlier runs have kept."""
+    ``fresh``: nothing is taken from what earlier runs have stored."""
 
     main: list[Callable[[], Earlier[Judged]]]
     others: list[Callable[[], Earlier[Judged]]]
@@ -62,7 +62,7 @@ def plan(
     jobs: Jobs, entry: ProtocolEntry, profile: Profile, seed: int, *, second: bool = False, fresh: bool = True
 ) -> Plan:
     """Hands in what can be done meanwhile; histories take several processes of their own.  ``second``: cvc5 is asked
-    what is proved; ``fresh``: nothing is taken from what earlier runs have kept."""
+    what is proved; ``fresh``: nothing is taken from what earlier runs have stored."""
     main, others = ([v for v in entry.variants if v.main == is_main] for is_main in (True, False))
     examples = entry.examples.get(profile, EXAMPLES[profile])
     implementations = [
@@ -87,15 +87,17 @@ def _agree(name: str, protocol: str, variant: str, seed: int, examples: int) -> 
     return agree(name, protocol=protocol, variant=variant, seed=seed, max_examples=examples, verdict_only=True)
 
 
-def verify(entry: ProtocolEntry, profile: Profile, seed: int, told: Told, planned: Plan | None = None) -> Verification:
-    """Runs every engine on a protocol; ``told`` gets each Result with the heading it belongs under, as soon as it is
+def verify(
+    entry: ProtocolEntry, profile: Profile, seed: int, report: Reporter, planned: Plan | None = None
+) -> Verification:
+    """Runs every engine on a protocol; ``report`` gets each Result with the heading it belongs under, as soon as it is
     there.  ``planned``: its jobs, if they have been handed in already."""
     made = Verification()
     with Jobs(0 if planned else number_of_jobs(entry)) as jobs:
         planned = planned or plan(jobs, entry, profile, seed)
         for heading, found in _everything(made, entry, profile, seed, planned):
             made.results.append(found)
-            told(heading, found)
+            report(heading, found)
     return made
 
 
@@ -107,7 +109,7 @@ def _everything(made: Verification, entry: ProtocolEntry, profile: Profile, seed
     for of_variant in planned.others:
         yield from _since(of_variant().when, of_variant().answer.results)
     yield from _implementation(made, entry, planned)
-    replayed = kept_or_made(
+    replayed = stored_or_made(
         key_of(entry, "histories", profile, seed, fresh=planned.fresh), _replayed, entry, profile, seed
     )
     yield from _since(replayed.when, replayed.answer)
@@ -124,8 +126,8 @@ def _since(when: str | None, found: Iterable[tuple[str, Result]]) -> Found:
 
 
 def _claims(made: Verification, entry: ProtocolEntry) -> Found:
-    """What the documents claim, from the verdicts above: proved by induction, and reached by the explorer; of a variant
-    that is not proved, explored and found to progress within its bounds."""
+    """Return what the documents claim, from the verdicts above: proved by induction, and reached by the explorer; of a
+    variant that is not proved, explored and found to progress within its bounds."""
     for claim in entry.claims:
         variant = entry.variant(claim.variant)
         engines = ("induction",) if variant.proof else ("explore", "progress")

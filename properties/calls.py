@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
 from fencepost.properties.driving import Message, Program, Spelled, waiting
 from fencepost.properties.roles import Amount, Config, FromConfig, InFlight, Named, Role, Simplest, role_of
 
-MOST_KEPT = 10_000
-"""Calls that are kept to be made again, of all protocols together."""
+MOST_CACHED = 10_000
+"""Calls that are stored to be made again, of all protocols together."""
 
 Interface = tuple[type, ...]
 """Classes whose methods are the calls on a system."""
@@ -98,9 +98,9 @@ class Call:
     def within(cls, config: Config, name: str, *arguments: Any, **named: Any) -> Self:
         """The call on a system of this configuration: what is `FromConfig` need not be given."""
         signature, _, roles, _ = cls.method(name)
-        said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
-        if said:
-            named, arguments = {**said, **signature.bind_partial(*arguments, **named).arguments}, ()
+        fixed = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
+        if fixed:
+            named, arguments = {**fixed, **signature.bind_partial(*arguments, **named).arguments}, ()
         return cls._once_more(name, *arguments, **named)
 
     @classmethod
@@ -117,7 +117,7 @@ class Call:
         return next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
 
     @classmethod
-    @lru_cache(maxsize=MOST_KEPT, typed=True)
+    @lru_cache(maxsize=MOST_CACHED, typed=True)
     def _again(cls, name: str, *arguments: Any, **named: Any) -> Self:
         """The same calls are made again and again."""
         return cls(name, *arguments, **named)
@@ -137,8 +137,8 @@ class Call:
     def fitting(self, config: Config) -> Self:
         """The call on a system of another configuration."""
         roles = self.method(self.name).roles
-        said = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
-        return self.but(**said) if said else self
+        fixed = {key: role.value(config) for key, role in roles.items() if isinstance(role, FromConfig)}
+        return self.but(**fixed) if fixed else self
 
     @cached_property
     def kind(self) -> str:
@@ -157,7 +157,7 @@ class Call:
         return any(isinstance(role, InFlight) and role.happens for role in cls.method(name).roles.values())
 
     def index(self, size: str, config: Config | None = None) -> int:
-        """Which one of ``size`` the call, or what it names, is about; -1 if it is about none."""
+        """Return which one of ``size`` the call, or what it names, is about; -1 if it is about none."""
         roles = self.method(self.name).roles
         found = (role.at(size, value, config or {}) for key, value in self.arguments if (role := roles[key]))
         return next((number for number in found if number >= 0), -1)
@@ -176,7 +176,7 @@ class Call:
         )
 
     def spelled(self, system: Any) -> Spelled | None:
-        """What is called; None if it speaks of something that does not wait.  What has to be given is given by
+        """Return what is called; None if it speaks of something that does not wait.  What has to be given is given by
         position, and so is a word, if all before it is given; all else by name."""
         signature, _, roles, helper = self.method(self.name)
         arguments: list[Any] = []

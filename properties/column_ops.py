@@ -8,7 +8,7 @@ import numpy as np
 
 
 def ordinals(values: np.ndarray) -> np.ndarray:
-    """How often the same value came before, for each."""
+    """Return how often the same value came before, for each."""
     order = np.argsort(values, kind="stable")
     found = np.empty(len(values), np.int64)
     found[order] = ordinals_of_sorted(values[order])
@@ -92,7 +92,7 @@ def renumbered(names: np.ndarray) -> np.ndarray:
 
 
 def one_of(kind: np.ndarray, kinds: Sequence[int]) -> np.ndarray:
-    """Which events are of these kinds."""
+    """Return which events are of these kinds."""
     chosen = np.zeros(1 << 16, bool)
     chosen[list(kinds)] = True
     found: np.ndarray = chosen[kind.astype(np.uint16)]
@@ -137,7 +137,7 @@ def before(sources: np.ndarray, at: np.ndarray, queries: np.ndarray, when: np.nd
 
 
 def ordinals_of_sorted(values: np.ndarray) -> np.ndarray:
-    """How often the same value came before, for each of values in which equal ones stand together."""
+    """Return how often the same value came before, for each of values in which equal ones stand together."""
     starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1]))) if len(values) else values
     found: np.ndarray = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
     return found

@@ -5,7 +5,7 @@
 
 - its plug: what it needs of an implementation (``missing``), and calls on it as data (its ``call``, see `calls`);
 - ``machines``: Hypothesis machines, one per variant, that make calls through a `driving.Session`;
-- what its monitor must know ``beside`` the events, which it holds against the history properties of the protocol (see
+- what its monitor must know ``context`` the events, which it holds against the history properties of the protocol (see
   `fencepost.properties.monitoring`); or a ``monitor`` of its own;
 - ``follow``: the model and its correspondence with events (`Followed`, with an `Interpreter` per system driven); None
   where there is no model to follow, and then the monitor judges alone; ``parts``: the configurations with which one
@@ -25,21 +25,21 @@ from fencepost.model.language.tracing.deferring import deferred
 from fencepost.model.language.tree.types import Bounds, ScalarType
 from fencepost.properties.calls import Call
 from fencepost.properties.driving import Event, Made, Message, Program, Run
-from fencepost.properties.monitoring import Beside, HistoryMonitor, Monitor
+from fencepost.properties.monitoring import HistoryMonitor, Monitor, RunContext
 from fencepost.properties.registry import PROTOCOLS, Found, folder
 
 State = dict[str, Any]
 """A state of the model by variable name."""
 
 Row = Mapping[str, Any]
-"""The columns of one event, known or guessed; `UNKNOWN` where nobody saw them."""
+"""The columns of one event, known or guessed; `UNKNOWN` where no event has them."""
 
 Take = Callable[[State, str, Mapping[str, Any]], State | None]
 """The state after an action of the model with these parameters; None where it is not enabled."""
 
 
 class _Unknown:
-    """A column that nobody saw."""
+    """The value of a column that no event has."""
 
     def __str__(self) -> str:
         return "unknown"
@@ -109,16 +109,18 @@ class Interpreter(Protocol):
         """Take note of what a call does by itself; ``messages`` are in flight after it.  Raises `Beyond`."""
 
     def allows(self, made: Made, allowed: Allowed) -> Allowed:
-        """What a call lets happen; ``allowed``: as the table of calls says."""
+        """Return what a call lets happen; ``allowed``: as the table of calls says."""
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """What was shown, each with what it says; a result may say as much as an event.  Raises `Contradiction`."""
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Yield what was observed, each with what it says; a result may say as much as an event.  Raises
+        `Contradiction`."""
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """What is known of an event that nobody showed."""
+        """The columns that are known of an event which the system did not emit."""
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  ``states``: those that the model may be in.  Raises `Contradiction` or `Beyond`."""
+        """Return what an event says.  ``states``: those that the model may be in.  Raises `Contradiction` or
+        `Beyond`."""
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
         """The row with everything that is a matter of choice chosen, in every way."""
@@ -130,14 +132,14 @@ class Interpreter(Protocol):
         """Why a step of the model that needs a reason from outside has none."""
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Hashable:
-        """What to keep with a state after an event, such as since when somebody waits; ``memory`` is what was kept with
-        the one before, and () at first."""
+        """Return what to keep with a state after an event, such as since when a client waits; ``memory`` is what was
+        stored with the one before, and () at first."""
 
     def asked(self, made: Made) -> str:
-        """Which of the checks ``afterwards`` to make when this call returns."""
+        """Return which of the checks ``afterwards`` to make when this call returns."""
 
     def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
-        """What should have happened by now, when this call returns."""
+        """Return what should have happened by now, when this call returns."""
 
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
@@ -160,12 +162,12 @@ class PlainInterpreter:
         """As the table of calls says."""
         return allowed
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
         """Each event says what it says."""
         return ((event, event) for event in made.events)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """Nothing is known of an event that is not shown."""
+        """Nothing is known of an event that is not observed."""
         return dict.fromkeys(self.columns, UNKNOWN)
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
@@ -181,21 +183,17 @@ class PlainInterpreter:
         return ()
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
-        """Nothing."""
         return ()
 
     def asked(self, made: Made) -> str:
-        """No checks."""
         return ""
 
     def overdue(self, made: Made, memory: Any) -> tuple[FalseConjunct, ...]:
-        """Nothing is."""
         return ()
 
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """Nothing is left over."""
         return states, []
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
@@ -210,7 +208,7 @@ class Followed:
     ``columns``: what a row has, with its types, for ``observations`` (by event kind) and ``afterwards`` (by name of the
     check, with the words for it in ``says``).  ``calls``: what each call lets happen.  ``expected``: the event kinds
     that are missing where a call returns in a state in which it should not.  ``ignored`` kinds say nothing;
-    ``unguessed`` ones are never guessed, since another event shows them.  ``tired``: where too many states fit, the
+    ``unguessed`` ones are never guessed, since another event reveals them.  ``tired``: where too many states fit, the
     model does not follow any more, and that is no defect of the implementation, which can't show more.
     """
 
@@ -237,7 +235,7 @@ Turned = tuple[Mapping[str, Any], Sequence[Any], str]
 """Keys of a configuration, calls, and the first step for which there is none (empty if each has one)."""
 
 FOLLOWED = 0.95
-"""The share of programs that a model must follow to their end, where nothing else is said."""
+"""The share of programs that a model must follow to their end, where nothing else is stated."""
 
 
 @dataclass(frozen=True)
@@ -247,8 +245,8 @@ class Agreeing:
     ``machines``: per variant (the first is the default); ``call``: on its systems, with what makes a program simpler
     and which dangers calls are; ``missing``: what an implementation lacks, in the module that says what it needs;
     ``implementation``: the one that is driven where none is named, as module:factory (default: the reference of the
-    protocol's folder); ``black_box``: event kinds that every implementation shows; ``small``: a configuration on which
-    everything can be tried, as ``tour`` does, to find out what an implementation shows;
+    protocol's folder); ``black_box``: event kinds that every implementation emits; ``small``: a configuration on which
+    everything can be tried, as ``tour`` does, to find out what an implementation emits;
     ``expecting``: promises that a variant is known to break, each excused only where what breaks it is what the
     documents predict; ``call_of``: the call that makes an implementation take a step of the model, by action and
     parameters; ``turn``: the size of a system, the calls that lead it along a run of some model, and the first step for
@@ -266,10 +264,10 @@ class Agreeing:
     ``lacking``: which optional abilities an implementation lacks, in words; machines do without them, and the report
     says so.
 
-    ``steps``: of the machine in an example, where nobody says how many: fewer where each does more.
+    ``steps``: of the machine in an example, where the caller does not say how many: fewer where each does more.
 
     Where what is driven has chance in it: ``tries``, how often a program is run before it counts as one that does not
-    fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it shows the black box, and no more.
+    fail; ``replays``, how many runs shrinking may take.  Not ``probed``: it reveals the black box, and no more.
     ``between``: between what is judged and its driver is a program that speaks to it, so that an exception out of a
     call is that program's, and says nothing of what is judged; an AssertionError is a finding.
     """
@@ -284,7 +282,7 @@ class Agreeing:
     call: type[Call]
     ways: Mapping[str, Callable[[Run], Iterable[None]]]
     monitor: Callable[[Mapping[str, Any], frozenset[str]], Monitor] | None = None
-    beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside
+    context: Callable[[Mapping[str, Any], frozenset[str]], RunContext] = RunContext
     follow: Callable[[str, Mapping[str, Any]], Followed] | None = None
     unfollowed: frozenset[str] = frozenset()
     parts: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]] = lambda config: (config,)
@@ -308,7 +306,7 @@ class Agreeing:
         """The monitor of a run of a system with this configuration; ``expecting``: rules that it is known to break."""
         if self.monitor is not None:
             return self.monitor(config, expecting)
-        return HistoryMonitor(self.protocol, config, expecting, self.beside)
+        return HistoryMonitor(self.protocol, config, expecting, self.context)
 
     def turned(self, steps: Steps) -> Turned:
         """A run of some model of the protocol as calls.  A step of the model that is followed, for which there is no
@@ -349,8 +347,8 @@ DRIVEN: Found[Agreeing] = Found(
 
 
 def over_the_wire(protocol: str) -> Agreeing | None:
-    """How brokers that run by themselves are driven, over TCP; None where that is not provided for.  Where the driver
-    is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` what brokers can be."""
+    """Return how brokers that run by themselves are driven, over TCP; None where that is not provided for.  Where the
+    driver is derived, ``LIVE`` of the interface names the factory, and its ``LIVE_VARIANTS`` what brokers can be."""
     module = DRIVEN.module(protocol)
     found: Agreeing | None = getattr(module, "OVER_THE_WIRE", None)
     if found is None and hasattr(module, "LIVE"):
@@ -362,7 +360,7 @@ def over_the_wire(protocol: str) -> Agreeing | None:
     return found
 
 
-WITH_NEWCOMERS: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_newcomers")
+WITH_CHURN: Found[Callable[[Agreeing, int], Agreeing]] = Found(("scenarios.lives",), "with_churn")
 """By protocol that has them: how so many new producers come into it, one after another."""
 
 

@@ -1,5 +1,5 @@
 """What is derived for a protocol that writes no driver: from its interface (``interface.py``), how implementations are
-driven and how histories are simulated; from its table of events (``SHOWN`` of ``events.py``), how both are followed.
+driven and how histories are simulated; from its table of events (``MAPPING`` of ``events.py``), how both are followed.
 
     class System(Protocol):                                  # interface.py: annotated as `roles` says
         def acquire(self, client: Annotated[int, Index("clients")]) -> bool: ...
@@ -9,7 +9,7 @@ driven and how histories are simulated; from its table of events (``SHOWN`` of `
 The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
 ``reference.py``, a factory that takes a config (a class will do); of a protocol of fencepost's own, of its file in
 `reference_impl/systems`.  ``DEFECTS`` there are factories of implementations with one thing wrong each: what a history
-property finds in their histories shows that it can be violated.
+property finds in their histories reveals that it can be violated.
 
 Where single calls are too little, ``scenarios.py`` has the rest: `machine.Machine.scenario` methods, and functions that
 make several calls, which programs name as if they were calls.
@@ -18,7 +18,7 @@ make several calls, which programs name as if they were calls.
     HELPERS = (settle,)
     STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
     AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
-    BESIDE = Settled                                         # an `AtRest` with more to say of driven runs
+    CONTEXT = Settled                                         # an `AtRest` with more to say of driven runs
     PARTS = parts                                            # `Agreeing.parts`, where not every system is followed
     TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
@@ -35,12 +35,12 @@ from fencepost.properties import calls, free_run
 from fencepost.properties.catalogue import find
 from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Made
-from fencepost.properties.event_mapping import shown_of
+from fencepost.properties.event_mapping import mapping_of
 from fencepost.properties.history.pieces import columns_of
 from fencepost.properties.history.properties_of import HISTORIES
 from fencepost.properties.history.vocabulary import VOCABULARIES, HistoryError
 from fencepost.properties.machine import Machine, strategy, variants
-from fencepost.properties.monitoring import Beside
+from fencepost.properties.monitoring import RunContext
 from fencepost.properties.registry import PROTOCOLS, folder, has, imported, refused
 from fencepost.properties.roles import Amount, Between, Index, OneOf, Simplest
 from hypothesis import strategies as st
@@ -48,7 +48,7 @@ from hypothesis import strategies as st
 OF_EACH_DEFECT = 20
 """Histories."""
 SMALL = 2
-"""Of everything that is counted, so many are enough to find out what an implementation shows."""
+"""Of everything that is counted, so many are enough to find out what an implementation emits."""
 
 
 def call_type_of(protocol: str) -> type[calls.Call]:
@@ -77,7 +77,7 @@ def scenarios_of(protocol: str, name: str, otherwise: Any) -> Any:
     return getattr(imported(f"{PROTOCOLS[protocol]}.scenarios"), name, otherwise)
 
 
-class AtRest(Beside):
+class AtRest(RunContext):
     """Of a driven run nothing but that nothing is left to happen after some ``calls``."""
 
     calls: frozenset[str] = frozenset()
@@ -87,12 +87,12 @@ class AtRest(Beside):
 
 
 def sizes_of(protocol: str, variant: str = "") -> dict[str, Between | OneOf]:
-    """What the config of a system of a variant says: what the interface declares, and each number that its annotations
-    name."""
+    """Return what the config of a system of a variant says: what the interface declares, and each number that its
+    annotations name."""
     interface, call_type = imported(f"{PROTOCOLS[protocol]}.interface"), call_type_of(protocol)
     methods = [call_type.method(name) for name in vars(interface.System) if not name.startswith("_")]
     indices = [role for method in methods for role in method.roles.values() if isinstance(role, Index)]
-    named = {size: Between(1, role.among) for role in indices for size in (role.size, *role.beside)}
+    named = {size: Between(1, role.among) for role in indices for size in (role.size, *role.additional)}
     return {**named, **getattr(interface, "SIZES", {}), **getattr(interface, "SIZES_OF", {}).get(variant, {})}
 
 
@@ -104,15 +104,15 @@ def small(protocol: str) -> dict[str, Any]:
 
 
 def agreeing(protocol: str) -> Agreeing:
-    """How implementations are driven, for the variants that its entry names, and which of them the table of events
-    has."""
+    """Return how implementations are driven, for the variants that its entry names, and which of them the table of
+    events has."""
     package = PROTOCOLS[protocol]
     sizes, entry = sizes_of(protocol), find(protocol)[0]
     of_each = [sizes_of(protocol, name) for name in entry.simulated]
     of_all = {**sizes, **{n: role for each in of_each for n, role in each.items() if role != sizes[n]}}
     keys = {n: Amount(r.least) if isinstance(r, Between) else Simplest(r.values[0]) for n, r in of_all.items()}
     call_type: type[calls.Call] = type("Call", (call_type_of(protocol),), {"keys": keys, "moving": tuple(sizes)})
-    shown = shown_of(protocol)
+    mapping = mapping_of(protocol)
     if protocol not in HISTORIES:
         raise refused(f"there is nothing to hold implementations of {protocol} against: {HISTORIES.lacking(protocol)}")
     main = [v.name for v in entry.variants if v.main]
@@ -137,7 +137,7 @@ def agreeing(protocol: str) -> Agreeing:
         return calls.missing(system, call_type.interface)
 
     def tour(variant: str) -> list[calls.Call]:
-        if black_box == set(VOCABULARIES[protocol].codes):  # all is shown by every implementation
+        if black_box == set(VOCABULARIES[protocol].codes):  # all is observed by every implementation
             return []
         if own := scenarios_of(protocol, "TOUR", ()):
             return [call_type.within(small(protocol), *call) for call in own]
@@ -154,11 +154,11 @@ def agreeing(protocol: str) -> Agreeing:
         tour=tour,
         call=call_type,
         ways={"": partial(free_run.go_on, call_type)},
-        beside=type("Beside", (scenarios_of(protocol, "BESIDE", AtRest),), at_rest),
-        follow=None if shown is None else shown.follow,
+        context=type("RunContext", (scenarios_of(protocol, "CONTEXT", AtRest),), at_rest),
+        follow=None if mapping is None else mapping.follow,
         parts=scenarios_of(protocol, "PARTS", lambda config: (config,)),
         followed=scenarios_of(protocol, "FOLLOWED", {}),
-        unfollowed=frozenset(() if shown is None else set(names).difference(shown.models)),
+        unfollowed=frozenset(() if mapping is None else set(names).difference(mapping.models)),
         composite=frozenset(helper.__name__ for helper in call_type.helpers),
         ending=at_rest["calls"],
         implementation=f"{reference_of(protocol)}:reference",

@@ -41,7 +41,7 @@ class Spelled:
 
 class Call(Protocol):
     """One call as data: hashable, and compared by value.  ``columns``: of the events of its protocol;
-    ``always_compared``: those by which a program tells two events apart even where they do not apply; ``filled``: by
+    ``always_compared``: those by which a program distinguishes two events even where they do not apply; ``filled``: by
     kind, those that its events may fill."""
 
     columns: ClassVar[tuple[str, ...]]
@@ -57,7 +57,7 @@ class Call(Protocol):
         """Under which the protocol's table of calls has it."""
 
     def spelled(self, system: Any) -> Spelled | None:
-        """What is called; None if it speaks of a message that is not in flight."""
+        """Return what is called; None if it speaks of a message that is not in flight."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +141,12 @@ def make(system: Any, call: Call) -> Made | None:
 
 def _drained(system: Any, text: str) -> tuple[Any, ...]:
     """The events that came of a call.  Raises `Unreadable` for what is none."""
-    shown = system.drain_events()
-    if not isinstance(shown, list) and (not isinstance(shown, Iterable) or isinstance(shown, str | bytes | Mapping)):
-        raise Unreadable(f"after {text} drain_events() returned {_brief(shown)}; it returns a list of events")
-    events = tuple(shown)
+    observed = system.drain_events()
+    if not isinstance(observed, list) and (
+        not isinstance(observed, Iterable) or isinstance(observed, str | bytes | Mapping)
+    ):
+        raise Unreadable(f"after {text} drain_events() returned {_brief(observed)}; it returns a list of events")
+    events = tuple(observed)
     for event in events:
         if not isinstance(read(event, "kind"), str):
             raise Unreadable(
@@ -159,12 +161,12 @@ def _brief(value: Any) -> str:
 
 
 def waiting(system: Any) -> Sequence[Message]:
-    """What waits for the driver: messages in flight, or threads that are about to do something; nothing in a system
-    that has neither."""
-    showing = "messages" if hasattr(system, "messages") else "threads" if hasattr(system, "threads") else ""
-    found: Sequence[Message] = getattr(system, showing)() if showing else ()
+    """Return what waits for the driver: messages in flight, or threads that are about to do something; nothing in a
+    system that has neither."""
+    method = "messages" if hasattr(system, "messages") else "threads" if hasattr(system, "threads") else ""
+    found: Sequence[Message] = getattr(system, method)() if method else ()
     if not isinstance(found, list | Sequence) or (found and not isinstance(found[0], tuple)):
-        raise Unreadable(f"{showing}() returned {_brief(found)}; it returns a list of tuples")
+        raise Unreadable(f"{method}() returned {_brief(found)}; it returns a list of tuples")
     return found
 
 
@@ -201,9 +203,9 @@ class Run:
         except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
-            said = f"returned {_brief(made.result)}, and showed {len(made.events)} events"
+            text = f"returned {_brief(made.result)}, and showed {len(made.events)} events"
             why = f"{type(error).__name__}: {error}"
-            raise Unreadable(f"{made.text} {said}: this is not of the type that was expected ({why})") from error
+            raise Unreadable(f"{made.text} {text}: this is not of the type that was expected ({why})") from error
         return made
 
 
@@ -222,19 +224,20 @@ class Session(Protocol):
 
 
 def read(event: Event, column: str, absent: Any = None) -> Any:
-    """One column of an event, whichever way the implementation shows it."""
+    """One column of an event, whichever way the implementation emits it."""
     kind: Any = type(event)
     return event.get(column, absent) if _is_mapping(kind) else getattr(event, column, absent)
 
 
 @cache
 def _is_mapping(kind: Any) -> bool:
-    """Asked of every event again and again, and slow to tell."""
+    """The answer is needed for every event, and slow to compute."""
     return issubclass(kind, Mapping)
 
 
 def reader_of(columns: Mapping[str, int]) -> Callable[[Event], tuple[Any, ...]]:
-    """What reads the kind of an event and then these columns of it, each with its value where it does not apply."""
+    """Return what reads the kind of an event and then these columns of it, each with its value where it does not
+    apply."""
     at_once = attrgetter("kind", *columns)
 
     def row(event: Event) -> tuple[Any, ...]:

@@ -1,17 +1,17 @@
 """What the steps of a model show: which rows of a history each of them is.  Observations say the opposite.
 
-    SHOWING = {Kraft: Showing("kraft", {
+    EMITTED = {Kraft: EmittedEvents("kraft", {
         "ask": [Row("request_sent", broker="b", request=Number("request", at="r"))],
-        "take": [Row("answer_taken", broker="b", request=Kept("request", at=lambda s, p: s.original[p.r]), …)],
+        "take": [Row("answer_taken", broker="b", request=Remembered("request", at=lambda s, p: s.original[p.r]), …)],
     })}
 
 A table is by the protocol that it is of, and is that of every protocol which extends it, mistaken ones included; the
-first that fits counts.  An action without rows is not shown.  What a column holds is written as a model is: ``s`` is
+first that fits counts.  An action without rows is not observed.  What a column holds is written as a model is: ``s`` is
 the state before the step, ``p`` has the action's parameters by name, ``t``, a third, is the state after it.  A column
 that is not named is absent.
 
-Two things are in histories and in no model, and are kept beside the state: ``Number``, how things are numbered over a
-whole history while the model uses its few members again, and ``Kept``, what was noted when a thing was begun.
+Two things are in histories and in no model, and are stored next to the state: ``Number``, how things are numbered over
+a whole history while the model uses its few members again, and ``Remembered``, what was noted when a thing was begun.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Remembered:
     """What was noted last under that name ``at`` some place, and ``plus`` so much; ``none`` where nothing was."""
 
     name: str
@@ -48,7 +48,7 @@ class Kept:
     none: int = -1
 
 
-Shown = int | str | Written | Number | Kept
+Emitted = int | str | Written | Number | Remembered
 """A number, a parameter by its name, or what is written of the state."""
 
 
@@ -61,7 +61,7 @@ class Row:
         self.kind = kind
         self.when: Written | None = when
         self.each: Mapping[str, Any] = each or {}
-        self.columns: Mapping[str, Shown] = columns
+        self.columns: Mapping[str, Emitted] = columns
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Note:
 
     name: str
     at: At
-    value: Shown
+    value: Emitted
     when: Written | None = None
     each: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def _as_given(bounds: Mapping[str, int]) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Showing:
+class EmittedEvents:
     """Of one way in which a system works, its ``mode``: the rows by action.
 
     ``at_once``: after an action another is taken in the same step, with the same parameters, since a history has one
@@ -102,7 +102,9 @@ class Showing:
     narrower: tuple[type, ...] = ()
 
 
-SHOWINGS: Found[Mapping[type, Showing | str]] = Found(
-    ("translator.showing", "translator", "events"), "SHOWING", write="{name} = {{Protocol: Showing(…)}} in events.py"
+EMISSIONS: Found[Mapping[type, EmittedEvents | str]] = Found(
+    ("translator.emitted", "translator", "events"),
+    "EMITTED",
+    write="{name} = {{Protocol: EmittedEvents(…)}} in events.py",
 )
-"""By protocol of a model: what its steps show, or why no history tells them."""
+"""By protocol of a model: what its steps show, or why no history has them."""

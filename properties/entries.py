@@ -66,7 +66,7 @@ class Variant:
     explored of more elements of a sort, where of states that differ in the names of elements alone one is searched;
     ``judged``: the rules that mutations of it are to judge, where other variants judge the rest.
     ``full``: the richer variant that is asked where a mutation does no harm to this one.  ``asks``: of a mistake, what
-    it is asked for beside what it is expected to violate; it has to be something that could fail there as well.
+    it is asked for in addition to what it is expected to violate; it has to be something that could fail there as well.
     ``of``: the releases of Kafka that it describes, with the settings it needs there, or that it is of none."""
 
     name: str
@@ -110,7 +110,7 @@ class Variant:
         return {n: p for n, p in every.items() if n in named or p.of in self.asks}
 
     @cached_property
-    def kept(self) -> dict[str, Property]:
+    def promised(self) -> dict[str, Property]:
         """What is asked, but for what is expected to fail."""
         return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
 

@@ -1,17 +1,17 @@
 """What a protocol of which all steps are observed brings, to be followed through driven runs and through histories: its
 table of observations, and nothing else.
 
-    SHOWN = Shown(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
+    MAPPING = EventMapping(LOCKS, {"plain": Lock}, {"client": Client, "token": Nat}, {"plain": TABLE})
 
-    AGREEING = Agreeing(…, follow=SHOWN.follow)      # properties/<protocol>/scenarios.py
-    CONFORMING = SHOWN.conforming                    # properties/<protocol>/translator.py
+    AGREEING = Agreeing(…, follow=MAPPING.follow)      # properties/<protocol>/scenarios.py
+    CONFORMING = MAPPING.conforming                    # properties/<protocol>/translator.py
 
 A column of the table is the event's column of that name, or of the one in ``stored``.  Two sorts of columns say more:
 
 - ``names``: numbers of the implementation's own, such as of requests.  Each stands for a member of the model's sort
   from the event on in which it is first seen, until an event of one of the given kinds ends it; then the member is free
   for another, so that at that time the model has to know of it what it knows of one that never was.
-- ``chosen``: what no event shows.  Any member that fits is tried; what it has to fulfil stands in ``before``.
+- ``chosen``: what no event reveals.  Any member that fits is tried; what it has to fulfil stands in ``before``.
 
 Where nothing is chosen, histories are laid out in columns and followed many at a time.  Where something is, each is
 followed with the set of states in which the model may be, as a driven run is.
@@ -50,8 +50,8 @@ from fencepost.properties.driving import Event, Made, read
 from fencepost.properties.history import HistoryError, Manifest, Vocabulary
 from fencepost.properties.history.pieces import starts_of
 from fencepost.properties.registry import PROTOCOLS, has, imported
-from fencepost.properties.trace_spec import SHOWN_IN, Conforming, Laid, LaidOut, Settings
-from fencepost.properties.translation import FIRST_CODE, Retelling, reading_of, retold_columns
+from fencepost.properties.trace_spec import MAPPED_IN, Conforming, Laid, LaidOut, Settings
+from fencepost.properties.translation import FIRST_CODE, Translator, reading_of, translated_columns
 
 ROOM = 32
 """Members of a sort with names that are in use at one time in a driven run, at most."""
@@ -67,17 +67,17 @@ def _as_configured(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class EventMapping:
     """``models`` and ``observations`` are by variant; ``columns``: the type of each column that the table reads.
 
     ``stored``: the event's column by the table's, where the two differ in name; ``names``: the kinds that end a name,
     by column; ``chosen``: columns that no event has.  ``given``: the model's constants and how many members each sort
     has, of a variant and a config (default: the config's keys of these names).  ``calls``: what each call lets happen
-    that is not shown (default: nothing).  ``mode``: the key of the config that names the variant.  ``retelling``: of a
-    variant and what is given of it, what makes the rows of one system; ``told``: kinds of its rows that are no kinds of
-    events; ``read``: kinds of events that it looks at, if not all; ``beside``: what is given for it alone.
-    ``lanes``: where the model is of a part of a system, the column of the rows that says which; ``numbered``: columns
-    in which such a part has numbers of its own for what events name.
+    that is not observed (default: nothing).  ``mode``: the key of the config that names the variant.  ``translator``:
+    of a variant and what is given of it, what makes the rows of one system; ``row_kinds``: kinds of its rows that are
+    no kinds of events; ``read``: kinds of events that it looks at, if not all; ``additional``: what is given for it
+    alone. ``lanes``: where the model is of a part of a system, the column of the rows that says which; ``numbered``:
+    columns in which such a part has numbers of its own for what events name.
     """
 
     vocabulary: Vocabulary
@@ -90,10 +90,10 @@ class Shown:
     given: Given = _as_configured
     calls: Mapping[str, Allowed] = field(default_factory=lambda: defaultdict(Allowed))
     mode: str = "mode"
-    retelling: Callable[[str, Mapping[str, int]], Retelling] | None = None
-    told: tuple[str, ...] = ()
+    translator: Callable[[str, Mapping[str, int]], Translator] | None = None
+    row_kinds: tuple[str, ...] = ()
     read: frozenset[str] = frozenset()
-    beside: tuple[str, ...] = ()
+    additional: tuple[str, ...] = ()
     lanes: str = ""
     numbered: tuple[str, ...] = ()
 
@@ -116,9 +116,9 @@ class Shown:
             if not isinstance(self.types[name], AtomsType | BoolType | EnumType):
                 advice = "what is tried is every member of a sort, of an Enumeration, or both of Bool"
                 raise self._mistake(f"{name} is chosen and is a {self.types[name]}", advice)
-        if self.retelling is not None and self.chosen:
+        if self.translator is not None and self.chosen:
             raise self._mistake("a retelling leaves nothing to choose", "let it say what no event shows, or drop it")
-        for name in set(self.columns).difference(self.chosen) if self.retelling is None else ():
+        for name in set(self.columns).difference(self.chosen) if self.translator is None else ():
             if self.column(name) not in self.vocabulary.names:
                 has = f"they have {', '.join(self.vocabulary.names)}"
                 raise self._mistake(f"events have no column {self.column(name)!r}", f"{has}; or let {name} be chosen")
@@ -136,7 +136,7 @@ class Shown:
     @property
     def between(self) -> dict[str, int]:
         """The codes of rows that are no events."""
-        return {name: FIRST_CODE + place for place, name in enumerate(self.told)}
+        return {name: FIRST_CODE + place for place, name in enumerate(self.row_kinds)}
 
     @property
     def codes(self) -> dict[str, int]:
@@ -153,7 +153,7 @@ class Shown:
 
     def needed(self, variant: str) -> frozenset[str]:
         """Kinds that have to be shown: those that are steps of the model."""
-        return frozenset(o.kind for o in self.observations[variant] if o.steps).difference(self.told)
+        return frozenset(o.kind for o in self.observations[variant] if o.steps).difference(self.row_kinds)
 
     # Driven runs
 
@@ -189,17 +189,20 @@ class Shown:
         spec, given = self.spec(variant), self.given(variant, config)
         if missing := [name for name in spec.constants if not isinstance(given.get(name), int)]:
             raise HistoryError(f"the config does not say {', '.join(missing)}, which the model of {variant} needs")
-        wanted = [*spec.constants, *sorted(_sorts(spec)), *sorted(_numbers(spec)), *self.beside]
+        wanted = [*spec.constants, *sorted(_sorts(spec)), *sorted(_numbers(spec)), *self.additional]
         return tuple((name, int(given[name])) for name in wanted if isinstance(given.get(name), int))
 
     def lay_out(self, columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
         """A history is one lane, or one for each value of ``lanes``, and every event is in it."""
         undecided: Mapping[int, str] = {}
         events = columns
-        if self.retelling is not None:
-            wanted, telling = [self.column(name) for name in self.columns if name not in self.chosen], self.retelling
-            columns, undecided = retold_columns(
-                self.vocabulary, lambda: telling(variant, dict(settings)), self.codes,
+        if self.translator is not None:
+            wanted, translator = (
+                [self.column(name) for name in self.columns if name not in self.chosen],
+                self.translator,
+            )
+            columns, undecided = translated_columns(
+                self.vocabulary, lambda: translator(variant, dict(settings)), self.codes,
                 [*wanted, self.lanes] if self.lanes else wanted, columns, self.read,
             )  # fmt: skip
         starts = starts_of(columns["history"])
@@ -267,11 +270,11 @@ class Shown:
         return found
 
 
-def shown_of(protocol: str) -> Shown | None:
-    """What a protocol has under the name SHOWN; None where it has nothing."""
-    there = [module for module in SHOWN_IN if has(protocol, module)]
-    found = (getattr(imported(f"{PROTOCOLS[protocol]}.{module}"), "SHOWN", None) for module in there)
-    return next((shown for shown in found if shown is not None), None)
+def mapping_of(protocol: str) -> EventMapping | None:
+    """What a protocol has under the name MAPPING; None where it has nothing."""
+    there = [module for module in MAPPED_IN if has(protocol, module)]
+    found = (getattr(imported(f"{PROTOCOLS[protocol]}.{module}"), "MAPPING", None) for module in there)
+    return next((mapping for mapping in found if mapping is not None), None)
 
 
 def _sorts(spec: Spec) -> frozenset[str]:
@@ -292,53 +295,53 @@ def _bound_of(kind: NumberType) -> str:
 
 
 @lru_cache(maxsize=256)
-def _followed(shown: Shown, variant: str, settings: Settings) -> Followed:
-    spec, given = shown.spec(variant), dict(settings)
-    if missing := sorted(_sorts(spec) - shown.renamed - given.keys()):
+def _followed(mapping: EventMapping, variant: str, settings: Settings) -> Followed:
+    spec, given = mapping.spec(variant), dict(settings)
+    if missing := sorted(_sorts(spec) - mapping.renamed - given.keys()):
         raise HistoryError(f"the config does not say how many {', '.join(missing)} there are")
     sizes = {bound: given.get(bound, ROOM) for bound in _sorts(spec)}
-    sizes |= {name: given[name] for name in (*_numbers(spec), *shown.beside) if name in given}
+    sizes |= {name: given[name] for name in (*_numbers(spec), *mapping.additional) if name in given}
     return Followed(
         variant=variant,
         spec=without_limits(spec),
         constants={name: given[name] for name in spec.constants},
         bounds=unlimited(spec.types, sizes),
-        columns=shown.columns,
-        observations=shown.observations[variant],
-        calls=shown.calls,
-        interpreter=partial(Reader, shown, shown.needed(variant), sizes, variant),
+        columns=mapping.columns,
+        observations=mapping.observations[variant],
+        calls=mapping.calls,
+        interpreter=partial(Reader, mapping, mapping.needed(variant), sizes, variant),
     )
 
 
 class Reader(PlainInterpreter):
     """Reads one system, or one history: keeps which member of the model's sorts each name stands for."""
 
-    def __init__(self, shown: Shown, needed: frozenset[str], sizes: Mapping[str, int], variant: str) -> None:
-        self.shown, self.needed, self.sizes = shown, needed, sizes
-        self.retelling = shown.retelling(variant, sizes) if shown.retelling else None
-        self.reading = reading_of(shown.vocabulary)
-        self.columns, self.types = shown.columns, shown.types
+    def __init__(self, mapping: EventMapping, needed: frozenset[str], sizes: Mapping[str, int], variant: str) -> None:
+        self.mapping, self.needed, self.sizes = mapping, needed, sizes
+        self.translator = mapping.translator(variant, sizes) if mapping.translator else None
+        self.reading = reading_of(mapping.vocabulary)
+        self.columns, self.types = mapping.columns, mapping.types
         self.initial: State = {}
         self.members: dict[tuple[str, int], int] = {}  # by bound and number
         self.ended: list[tuple[str, int]] = []
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Each event says what it says, as long as all that are steps of the model are shown."""
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Each event says what it says, as long as all that are steps of the model are observed."""
         if absent := sorted(self.needed - observed):
             raise Beyond(f"it does not show {', '.join(absent)}")
-        if self.retelling is None:
-            return super().said(made, observed)
-        return self._retold(self.retelling, made.events)
+        if self.translator is None:
+            return super().reported(made, observed)
+        return self._translated(self.translator, made.events)
 
-    def _retold(self, retelling: Retelling, shown: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
+    def _translated(self, translator: Translator, events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
         """Rows, each with its event; and then an event of no kind that there is, which says nothing."""
-        known = [event for event in shown if read(event, "kind") in self.shown.vocabulary.codes]
-        for place, row in retelling.tell([self.reading(event) for event in known]):
+        known = [event for event in events if read(event, "kind") in self.mapping.vocabulary.codes]
+        for place, row in translator.translate([self.reading(event) for event in known]):
             yield known[place], row
-        yield from ((event, event) for event in shown if read(event, "kind") not in self.shown.vocabulary.codes)
+        yield from ((event, event) for event in events if read(event, "kind") not in self.mapping.vocabulary.codes)
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  Raises `Beyond`."""
+        """Return what an event says.  Raises `Beyond`."""
         self.initial = self.initial or states[0]
         for name in self.ended:
             self.members.pop(name, None)
@@ -346,13 +349,13 @@ class Reader(PlainInterpreter):
         kind, row = read(event, "kind"), dict.fromkeys(self.columns, UNKNOWN)
         row["error"] = read(event, "error", 0)
         for column in self.columns:
-            if column in self.shown.chosen:
+            if column in self.mapping.chosen:
                 continue
-            value = read(event, self.shown.column(column), -1)
-            if column in self.shown.names and value >= 0:
+            value = read(event, self.mapping.column(column), -1)
+            if column in self.mapping.names and value >= 0:
                 sort = self.types[column]
                 assert isinstance(sort, AtomsType)
-                if kind in self.shown.names[column]:
+                if kind in self.mapping.names[column]:
                     self.ended.append((sort.bound, value))
                 value = self._member(sort.bound, value, states)
             row[column] = value != 0 if isinstance(self.types[column], BoolType) else value
@@ -376,7 +379,7 @@ class Reader(PlainInterpreter):
     def used(self, state: State, bound: str) -> set[int]:
         """The members of a sort that a state knows of: keys whose entries are not as they were at first."""
         found = set[int]()
-        for name, places in _keyed(self.shown, bound):
+        for name, places in _keyed(self.mapping, bound):
             now, was = state.get(name, {}), self.initial.get(name, {})
             if now is not was:
                 changed = [key for key in now.keys() | was.keys() if now.get(key) != was.get(key)]
@@ -384,9 +387,9 @@ class Reader(PlainInterpreter):
         return found
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """What is not shown, chosen in every way: members that the state knows of, and one that it does not, since
-        these are all alike."""
-        open_columns = [name for name in self.shown.chosen if name in seen.columns and row[name] is UNKNOWN]
+        """Yield what is not observed, chosen in every way: members that the state knows of, and one that it does not,
+        since these are all alike."""
+        open_columns = [name for name in self.mapping.chosen if name in seen.columns and row[name] is UNKNOWN]
         ranges = [self._range(self.types[name], state) for name in open_columns]
         for values in product(*ranges):
             yield {**row, **dict(zip(open_columns, values, strict=True))}
@@ -397,7 +400,7 @@ class Reader(PlainInterpreter):
         if isinstance(kind, EnumType):
             return range(len(kind.members))
         assert isinstance(kind, AtomsType)
-        if kind.bound not in self.shown.renamed:
+        if kind.bound not in self.mapping.renamed:
             return range(self.sizes[kind.bound])
         return [*sorted(self.used(state, kind.bound)), self._free(kind.bound, [state])]
 
@@ -412,11 +415,11 @@ class Reader(PlainInterpreter):
 
 
 @lru_cache(maxsize=256)
-def _keyed(shown: Shown, bound: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _keyed(mapping: EventMapping, bound: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """The maps of a protocol's models that have members of a sort in their keys, and where."""
     found = {}
-    for variant in shown.models:
-        for name, kind in shown.spec(variant).types.items():
+    for variant in mapping.models:
+        for name, kind in mapping.spec(variant).types.items():
             keys = kind.keys if isinstance(kind, MapType) else ()
             if places := tuple(i for i, key in enumerate(keys) if isinstance(key, AtomsType) and key.bound == bound):
                 found[name] = places

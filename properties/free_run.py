@@ -17,7 +17,7 @@ from fencepost.properties.roles import Between, FromConfig, Index, InFlight, One
 EVENTS = 40
 """Of a simulated history, where its config does not say how many."""
 IDLE = 20
-"""Calls for each event, at most: an implementation that shows less has shorter histories."""
+"""Calls for each event, at most: an implementation that emits less has shorter histories."""
 TOUR, ROUNDS, FURTHER = 200, 3, 20
 """Calls of a tour; and how often so many further calls are made from where a program disagreed."""
 
@@ -54,7 +54,7 @@ def _drawn(annotation: Any, config: Mapping[str, Any], chance: Random) -> Any:
     """A value as `fencepost.properties.machine.strategy` says, which refuses annotations that say nothing."""
     match role_of(annotation):
         case Index() as role:
-            return chance.randrange(sum(int(config[size]) for size in (role.size, *role.beside)))
+            return chance.randrange(sum(int(config[size]) for size in (role.size, *role.additional)))
         case OneOf() as role:
             return chance.choice(role.values)
         case Between() as role:

@@ -33,8 +33,8 @@ class Kip618YardstickProperties(Properties, of=Kip618Yardstick):
 
     @witness(of="no_zombie")
     def a_zombie_shut_out(s):
-        """A task of an earlier generation still runs, unable to commit, beside one that can.  Needs a config topic of
-        4."""
+        """A task of an earlier generation still runs, unable to commit, in addition to one that can.  Needs a config
+        topic of 4."""
         return exists(
             Worker, Worker, Task, Task,
             lambda v, w, i, j: (s.stage[v, i] == Stage.RUNNING)

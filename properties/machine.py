@@ -143,8 +143,8 @@ class Machine(RuleBasedStateMachine):
         return number % int(self.run.config[size])
 
     def waiting(self, *fields: Any) -> Sequence[Message]:
-        """What waits for the driver, oldest first: all of it, or what has these fields.  A field that is empty or -1
-        is any."""
+        """Return what waits for the driver, oldest first: all of it, or what has these fields.  A field that is empty
+        or -1 is any."""
         found = () if self.run.over else waiting(self.run.system)
         if not fields:
             return found
@@ -259,7 +259,7 @@ class Machine(RuleBasedStateMachine):
     def _fitted(self, role: Any, value: Any) -> Any:
         """A drawn value as an argument in this example."""
         if isinstance(role, Index):
-            return value % sum(int(self.run.config[size]) for size in (role.size, *role.beside))
+            return value % sum(int(self.run.config[size]) for size in (role.size, *role.additional))
         if isinstance(role, InFlight) and isinstance(value, int):
             messages = self.waiting()
             return messages[value % len(messages)]
@@ -312,7 +312,8 @@ def variants(base: type[Machine], sizes: Mapping[str, st.SearchStrategy[Any]]) -
 
 
 def strategy(annotation: Any, where: str = "") -> st.SearchStrategy[Any]:
-    """What a machine draws for a parameter.  Raises TypeError for one of which the annotation does not say it."""
+    """Return what a machine draws for a parameter.  Raises TypeError for one of which the annotation does not say
+    it."""
     role = role_of(annotation)
     match role:
         case Index() | InFlight():

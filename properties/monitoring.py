@@ -10,7 +10,7 @@ An `Agreeing` object that names no monitor has this one.  The properties are eva
 which takes some milliseconds: ask when a program is over, not after each of its calls.  Where a property is violated,
 prefixes of the events are tried until the first event is found with which it is.
 
-What of a run is no event a protocol says in a `Beside`: what the result of a call tells, what should be true of it,
+What of a run is no event a protocol says in a `RunContext`: what the result of a call says, what should be true of it,
 after which calls nothing is left to happen, and what is excused.
 """
 
@@ -32,7 +32,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 class Broken:
     """A promise that what was seen breaks, whatever the model says.
 
-    ``event``: the one that shows it.  Where there is none, ``check`` is Python that the ``result`` of the call should
+    ``event``: the one that reveals it.  Where there is none, ``check`` is Python that the ``result`` of the call should
     fulfil and does not; with neither, ``result`` as a whole is what should not be.  ``call``: how many calls it takes
     to show.  ``excuse``: why it is no defect, where it is predicted.  ``other``: the event that explains it, if there
     is one: the two do not go together.
@@ -57,7 +57,7 @@ class Monitor(Protocol):
     only: frozenset[str] | None
     """Where it is given, nothing but these promises is looked at."""
     observed: frozenset[str] | None
-    """The kinds of event that are shown whenever they happen; all, where it is not given."""
+    """The kinds of event that are observed whenever they happen; all, where it is not given."""
 
     @property
     def found(self) -> Broken | None:
@@ -74,13 +74,13 @@ Concerned = frozenset[Hashable]
 """Whose doing a violation may be, in terms of the protocol: producer ids, say."""
 
 
-class Beside:
+class RunContext:
     """What of a driven run is no event of it, and what is excused; an object goes with one run.
 
     Here nothing is.  A protocol with more to say derives from it.  ``excusable``: rules that are not held against an
-    implementation where `excuses` says so, beside those that the variant is ``expecting`` to break.
+    implementation where `excuses` says so, in addition to those that the variant is ``expecting`` to break.
     ``left_to_the_model``: properties that are not judged here; ``further``: some that are judged here alone, as no
-    recording shows enough for them.  ``truncated``: the call, counted from 1, in which a log first lost its end, so
+    recording reveals enough for them.  ``truncated``: the call, counted from 1, in which a log first lost its end, so
     that offsets are used twice: what the events before it and those after it violate together is excused by that call.
     """
 
@@ -93,7 +93,7 @@ class Beside:
         self.config, self.expecting = config, expecting
 
     def events(self, made: Made) -> Sequence[Event]:
-        """The events of a call, with those that its result tells though they were not shown."""
+        """The events of a call, with those that its result says though they were not observed."""
         return made.events
 
     def watch(
@@ -123,25 +123,25 @@ class Beside:
         return False
 
     def why(self, call: int, concerned: Concerned) -> str:
-        """Where it is excused: the rule that lets it happen, and what happened."""
+        """Return where it is excused: the rule that lets it happen, and what happened."""
         return ""
 
 
 class HistoryMonitor:
     """A `Monitor` that judges a run by the history properties of its protocol.
 
-    ``observed``: the kinds of event that are shown whenever they happen (default: all); properties that need others are
-    not asked.  ``only``: the rules that are looked at, if not all.
+    ``observed``: the kinds of event that are observed whenever they happen (default: all); properties that need others
+    are not asked.  ``only``: the rules that are looked at, if not all.
     """
 
     def __init__(
         self, protocol: str, config: Mapping[str, Any], expecting: frozenset[str] = frozenset(),
-        beside: Callable[[Mapping[str, Any], frozenset[str]], Beside] = Beside,
+        context: Callable[[Mapping[str, Any], frozenset[str]], RunContext] = RunContext,
     ) -> None:  # fmt: skip
-        self.config, self.beside = config, beside(config, expecting)
-        self.expecting = self.beside.expecting
+        self.config, self.context = config, context(config, expecting)
+        self.expecting = self.context.expecting
         declared = properties_of(protocol)
-        every = in_a_table(*declared.properties.values(), *self.beside.further)
+        every = in_a_table(*declared.properties.values(), *self.context.further)
         self.history: HistoryProperties = replace(declared, properties=every)
         self.only: frozenset[str] | None = None
         self.observed: frozenset[str] | None = None
@@ -151,13 +151,13 @@ class HistoryMonitor:
         self._made: list[Made] = []
         self._ends: list[int] = []  # by call: how many events there are after it
         self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
-        self._told: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
+        self._reported: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
         self._judged: tuple[Any, ...] = ()
         self._answer: tuple[Broken | None, tuple[Broken, ...]] = (None, ())
 
     def watch(self, made: Made, messages: Sequence[Message] = ()) -> None:
         """Take note of a call with its result and events; ``messages``: what waits for the driver after it."""
-        events, codes, before = self.beside.events(made), self.history.vocabulary.codes, len(self._rows)
+        events, codes, before = self.context.events(made), self.history.vocabulary.codes, len(self._rows)
         self._made.append(made)
         for event in events:
             kind, *values = self._values(event)
@@ -165,10 +165,10 @@ class HistoryMonitor:
                 self._rows.append((len(self._rows), 0, int(codes[kind]), *values))
                 self._events.append(event)
         self._ends.append(len(self._rows))
-        for broken, concerned in self.beside.watch(made, events, messages):
+        for broken, concerned in self.context.watch(made, events, messages):
             there = (n for n in range(before, len(self._rows)) if self._events[n] is broken.event)
-            self._told.append((replace(broken, call=len(self._ends)), concerned, next(there, inf) + 1))
-        if self.beside.is_quiet(made):
+            self._reported.append((replace(broken, call=len(self._ends)), concerned, next(there, inf) + 1))
+        if self.context.is_quiet(made):
             self._quiet.append(len(self._ends))
 
     @property
@@ -182,7 +182,7 @@ class HistoryMonitor:
         return self._answered()[1]
 
     def _answered(self) -> tuple[Broken | None, tuple[Broken, ...]]:
-        """What is found, and what is predicted; looked for anew where something was noted since."""
+        """Return what is found, and what is predicted; looked for anew where something was noted since."""
         state = (len(self._ends), self.only, self.observed)
         if state != self._judged:
             found: list[Broken] = []
@@ -196,11 +196,11 @@ class HistoryMonitor:
         return self._answer
 
     def _broken(self) -> Iterator[tuple[Broken, bool, float]]:
-        """What is violated, whether it is excused, and how many events it takes; of each property the first violation
-        that is excused, and the first that is not."""
+        """Yield what is violated, whether it is excused, and how many events it takes; of each property the first
+        violation that is excused, and the first that is not."""
         prefixes = Prefixes(self.history, self.config, self._rows, frozenset(self._ends))
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
-        whole = {len(self._ends), *([int(self.beside.truncated) - 1] if self.beside.truncated < inf else [])} - {0}
+        whole = {len(self._ends), *([int(self.context.truncated) - 1] if self.context.truncated < inf else [])} - {0}
         calls = sorted({*self._quiet, *whole} - {0})
         if len(calls) > 1:  # what violates a property, whatever comes after, does so at the end as well
             ends = [self._ends[call - 1] for call in whole]
@@ -209,15 +209,15 @@ class HistoryMonitor:
         for call in calls:
             end, at_rest = self._ends[call - 1], call in self._quiet
             for name in [name for name in names if len(prefixes.rows(name, end, at_rest).at)]:
-                for broken, is_excused, shown in self._violations(prefixes, name, call, end, at_rest):
-                    yield broken, is_excused, shown
+                for broken, is_excused, visible_at in self._violations(prefixes, name, call, end, at_rest):
+                    yield broken, is_excused, visible_at
                     if not is_excused:
                         names.remove(name)
-        for broken, concerned, shown in self._told:
+        for broken, concerned, visible_at in self._reported:
             if self._is_asked(broken.rule):
                 is_excused = self._is_excused(broken.rule, broken.call, concerned)
-                excuse = self.beside.why(broken.call, concerned) if is_excused else ""
-                yield replace(broken, excuse=excuse), is_excused, shown
+                excuse = self.context.why(broken.call, concerned) if is_excused else ""
+                yield replace(broken, excuse=excuse), is_excused, visible_at
 
     def _violations(
         self, prefixes: "Prefixes", name: str, call: int, end: int, at_rest: bool
@@ -225,42 +225,44 @@ class HistoryMonitor:
         rule, rows = self.history.rules[name], prefixes.rows(name, end, at_rest)
         seen: set[bool] = set()
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
-            concerned = self.beside.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
+            concerned = self.context.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
                 continue  # it is not the first, and its excuse was there when it happened
-            shown = prefixes.shown(name, at, end)
-            event = self._events[shown - 1] if shown else None
-            shown_in = bisect_left(self._ends, shown) + 1 if shown else call
-            excused_in = call if call >= self.beside.truncated else shown_in
-            if excused_in > shown_in > bisect_left(self._ends, at + 1) + 1 and self._is_excused(rule, call, concerned):
-                continue  # which of the later rows shows it can't be found where offsets are used twice
+            visible_at = prefixes.visible_at(name, at, end)
+            event = self._events[visible_at - 1] if visible_at else None
+            visible_in = bisect_left(self._ends, visible_at) + 1 if visible_at else call
+            excused_in = call if call >= self.context.truncated else visible_in
+            if excused_in > visible_in > bisect_left(self._ends, at + 1) + 1 and self._is_excused(
+                rule, call, concerned
+            ):
+                continue  # which of the later rows reveals it can't be found where offsets are used twice
             is_excused = self._is_excused(rule, excused_in, concerned)
             if is_excused not in seen:
                 seen.add(is_excused)
-                text = prefixes.told(name, at, shown or end, at_rest=not shown)
+                text = prefixes.text(name, at, visible_at or end, at_rest=not visible_at)
                 explains = self._events[other] if other >= 0 else None
-                check = "" if event is None else self.beside.lacking(self._made[shown_in - 1], event, explains)
-                excuse = self.beside.why(excused_in, concerned) if is_excused else ""
-                if shown > at + 1:  # it was right until then, so it is what does not go with what shows it
+                check = "" if event is None else self.context.lacking(self._made[visible_in - 1], event, explains)
+                excuse = self.context.why(excused_in, concerned) if is_excused else ""
+                if visible_at > at + 1:  # it was right until then, so it is what does not go with what reveals it
                     explains = self._events[at]
-                broken = Broken(rule, text, None if check else event, check, shown_in, excuse, explains)
-                yield broken, is_excused, shown or inf
+                broken = Broken(rule, text, None if check else event, check, visible_in, excuse, explains)
+                yield broken, is_excused, visible_at or inf
             if not is_excused:
                 return  # what comes later is of no interest
 
     def _decidable(self) -> Iterator[str]:
         """The properties that the kinds shown can answer, and that are promised."""
-        shown = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
-        manifest = Manifest(self.history.vocabulary.protocol, shown, (), config={**self.config, "quiet_end": True})
+        visible_at = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
+        manifest = Manifest(self.history.vocabulary.protocol, visible_at, (), config={**self.config, "quiet_end": True})
         without = self.history.undecidable(manifest).keys() | self.history.unpromised(manifest).keys()
-        without |= self.beside.left_to_the_model
+        without |= self.context.left_to_the_model
         return (name for name in self.history.names if name not in without)
 
     def _is_asked(self, rule: str) -> bool:
         return self.only is None or rule in self.only
 
     def _is_excused(self, rule: str, call: int, concerned: Concerned) -> bool:
-        return rule in self.expecting | self.beside.excusable and self.beside.excuses(call, concerned)
+        return rule in self.expecting | self.context.excusable and self.context.excuses(call, concerned)
 
 
 NO_ROWS = Rows(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -282,7 +284,7 @@ class Prefixes:
         self._view: tuple[int, Any] | None = None
 
     def view(self, end: int) -> Any:
-        """What the kernels look at; the latest is kept, as many properties ask for it one after another."""
+        """Return what the kernels look at; the latest is stored, as many properties ask for it one after another."""
         if self._view is None or self._view[0] != end:
             columns = {name: values[:end] for name, values in self.columns.items()}
             self._view = end, self.history.view_of(columns, {**self.config, "quiet_end": end in self.whole})
@@ -290,18 +292,18 @@ class Prefixes:
 
     def rows(self, name: str, end: int, at_rest: bool) -> Rows:
         """The rows that violate a property."""
-        told = self.history.properties[name]
-        if told.needs_quiet_end and not at_rest:
+        item = self.history.properties[name]
+        if item.needs_quiet_end and not at_rest:
             return NO_ROWS
-        return told.kernel(self.view(end))
+        return item.kernel(self.view(end))
 
     def are_any(self, name: str, end: int) -> bool:
         """Do rows violate a property before all is at rest?"""
         return bool(len(self.rows(name, end, at_rest=False).at))
 
-    def shown(self, name: str, at: int, end: int) -> int:
-        """How many rows it takes until this one violates the property; 0 if it does so only because all is at rest
-        after the first `end`."""
+    def visible_at(self, name: str, at: int, end: int) -> int:
+        """Return how many rows it takes until this one violates the property; 0 if it does so only because all is at
+        rest after the first `end`."""
 
         def is_violated(length: int) -> bool:
             return at in self.rows(name, length, at_rest=False).at
@@ -312,8 +314,8 @@ class Prefixes:
             return 0
         return bisect_left(range(end), True, lo=at + 2, key=is_violated)
 
-    def told(self, name: str, at: int, end: int, at_rest: bool) -> str:
+    def text(self, name: str, at: int, end: int, at_rest: bool) -> str:
         """A violation in words, as it is after so many rows."""
         rows = self.rows(name, end, at_rest)
         other = int(rows.other[rows.at.tolist().index(at)])
-        return self.history.properties[name].tell(self.view(end), at, other)
+        return self.history.properties[name].describe(self.view(end), at, other)

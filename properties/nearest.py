@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 FEW = 6
-"""As many names are told all, where none is near."""
+"""As many names are listed in full, where none is near."""
 
 
 def underscored(name: str) -> str:

@@ -9,9 +9,9 @@ What a protocol brings is found by convention in its package, and imported when 
     scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
     scenarios.py     scenarios/known.py        KNOWN_BUGS   its known bugs as scenarios
     histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
-    histories.py     histories/properties.py   BED          histories with planted violations, for its properties
+    histories.py     histories/properties.py   BED          histories with seeded violations, for its properties
     translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model
-    translator.py    translator/showing.py     SHOWING      which rows of a history the steps of its models show
+    translator.py    translator/emitted.py     EMITTED      which rows of a history the steps of its models show
 
 The second column is for a file that would be too long, and so is a folder.  ENTRIES may stand in claims.py.  In a
 folder of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs.  A protocol may

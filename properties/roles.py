@@ -27,28 +27,27 @@ class Role:
         return value
 
     def simpler(self, value: Any) -> Iterable[Any]:
-        """Values that are simpler."""
         return ()
 
 
 @dataclass(frozen=True)
 class Index(Role):
     """Which one of those of which the configuration says under ``size`` how many there are, from 0; behind them are
-    numbered those that it counts under the keys ``beside``.  A machine draws numbers below ``among``, and takes them
-    modulo the number of those that there are.  ``fixed``: the one before may be of another sort, on which the call
+    numbered those that it counts under the keys ``additional``.  A machine draws numbers below ``among``, and takes
+    them modulo the number of those that there are.  ``fixed``: the one before may be of another sort, on which the call
     makes no sense, so that it is not simpler."""
 
     size: str
-    beside: tuple[str, ...] = ()
+    additional: tuple[str, ...] = ()
     among: int = 3
     fixed: bool = False
 
     def at(self, size: str, value: Any, config: Config) -> int:
-        for each in (self.size, *self.beside):
+        for each in (self.size, *self.additional):
             count = config.get(each)
             here = count is None or value < count
             if each == size:
-                return int(value) if here or each == (self.size, *self.beside)[-1] else -1
+                return int(value) if here or each == (self.size, *self.additional)[-1] else -1
             if here:
                 return -1
             value -= count

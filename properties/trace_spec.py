@@ -26,7 +26,7 @@ class Laid:
 
     ``rows``: each event's row in the piece; ``lane``: 0, 1, … of each; ``kind``: its code, or STRANGE.  ``values``: the
     columns of the observations, -1 where a parameter of a sort names none; members of sorts are numbered from 0.
-    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.  ``told``: what
+    ``sizes``: how many of everything there are, by the name of the bound; ``constants``: of the model.  ``text``: what
     the numbers in a lane stand for, in words, where they are not those of the history.
     """
 
@@ -36,7 +36,7 @@ class Laid:
     values: Mapping[str, np.ndarray]
     sizes: Mapping[str, int]
     constants: Mapping[str, int]
-    told: Callable[[int], str] = lambda lane: ""
+    text: Callable[[int], str] = lambda lane: ""
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class Source:
 @dataclass(frozen=True)
 class Sources:
     """What was recorded of one instance of the model: between sources the order of rows is not known.  ``followed``:
-    the model; a row has a column ``unlikely`` where a choice of its interpreter is to be tried last.  ``told``: what
+    the model; a row has a column ``unlikely`` where a choice of its interpreter is to be tried last.  ``text``: what
     the model's numbers stand for."""
 
     followed: Followed
     sources: tuple[Source, ...]
-    told: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -142,19 +142,19 @@ class Conforming:
 
 
 def _derived(protocol: str) -> Conforming:
-    from fencepost.properties.event_mapping import shown_of  # which makes objects of this module
+    from fencepost.properties.event_mapping import mapping_of  # which makes objects of this module
 
-    shown = shown_of(protocol)
-    assert shown is not None, "it is derived from one"
-    return shown.conforming
+    mapping = mapping_of(protocol)
+    assert mapping is not None, "it is derived from one"
+    return mapping.conforming
 
 
-SHOWN_IN = ("translator.conforming", "translator", "events")
-"""Where a protocol may have a `Shown`, from which all of it is derived."""
+MAPPED_IN = ("translator.conforming", "translator", "events")
+"""Where a protocol may have a `EventMapping`, from which all of it is derived."""
 CONFORMING: Found[Conforming] = Found(
     ("translator.conforming", "translator"),
     "CONFORMING",
-    write="SHOWN = Shown(…) in events.py",
-    derived=(SHOWN_IN, "SHOWN", _derived),
+    write="MAPPING = EventMapping(…) in events.py",
+    derived=(MAPPED_IN, "MAPPING", _derived),
 )
 """By protocol: those whose histories can be held against a model.  Importing one traces its models."""

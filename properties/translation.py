@@ -1,11 +1,12 @@
-"""What a protocol brings whose events and whose model's steps differ in grain: a retelling of its events.
+"""What a protocol brings whose events and whose model's steps differ in grain: a translation of its events.
 
-A log tells each offset of a commit by itself where the model takes all at once; an application is seen to begin its
+A log says each offset of a commit by itself where the model takes all at once; an application is seen to begin its
 next transaction before the marker of the last one is; a coordinator begins a generation that its successor knows
-nothing of.  A `Retelling` turns the events of one system into rows of the table, each with the event that it is told
-at, and `shown.Shown` follows these rows instead, in driven runs and in histories alike:
+nothing of.  A `Translator` turns the events of one system into rows of the table, each with the event that it is
+reported at, and `event_mapping.EventMapping` follows these rows instead, in driven runs and in histories alike:
 
-    SHOWN = Shown(…, retelling=Told, told=("waits",))        # ``told``: kinds of rows that are no kinds of events
+    MAPPING = EventMapping(…, translator=Places, row_kinds=("waits",))        # ``text``: kinds of rows that are no
+    kinds of events
 
 It looks at events alone, never at the model, so that what it says is the same whatever the model makes of it; it may
 keep a row back until a later event, but no row comes before the event that it is of.
@@ -37,35 +38,35 @@ FIRST_CODE = 20_000
 """Codes of kinds that no event has are counted from here; no vocabulary comes so far."""
 
 
-class Retelling(Protocol):
+class Translator(Protocol):
     """Of one system, or of one history."""
 
-    def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
-        """The rows of the next events, each with the place, among these, of the event that it is told at.  Events have
-        their kind by name, and every column of the vocabulary as an attribute.  Raises `Beyond`."""
+    def translate(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
+        """The rows of the next events, each with the place, among these, of the event that it is reported at.  Events
+        have their kind by name, and every column of the vocabulary as an attribute.  Raises `Beyond`."""
 
 
 class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
     """By kind of event, the method that tells its rows, named by the kind behind a prefix; None where there is none.
     Each is looked up once."""
 
-    def __init__(self, retelling: object, prefix: str = "") -> None:
+    def __init__(self, translator: object, prefix: str = "") -> None:
         super().__init__()
-        self._retelling, self._prefix = retelling, prefix
+        self._translator, self._prefix = translator, prefix
 
     def __missing__(self, kind: str) -> Callable[[Any], Iterable[Row]] | None:
-        found = self[kind] = getattr(self._retelling, f"{self._prefix}{kind}", None)
+        found = self[kind] = getattr(self._translator, f"{self._prefix}{kind}", None)
         return found
 
 
 def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:
-    """What makes an event of its kind and its columns."""
+    """Return what makes an event of its kind and its columns."""
     return namedtuple("Told", ["kind", *vocabulary.names])  # its names are not known before
 
 
 @lru_cache
 def reading_of(vocabulary: Vocabulary) -> Callable[[Event], Any]:
-    """What makes an event, whichever way an implementation shows it, one with every column as an attribute."""
+    """Return what makes an event, whichever way an implementation emits it, one with every column as an attribute."""
     made = _event_of(vocabulary)
     read = reader_of({column.name: column.absent for column in vocabulary.columns})
     return lambda event: made(*read(event))
@@ -85,8 +86,8 @@ def uncollected() -> Iterator[None]:
 
 
 @uncollected()
-def retold_columns(
-    vocabulary: Vocabulary, retelling: Callable[[], Retelling], codes: Mapping[str, int], names: Sequence[str],
+def translated_columns(
+    vocabulary: Vocabulary, translator: Callable[[], Translator], codes: Mapping[str, int], names: Sequence[str],
     columns: Mapping[str, np.ndarray], read: Collection[str] = (),
 ) -> tuple[dict[str, np.ndarray], dict[int, str]]:  # fmt: skip
     """The rows of some whole histories in columns: ``names``, ``history``, ``kind``, and ``row``, that of the event;
@@ -106,7 +107,7 @@ def retold_columns(
     for number, (begin, end) in zip(history[starts].tolist(), pairwise(cuts), strict=True):
         own, stranger = at[begin:end].tolist(), strange.get(number, len(kind))
         try:
-            for place, row in retelling().tell(list(islice(events, end - begin))):
+            for place, row in translator().translate(list(islice(events, end - begin))):
                 if own[place] > stranger:
                     break
                 places.append(own[place])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import ALL_CORES, Ran, fencepost, process, read_json, serving
 from fencepost.model.rules import RULES
-from fencepost.proofs.necessity.tables import kept_counts
+from fencepost.proofs.necessity.tables import saved_counts
 from metadata_logs import real_logs
 from mock_cluster import MockCluster
 from own_protocols import taken_back
@@ -98,7 +98,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_rules_are_counted() -> None:
     """How many there are, and how many have a verdict, as `fencepost list --verbose` counts them."""
-    decided = sum(len(with_verdict) for with_verdict, _ in kept_counts().values())
+    decided = sum(len(with_verdict) for with_verdict, _ in saved_counts().values())
     assert f"{len(RULES)} rules of five sources" in README
     assert f"{decided} of them have a verdict" in README
 
@@ -106,16 +106,16 @@ def test_rules_are_counted() -> None:
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])
 def test_what_a_command_prints(block: str) -> None:
     """Every line that is shown is printed, in this order."""
-    command, *shown = block.splitlines()
+    command, *observed = block.splitlines()
     ran = fencepost(*shlex.split(command)[2:])
     printed = iter(untimed(line) for line in ran.out.splitlines())
-    missing = [line for line in shown if line.strip() not in ("", "…") and not any(fits(line, p) for p in printed)]
+    missing = [line for line in observed if line.strip() not in ("", "…") and not any(fits(line, p) for p in printed)]
     assert missing == []
 
 
-def fits(shown: str, printed: str) -> bool:
+def fits(text: str, printed: str) -> bool:
     """Is this the line, but for what an ellipsis stands for?"""
-    parts = [re.escape(part.strip()) for part in untimed(shown).split("…")]
+    parts = [re.escape(part.strip()) for part in untimed(text).split("…")]
     return re.fullmatch(".*".join(parts), printed) is not None
 
 
@@ -140,8 +140,8 @@ def test_verify_prints_what_the_readme_shows(tmp_path: Path) -> None:
     assert ran.err == ""
     assert took < EXPLORATIONS * spent("explore", "id-blocks/kraft")[0]
     printed = [untimed(line) for line in ran.out.splitlines()]
-    shown = [line for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
-    assert [line for line in shown if not any(fits(line, each) for each in printed)] == []
+    observed = [line for line in EXCERPT.splitlines() if line.strip() not in ("", "…")]
+    assert [line for line in observed if not any(fits(line, each) for each in printed)] == []
     results = read_json(tmp_path / "v.json")["results"]
     assert {r["verdict"] == r["expected"] for r in results} == {True}
     assert {r["engine"] for r in results} == {"induction", "explore", "progress", "agreement", "replay"}

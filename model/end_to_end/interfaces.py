@@ -13,8 +13,8 @@ from fencepost.model.task_counts.abstract.core import Generation, Instance, Task
 class Admission(Protocol):
     """Which instances of a connector's tasks Connect has let poll, and which of them transactions have not shut out.
 
-    Of leaders, rounds, count records and views of the config topic this says nothing: only that whoever begins to poll
-    does so when nothing of another set can commit, and that a producer that is opened shuts out the others of its
+    Of leaders, rounds, count records and views of the config topic this says nothing: only that a task which begins to
+    poll does so when nothing of another set can commit, and that a producer that is opened shuts out the others of its
     task."""
 
     opened: Set[Instance]  # it has opened its producer

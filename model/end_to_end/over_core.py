@@ -85,7 +85,7 @@ class OverCore(Protocol):
         return s.whole.connect.polls[s.core.owner[t]]
 
     def knows_the_newest(s, k):
-        """Nobody has shut the instance out."""
+        """No other instance has shut this one out."""
         return ~s.whole.txn.fenced[k]
 
     # What Connect and its tasks do

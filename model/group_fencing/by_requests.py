@@ -1,9 +1,9 @@
 """What shipped, with the requests by which a classic group gets its partitions: JoinGroup, SyncGroup and OffsetFetch.
 
 A rebalance takes its time.  The coordinator waits for members to join, then for one of them to say who gets what, and
-answers; requests and answers may be long on their way, or come several times, and whoever does not come in time is out
-(ClassicGroup.java, GroupMetadataManager.java).  A member that has asked to join does nothing else until it has its
-partitions; what it believed before is left as it is, and out of use (`idle`).
+answers; requests and answers may be long on their way, or come several times, and a member that does not come in time
+is out (ClassicGroup.java, GroupMetadataManager.java).  A member that has asked to join does nothing else until it has
+its partitions; what it believed before is left as it is, and out of use (`idle`).
 
 `owner` and `epoch` are what the coordinator has answered, of which the member may not have heard: no rule reads them.
 A request or an answer that is lost is one that never comes.  One to a read, which is asked for again, need not be told.
@@ -134,12 +134,12 @@ class ShippedByRequests(Shipped):
 
     def takes_of(s, m, p, e):
         """Of a member that it knows, and of the newest generation.  While members join anew, the one before goes on; as
-        it waits for the leader, nobody has heard of the newest one (REBALANCE_IN_PROGRESS)."""
+        it waits for the leader, no member has heard of the newest one (REBALANCE_IN_PROGRESS)."""
         return s.known[m] & (s.newest == e) & (s.phase != Phase.COMPLETING)
 
     @action
     def fetch(s, m: Member, p: Partition):
-        """OffsetFetch is answered.  Whoever is gone hears nothing."""
+        """OffsetFetch is answered.  A member that is gone hears nothing."""
         require(s.asked[m, p] & ~s.says[m, p] & s.is_up(m))
         require(s.is_stable(p), rule="447.9")
         s.says[m, p] = True

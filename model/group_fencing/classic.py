@@ -232,7 +232,7 @@ class ByAssignment(Draft):
         return s.remembered_epoch[n] <= s.knows[m]
 
     def remember(s, m):
-        """The log has a key for each member of the group; whoever is fenced is remembered no more."""
+        """The log has a key for each member of the group; a member that is fenced is remembered no more."""
         s.remembers = each(
             lambda n, p: when(
                 n == m,
@@ -244,7 +244,7 @@ class ByAssignment(Draft):
 
     @action(fair="weak")
     def answer(s, m: Member):
-        """InitProducerId answers, when nobody else is remembered for the assigned partitions."""
+        """InitProducerId answers, when no other producer is remembered for the assigned partitions."""
         alone = ~exists(Member, lambda n: s.is_in_the_way(m, n))
         require(s.asks(m))
         require(either("447.3", alone, sees_its_own_id_only=True), rule="447.5")

@@ -3,7 +3,7 @@
 The group's coordinator knows an epoch for each member (the generation, in the classic protocol), the owner of each
 input partition, the committed offset, and the offsets that are pending in transactions.  A member takes the committed
 offset of a partition that it was assigned, processes inputs in a transaction, sends their offsets in that transaction
-(447.18), and commits.  A step takes as long as it takes: whoever pauses takes the next one late, or never, and a
+(447.18), and commits.  A step takes as long as it takes: a client that pauses takes the next one late, or never, and a
 request that waits in the network is a member that has sent and was not yet taken.  What a member believes of its
 partitions and its epoch is its own, and may be long out of date.
 

@@ -216,7 +216,7 @@ class Modern(Group):
 
     @fault(budget="fences", danger="overlapping-coordinators")
     def be_unknown(s, m: Member):
-        """A coordinator that was deposed, and has heard of the member no more, tells it that nobody knows it."""
+        """A coordinator that was deposed, and has heard of the member no more, answers that the member is unknown."""
         require((0 < s.epoch[m]) & s.has_some(m))
         s.drop(m)
 
@@ -243,7 +243,7 @@ class Modern(Group):
         require((s.epoch[m] == s.knows[m]) & (0 < s.epoch[m]), rule="447.21")
 
     def takes_of(s, m, p, e):
-        """STALE_MEMBER_EPOCH (113) or ILLEGAL_GENERATION (22) else, UNKNOWN_MEMBER_ID (25) of nobody that is known."""
+        """STALE_MEMBER_EPOCH (113) or ILLEGAL_GENERATION (22) else, UNKNOWN_MEMBER_ID (25) of no known member."""
         return (0 < e) & (s.epoch[m] == e)
 
     def is_taken(s, m):

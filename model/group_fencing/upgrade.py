@@ -1,9 +1,9 @@
 """Clients of both kinds in one group: old ones have a producer for each partition, and name no generation.
 
 An old client is fenced by the transactional id of the partition, which the next old owner initialises; a new one has an
-id of its own, and nobody who is given its partition knows that.  Clients are upgraded one by one.  Of an old client all
-producers are fenced together here, which makes a difference only if it has several partitions.  What an old client does
-whose id was taken from it is left out: it leaves the group and joins again.
+id of its own, and no member that is given its partition knows that.  Clients are upgraded one by one.  Of an old client
+all producers are fenced together here, which makes a difference only if it has several partitions.  What an old client
+does whose id was taken from it is left out: it leaves the group and joins again.
 """
 
 from fencepost.model.group_fencing.classic import Draft
@@ -38,7 +38,7 @@ class Upgrade(Draft):
 
     @action(fair="weak")
     def claim(s, m: Member, p: Partition):
-        """An old client initialises the id of a partition that it is assigned: whoever held it is fenced."""
+        """An old client initialises the id of a partition that it is assigned: the producer that held it is fenced."""
         require(s.old[m] & s.assigned[m, p] & ~s.has[m, p] & s.is_up(m) & (s.stage[m] == Stage.POLLING))
         require(s.holder[p] != m)
         s.fenced = each(lambda n: s.fenced[n] | s.is_held(n, m, p))
@@ -80,7 +80,7 @@ class Upgrade(Draft):
 
 
 class NoMap(Upgrade):
-    """Without 447.8: whoever is not fenced otherwise is taken."""
+    """Without 447.8: a producer that is not fenced otherwise is accepted."""
 
     def takes_of(s, m, p, e):
         return s.holds(m, p)

@@ -1,7 +1,7 @@
 """The language in which protocols and their properties are written.  See README.md, "How a rule reads"."""
 
 from fencepost.model.language.checks.errors import ModelError
-from fencepost.model.language.derived.receptiveness import unhindered
+from fencepost.model.language.derived.receptiveness import receptive
 from fencepost.model.language.derived.refinements import refinement
 from fencepost.model.language.derived.scope import excused, kafka_excludes, not_of_this, open_hole
 from fencepost.model.language.properties import (
@@ -90,12 +90,12 @@ __all__ = [
     "part",
     "progress",
     "promise",
+    "receptive",
     "refinement",
     "require",
     "rule",
     "service",
     "step",
-    "unhindered",
     "when",
     "witness",
 ]  # fmt: skip

@@ -225,24 +225,24 @@ def _of_parts(cls: type[Properties], spec: Spec) -> tuple[dict[str, PartSpec], d
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():
             if getattr(annotation, "role", "") != "part":
                 continue
-            said, where = annotation.of, attribute_line(base, name)
-            if not (isinstance(said, type) and issubclass(said, Properties) and hasattr(said, "properties")):
-                what = f"{name} is Part[{getattr(said, '__name__', said)}]"
+            stated, where = annotation.of, attribute_line(base, name)
+            if not (isinstance(stated, type) and issubclass(stated, Properties) and hasattr(stated, "properties")):
+                what = f"{name} is Part[{getattr(stated, '__name__', stated)}]"
                 raise mistake(what, "name the properties of the part's protocol: Part[KraftProperties]", where)
             if name not in parts:
                 has = f"its parts are {', '.join(parts)}" if parts else "it has no parts"
                 raise mistake(f"{spec.name} has no part {name!r}", has, where)
             inner = parts[name].own
-            if said.protocol.spec is not inner:
-                what = f"{name} has properties of {said.protocol.__name__}, and the part is {inner.name}"
+            if stated.protocol.spec is not inner:
+                what = f"{name} has properties of {stated.protocol.__name__}, and the part is {inner.name}"
                 raise mistake(what, "name properties of the part's own class", where)
             if name in places:
                 raise mistake(f"the part {name} is given properties again", "leave one declaration", where)
             places[name] = where
-            source = Source(name, inner, said.properties)
-            lifted |= {p.name: p for p in (item.of_whole(spec, source) for item in said.properties.values())}
-            more = {n: m for n, m in members(said, Properties, PropertyMethod).items() if inspect.isfunction(m)}
-            inner_parts, _ = _of_parts(said, inner)
+            source = Source(name, inner, stated.properties)
+            lifted |= {p.name: p for p in (item.of_whole(spec, source) for item in stated.properties.values())}
+            more = {n: m for n, m in members(stated, Properties, PropertyMethod).items() if inspect.isfunction(m)}
+            inner_parts, _ = _of_parts(stated, inner)
             known = replace(inner, helpers={**inner.helpers, **more}, parts=inner_parts)
             parts[name] = replace(parts[name], own=known)
     return parts, lifted

@@ -326,7 +326,7 @@ class AtLeastOnce(Protocol):
 
     @action(fair="weak")
     def tell(s, t: Thread):
-        """The task's commit is called with what the flush wrote; nobody else flushes meanwhile."""
+        """The task's commit is called with what the flush wrote; no other thread flushes meanwhile."""
         require(s.stage[t] == Stage.WRITTEN)
         s.call_commit(t)
         s.flushing = each(lambda p: 0)
@@ -340,10 +340,10 @@ class AtLeastOnce(Protocol):
         s.life = when(s.ends == t, Life.OVER, s.life)
 
     def call_commit(s, t):
-        s.told_most = each(lambda p: when(s.told_most[p] < s.told_of(t, p), s.told_of(t, p), s.told_most[p]))
-        s.told = each(lambda p: s.told_of(t, p))
+        s.told_most = each(lambda p: when(s.told_most[p] < s.reported_of(t, p), s.reported_of(t, p), s.told_most[p]))
+        s.told = each(lambda p: s.reported_of(t, p))
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         """What the task takes to be committed: what it was told before, where it is not told of a partition."""
         return when(
             0 < s.flushing[p],

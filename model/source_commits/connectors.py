@@ -13,7 +13,7 @@ class Shipped(TakenAndPutApart, PermitGivenBack):
     """Each call of commit() has the task read the stored offsets, as Debezium's connector for PostgreSQL does; and the
     runtime is that of Kafka (`WorkerSourceTask.commitOffsets`)."""
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         """What the topic has now."""
         return s.stored[p]
 
@@ -29,7 +29,7 @@ class Mended(Shipped):
 class LastPolled(AtLeastOnce):
     """commit() is taken for: all that was polled is safe (KAFKA-5716, KAFKA-15091)."""
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return s.polled[p]
 
 
@@ -48,7 +48,7 @@ class NewestAcknowledged(AtLeastOnce):
         AtLeastOnce.forget(s)
         s.newest = each(lambda p: 0)
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return when(s.told[p] < s.newest[p], s.newest[p], s.told[p])
 
 
@@ -67,7 +67,7 @@ class AheadOfTheFlush(AtLeastOnce):
         AtLeastOnce.forget(s)
         s.known = each(lambda p: 0)
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return when(s.told[p] < s.known[p], s.known[p], s.told[p])
 
 
@@ -87,7 +87,7 @@ class AtThePreviousCommit(AheadOfTheFlush):
         AheadOfTheFlush.forget(s)
         s.before = each(lambda p: 0)
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return when(s.told[p] < s.before[p], s.before[p], s.told[p])
 
 

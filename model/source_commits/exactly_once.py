@@ -102,7 +102,7 @@ class ExactlyOnce(Protocol):
 
     @action(fair="weak")
     def commit(s):
-        """The coordinator commits it, whoever may hear of that."""
+        """The coordinator commits it, whether or not a client hears of that."""
         require(s.moment == Moment.ASKED)
         s.done = each(lambda p, i: s.done[p, i] | s.inside[p, i])
         s.inside = each(lambda p, i: False)
@@ -114,15 +114,15 @@ class ExactlyOnce(Protocol):
         """The task's commit is called with the offsets of the transaction."""
         require(~s.over & (s.moment != Moment.WORKING))
         require(s.moment == Moment.COMMITTED, rule="src.4")
-        s.told_most = each(lambda p: when(s.told_most[p] < s.told_of(p), s.told_of(p), s.told_most[p]))
-        s.told = each(lambda p: when(0 < s.flushing[p], s.flushing[p], s.told_of_others(p)))
+        s.told_most = each(lambda p: when(s.told_most[p] < s.reported_of(p), s.reported_of(p), s.told_most[p]))
+        s.told = each(lambda p: when(0 < s.flushing[p], s.flushing[p], s.reported_by_others(p)))
         s.flushing = each(lambda p: 0)
         s.moment = Moment.WORKING
 
-    def told_of(s, p):
-        return when(0 < s.flushing[p], s.flushing[p], s.told_of_others(p))
+    def reported_of(s, p):
+        return when(0 < s.flushing[p], s.flushing[p], s.reported_by_others(p))
 
-    def told_of_others(s, p):
+    def reported_by_others(s, p):
         """Of a source partition that is not in the map the task knows what it knew before."""
         return either("src.5", s.told[p], all_polled_if_empty=when(s.flushes_nothing(), s.polled[p], s.told[p]))
 

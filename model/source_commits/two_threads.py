@@ -39,7 +39,7 @@ class ToldByTwoThreads(PermitGivenBack):
         PermitGivenBack.hold(s, t)
         s.wrote = each(lambda u, p: when(u == t, s.data[p], s.wrote[u, p]))
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return when(0 < s.wrote[t, p], s.wrote[t, p], s.told[p])
 
     def forget(s):
@@ -113,7 +113,7 @@ class SnapshotOnly(AtLeastOnce):
         s.snapshot = each(lambda u, p: when(u == t, s.merged[p], s.snapshot[u, p]))
         AtLeastOnce.hand_over(s, t)
 
-    def told_of(s, t, p):
+    def reported_of(s, t, p):
         return when(0 < s.snapshot[t, p], s.snapshot[t, p], s.told[p])
 
     def forget(s):

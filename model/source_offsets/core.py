@@ -265,7 +265,7 @@ class MergedView(Protocol):
         s.worker = each(
             lambda p: either(
                 "618.27",
-                either("618.31", when(s.erases_beside(n, p), 0, s.worker[p]), primary_first=s.worker[p]),
+                either("618.31", when(s.erases_too(n, p), 0, s.worker[p]), primary_first=s.worker[p]),
                 beside_the_transaction=when(s.apart[n], s.worker[p], s.stores(n, p, s.worker[p])),
             )
         )  # fmt: skip
@@ -273,7 +273,7 @@ class MergedView(Protocol):
             lambda m, p: when(
                 m == n,
                 when(
-                    s.erases_beside(n, p), 0, either("618.31", s.copied_when_sent(n, p), before_commit=s.to_copy(n, p))
+                    s.erases_too(n, p), 0, either("618.31", s.copied_when_sent(n, p), before_commit=s.to_copy(n, p))
                 ),
                 s.copying[m, p],
             )
@@ -291,7 +291,7 @@ class MergedView(Protocol):
     def copied_when_committed(s, n, p):
         return s.to_copy(n, p)
 
-    def erases_beside(s, n, p):
+    def erases_too(s, n, p):
         return s.apart[n] & s.reads[n, p] & (0 < s.data[n, p]) & s.erases[n, p]
 
     def to_copy(s, n, p):

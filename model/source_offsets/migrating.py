@@ -334,7 +334,7 @@ class Downgrading(MergedStart):
 
     @action(fair="weak")
     def copy(s, p: Partition):
-        """Beside any transaction: nobody waits for it."""
+        """It is written outside any transaction, and no thread waits for it."""
         require(~s.older & (0 < s.in_separate[p]))
         s.in_global[p] = s.in_separate[p]
 
@@ -350,8 +350,8 @@ class Downgrading(MergedStart):
 
     @action(fair="weak", rule="618.36")
     def delete_topic(s):
-        """The operator deletes the separate topic, which nobody uses.  Of the earlier text, its sentinel goes as well,
-        and what comes then is a migration from the beginning."""
+        """The operator deletes the separate topic, which no worker uses.  Of the earlier text, its sentinel goes as
+        well, and what comes then is a migration from the beginning."""
         require(s.older & exists(Partition, lambda p: 0 < s.in_separate[p]))
         s.in_separate = each(lambda p: 0)
 

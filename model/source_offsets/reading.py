@@ -136,7 +136,7 @@ class Reading(Protocol):
     position: Position  # of the consumer
     seen: Set[Position]  # what it was given
 
-    then: Ghost[Set[Position]]  # all that was committed when the end was asked, whoever wrote it
+    then: Ghost[Set[Position]]  # all that was committed when the end was asked, by any writer
 
     outside = (
         *STEPS,

@@ -72,7 +72,7 @@ def _file_of(command: str) -> str:
 
 
 def _first_sentence(command: str) -> str:
-    """Of the docstring of a command's function."""
+    """Return the first sentence of the docstring of a command's function."""
     source = Path(__file__).with_name(f"{_file_of(command)}.py").read_text(encoding="utf-8")
     found = re.search(r'^@click.command.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{command} has no docstring"

@@ -29,7 +29,7 @@ from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.report import SCHEMA, write_json
 from fencepost.properties.catalogue import CatalogueError, find
-from fencepost.properties.conformance_spec import DRIVEN, WITH_NEWCOMERS, Agreeing, driven, over_the_wire
+from fencepost.properties.conformance_spec import DRIVEN, WITH_CHURN, Agreeing, driven, over_the_wire
 from fencepost.properties.history.manifest import Manifest
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.nearest import instead, underscored
@@ -118,10 +118,10 @@ def agree(
     agreeing, variant = driven_variant(name)
     if implementation is not None:
         import_from_here()
-    kept = _promises(agreeing.protocol, variant)
+    promised = _promises(agreeing.protocol, variant)
     promises_only = "all" in promises
-    excused = _rules("--expecting", expecting, kept)
-    only = _rules("--promise", () if promises_only else promises, kept)
+    excused = _rules("--expecting", expecting, promised)
+    only = _rules("--promise", () if promises_only else promises, promised)
     settings = configured(pairs, USUAL)
     config: dict[str, Any] = {}
     if bootstrap is not None:
@@ -132,7 +132,7 @@ def agree(
     elif implementation in CLIENTS or settings["timeouts"]:
         raise CatalogueError(f"{', '.join(CLIENTS)} and timeouts are about brokers: name them with --bootstrap")
     if settings["newcomers"]:
-        agreeing = _with_newcomers(agreeing, settings["newcomers"])
+        agreeing = _with_churn(agreeing, settings["newcomers"])
     if settings["unclean_elections"]:
         if bootstrap or not any(hasattr(each, "elect_unclean") for each in agreeing.call.interface):
             raise CatalogueError("unclean_elections are of transactions, in a cluster that the driver has to itself")
@@ -147,8 +147,8 @@ def agree(
     where = f" at {bootstrap}" if bootstrap else ""
     variants = [v for v in find(agreeing.protocol)[0].variants if v.name == variant]
     read = read_from(variants, DRIVEN.module_name(agreeing.protocol))
-    kept_runs = regressions(agreeing) if source == "model" else None
-    examples = len(kept_runs.programs) * len(agreeing.ways) if kept_runs is not None else examples
+    saved_runs = regressions(agreeing) if source == "model" else None
+    examples = len(saved_runs.programs) * len(agreeing.ways) if saved_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
         """Of an implementation of the user's own nothing is: its defects may break what the mistake breaks."""
@@ -157,7 +157,7 @@ def agree(
 
     screen = _Screen(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
-        sorted(only) if promises and only is not None else [], kept_runs, verbose, predicted,
+        sorted(only) if promises and only is not None else [], saved_runs, verbose, predicted,
     )  # fmt: skip
     so_far: list[SoFar] = []  # what makes a report of the clusters that were driven until then
     made: list[AgreementReport] = []
@@ -168,7 +168,7 @@ def agree(
         return made[-1] if made else so_far[-1]("interrupted")
 
     def document() -> "Agreed":
-        return _document(report(), target, bootstrap, read, kept_runs)
+        return _document(report(), target, bootstrap, read, saved_runs)
 
     with reported(json_file, document, lambda: so_far, lambda: screen.print(report())), _topics_removed(bootstrap):
         try:
@@ -176,7 +176,7 @@ def agree(
                 found = run(
                     target, protocol=agreeing, variant=variant, seed=seed, max_examples=examples, steps=steps,
                     config=config, expecting=excused, promises_only=promises_only, observe=observe, promises=only,
-                    kept=kept_runs, progress=bar.advance, started=so_far.append,
+                    saved=saved_runs, progress=bar.advance, started=so_far.append,
                     call_limit=settings["call_limit"] or (None if bootstrap else CALL_LIMIT),
                 )  # fmt: skip
         except Exception as error:
@@ -229,7 +229,7 @@ class _Screen:
     against: str
     of_brokers: bool
     only: list[str]
-    kept: "Regressions | None"
+    saved: "Regressions | None"
     verbose: bool
     predicted: Callable[["AgreementReport"], str]
 
@@ -246,8 +246,8 @@ class _Screen:
             f"{self.who} against {self.against}{against}, seed {report.seed}: {sign} after {report.examples} clusters, "
             f"{duration(report.seconds)}{share}"
         )
-        if self.kept is not None:
-            console.print(f"    {self.kept}", markup=False)
+        if self.saved is not None:
+            console.print(f"    {self.saved}", markup=False)
         if report.inconclusive:
             console.print(f"    inconclusive: {report.inconclusive}", markup=False)
             console.print("    No promise was broken as far as they were tried; --promise all asks for no more.")
@@ -280,7 +280,7 @@ class _Screen:
 
 
 def _document(
-    report: "AgreementReport", target: str, bootstrap: str | None, sources: dict[str, str], kept: "Regressions | None"
+    report: "AgreementReport", target: str, bootstrap: str | None, sources: dict[str, str], saved: "Regressions | None"
 ) -> "Agreed":
     return {
         "schema": SCHEMA, "implementation": target, "protocol": report.protocol, "variant": report.variant,
@@ -293,7 +293,7 @@ def _document(
         "never": report.never, "seconds": round(report.seconds, 3),
         "failure": str(report.failure) if report.failure else None, "bootstrap": bootstrap, "sources": sources,
         "followed": report.followed, "least": report.least, "beyond": dict(report.coverage.beyond),
-        "lacks": list(report.lacks), "regressions": None if kept is None else kept.as_dict,
+        "lacks": list(report.lacks), "regressions": None if saved is None else saved.as_dict,
         "differences": [{"told": str(each), "program": each.program} for each in report.differences],
         "compared": report.compared, "least_compared": report.least_compared, "ended": report.ended or None,
     }  # fmt: skip
@@ -301,14 +301,14 @@ def _document(
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
     """Why the failure is predicted: the variant's model breaks the promise too, or the variant is a mistake about this
-    very rule, or its histories break it by design.  Empty where it is not, and where the driver itself tells what is
+    very rule, or its histories break it by design.  Empty where it is not, and where the driver itself says what is
     predicted of the variant."""
     if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
         return ""
     rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
     own = [v for v in variants if v.name == report.variant]
-    asked = {n: p for v in own for n, p in v.asked.items() if n not in v.kept}
-    if broken := [name_in_words(name) for name, told in asked.items() if told.rule == rule]:
+    asked = {n: p for v in own for n, p in v.asked.items() if n not in v.promised}
+    if broken := [name_in_words(name) for name, item in asked.items() if item.rule == rule]:
         return f"its model breaks {rule} too ({', '.join(broken)})"
     if any(rule == v.rule for v in own if not v.main):
         return f"it is what becomes of the protocol without {rule}"
@@ -329,9 +329,9 @@ def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iter
         if verbose or what == "actions":
             yield f"{UNREACHED[what]}: {'; '.join(missing)}"
             continue
-        shown = [f"{action} ({count})" for action, count in by_action.most_common(NAMED)]
+        named = [f"{action} ({count})" for action, count in by_action.most_common(NAMED)]
         more = [f"{len(by_action) - NAMED} more"] if len(by_action) > NAMED else []
-        yield f"{UNREACHED[what]}: {len(missing)}, of {', '.join(shown + more)}"
+        yield f"{UNREACHED[what]}: {len(missing)}, of {', '.join(named + more)}"
         left_out = True
     if left_out:
         yield "--verbose prints each of these guards, and --json has them"
@@ -343,14 +343,14 @@ def _promises(protocol: str, variant: str) -> dict[str, str]:
     return {p.name: p.rule for p in asked if p.rule is not None and RULES[p.rule].kind == "promise"}
 
 
-def _rules(option: str, names: tuple[str, ...], kept: Mapping[str, str]) -> frozenset[str] | None:
+def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> frozenset[str] | None:
     """Rule numbers, named by number or by a property that says them; None where there are none.  CatalogueError for
     what is no rule."""
-    rules = [kept.get(underscored(name), name) for name in names]
+    rules = [saved.get(underscored(name), name) for name in names]
     for name in rules:
         if name not in RULES and name != "none":
-            known = [rule for rule, told in RULES.items() if told.kind == "promise"]
-            meant = instead(name, [*known, *map(name_in_words, kept)], "fencepost list PROTOCOL/VARIANT")
+            known = [rule for rule, item in RULES.items() if item.kind == "promise"]
+            meant = instead(name, [*known, *map(name_in_words, saved)], "fencepost list PROTOCOL/VARIANT")
             raise CatalogueError(f"{option}: there is no rule {name}; name promises (txn.P5) or none: {meant}")
     return frozenset(rules) - {"none"} if rules else None
 
@@ -371,11 +371,11 @@ def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[
     return remote, {"bootstrap": bootstrap, **({"timeouts": True} if timeouts else {})}
 
 
-def _with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
+def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:
     """The driver with many new producers in some clusters; CatalogueError where a protocol has no producers."""
-    if agreeing.protocol not in WITH_NEWCOMERS:
+    if agreeing.protocol not in WITH_CHURN:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
-    return WITH_NEWCOMERS[agreeing.protocol](agreeing, count)
+    return WITH_CHURN[agreeing.protocol](agreeing, count)
 
 
 def driven_variant(name: str) -> tuple[Agreeing, str]:

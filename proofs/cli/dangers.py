@@ -119,15 +119,15 @@ def _matrices(
 
     abouts = [_about(entry, variants, profile, seed) for entry, variants in wanted]
     known = [None if fresh else cached("dangers", about) for about in abouts]
-    missing = [want for want, told in zip(wanted, known, strict=True) if told is None]
+    missing = [want for want, row in zip(wanted, known, strict=True) if row is None]
     if len(missing) < len(wanted):
         again = f"profile {profile}, seed {seed}; --fresh runs the engines again"
         before = f"{len(wanted) - len(missing)} of {len(wanted)} protocols as computed before from the same sources"
         console.print(f"{before}, {again}")
     computed = _computed(missing, profile, seed, master)
-    for told, about in zip(known, abouts, strict=True):
-        if told is not None:
-            yield from map(Matrix.of_dict, told)
+    for row, about in zip(known, abouts, strict=True):
+        if row is not None:
+            yield from map(Matrix.of_dict, row)
         else:
             made = next(computed)
             cache("dangers", about, [matrix.as_dict() for matrix in made])
@@ -167,14 +167,14 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str
         Jobs(number, done=bar.advance, spark=on_spark(master)) as jobs,
     ):
 
-        def told(heading: str, result: "Result") -> None:
+        def report(heading: str, result: "Result") -> None:
             if result.engine == "replay" and heading not in seen:
                 seen.add(heading)
                 bar.advance()
 
         planned = [plan(jobs, entry, profile, seed) for entry in entries]
         for entry, handed_in in zip(entries, planned, strict=True):
-            yield list(matrix_of(entry, entry.variants, run(entry, profile, seed, told, handed_in).results))
+            yield list(matrix_of(entry, entry.variants, run(entry, profile, seed, report, handed_in).results))
     console.print(f"every engine was run, profile {profile}, seed {seed}: {duration(time.perf_counter() - start)}")
 
 
@@ -295,8 +295,8 @@ def _where(hole: "Hole") -> str:
         parts.append(f"{_listed(hole.nowhere, 8)} in no variant")
     if hole.partly:
         parts.append(f"met in other variants, not in {_by_protocol(hole.partly)}")
-    if hole.beside:
-        parts.append(f"met by {', '.join(hole.beside)} alone")
+    if hole.without_model:
+        parts.append(f"met by {', '.join(hole.without_model)} alone")
     return "; ".join(parts)
 
 
@@ -337,6 +337,6 @@ def as_table(found: "Iterable[Hole]", variants: int, digest: str) -> str:
     for hole in found:
         why = "; ".join(w.removeprefix("open: ") for w in hole.whys[:MOST_REASONS])
         why += f"; and {len(hole.whys) - MOST_REASONS} more" if len(hole.whys) > MOST_REASONS else ""
-        cells = (hole.danger, ", ".join(hole.nowhere), _by_protocol(hole.partly), ", ".join(hole.beside), why)
+        cells = (hole.danger, ", ".join(hole.nowhere), _by_protocol(hole.partly), ", ".join(hole.without_model), why)
         rows.append("| " + " | ".join(cell or "–" for cell in cells) + " |\n")
     return HEAD.format(variants=variants, digest=digest) + "".join(rows)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
 
 LONG = 1.0
-"""Seconds from which on it is told how long compiling took."""
+"""Seconds from which on the time for compiling is reported."""
 
 
 @click.command()
@@ -117,7 +117,7 @@ class _Search:
                     errors.print(f"depth {level.depth}: {level.warning}")
 
             return run_explore(
-                self.entry, self.variant, self.bound, only=self.asked, told=progress, checkpoint=checkpoint,
+                self.entry, self.variant, self.bound, only=self.asked, report=progress, checkpoint=checkpoint,
                 symmetry="symmetry" in reduced, partial_order="order" in reduced,
             )  # fmt: skip
 

@@ -153,15 +153,15 @@ def _of_proof(name: str) -> "Application":
 
     entry, variant = the_one(name)
     title = f"{entry.name}/{variant.name}"
-    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
-        made = prove(variant.spec, variant.kept, progress=lambda _: bar.advance())
-        told = [
+    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.promised)) as bar:
+        made = prove(variant.spec, variant.promised, progress=lambda _: bar.advance())
+        stories = [
             (failed, words, story)
             for failed, words in reached_by_runs(variant, made)
             for story in attempted(entry, variant, [(failed, words)])
             if words is not None
         ]
-    shelf, starts = of_proof(title, variant, made, told)
+    shelf, starts = of_proof(title, variant, made, stories)
     explorer = Explorer(Session(Place(title)), starts=starts) if starts else None
     return partial(application, [shelf], explorer=explorer)
 

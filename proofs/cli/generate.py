@@ -43,7 +43,7 @@ def settings(
     master: str | None, cores: int | None, events: int, say: Callable[[str], object] | None = None
 ) -> "SparkSettings | None":
     """Spark's settings where a master was named, or the work is large and no number of cores was named; None for
-    processes of this machine.  ``say``: what is told that the work goes to Spark of itself; by default the error
+    processes of this machine.  ``say``: what is called when the work goes to Spark of itself; by default the error
     stream."""
     from fencepost.proofs.scale.spark import missing_java
     from fencepost.proofs.scale.units import SparkSettings

@@ -44,9 +44,9 @@ def _counts() -> Iterator[str]:
     """Of each source, how many rules there are, and which have no verdict yet, by the tables of verdicts."""
     from fencepost.model.rules import AREAS
     from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED, TESTS
-    from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, kept_counts, table_of
+    from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, saved_counts, table_of
 
-    found = kept_counts()
+    found = saved_counts()
     for area, (decided, others) in found.items():
         yield f"{AREAS[area]}: {len(decided) + len(others)} rules, {len(decided)} with a verdict"
         if others:

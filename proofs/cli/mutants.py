@@ -34,8 +34,8 @@ def mutants(
     """
     from fencepost.proofs.necessity import proof_mutants
     from fencepost.proofs.necessity.keeping import hand_in_searches
-    from fencepost.proofs.necessity.kept import differ, write_runs
     from fencepost.proofs.necessity.killers import bounds_by_feature, file_of
+    from fencepost.proofs.necessity.saved_runs import differ, write_runs
     from fencepost.proofs.scale.jobs import Jobs
     from fencepost.proofs.scope.scopes import in_words
 

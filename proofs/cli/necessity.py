@@ -28,7 +28,7 @@ from fencepost.properties.registry import PROTOCOLS
 
 if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.necessity.search import Necessity
-    from fencepost.proofs.necessity.sets import KeptSets
+    from fencepost.proofs.necessity.sets import SavedSets
     from fencepost.proofs.necessity.validity_cores import Standing
 
 
@@ -96,14 +96,14 @@ def _of_one(
     kept: Path | None, html_file: Path | None, master: str | None,
 ) -> int:  # fmt: skip
     from fencepost.proofs.necessity.search import number_of_verdicts, plan
-    from fencepost.proofs.necessity.tables import Kept, page
+    from fencepost.proofs.necessity.tables import SavedFacts, page
 
     every: list[Necessity] = []
     entries = whole_of(entry)
     read = read_from(variant for each in entries for variant in each.variants)
     number = sum(number_of_verdicts(e, rule, timing) for e in entries)
-    earlier = None if kept is None else Kept.read(kept)
-    known: dict[str, KeptSets] = {}
+    earlier = None if kept is None else SavedFacts.read(kept)
+    known: dict[str, SavedSets] = {}
 
     def rows() -> list[dict[str, Any]]:
         of_sets = ((n, known[n.variant].of_rule(n.rule) if n.variant in known else {}) for n in every)
@@ -168,7 +168,7 @@ def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master
     beside the code of the models as they are is not searched again; what has changed since is."""
     from fencepost.proofs.necessity.ledger import Row, Verdicts, rows
     from fencepost.proofs.necessity.search import number_of_verdicts, plan
-    from fencepost.proofs.necessity.tables import FOLDER, Kept, digest_of, page_of_all
+    from fencepost.proofs.necessity.tables import FOLDER, SavedFacts, digest_of, page_of_all
 
     wholes = [whole_of(entry) for name, entry in protocols().items() if name in PROTOCOLS]
     every: list[Necessity] = []
@@ -181,12 +181,12 @@ def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master
         spinner("necessity of every rule", number) as bar,
         jobs_on(master, number) as jobs,
     ):
-        kepts = [Kept.read(FOLDER / f"{entries[0].name}.json") for entries in wholes]
+        kepts = [SavedFacts.read(FOLDER / f"{entries[0].name}.json") for entries in wholes]
         plans = [
-            [verdict for entry in entries for verdict in plan(entry, profile, earlier=kept, jobs=jobs)]
-            for entries, kept in zip(wholes, kepts, strict=True)
+            [verdict for entry in entries for verdict in plan(entry, profile, earlier=saved, jobs=jobs)]
+            for entries, saved in zip(wholes, kepts, strict=True)
         ]
-        for entries, kept, planned in zip(wholes, kepts, plans, strict=True):
+        for entries, saved, planned in zip(wholes, kepts, plans, strict=True):
             mine: list[Necessity] = []
             for verdict in planned:
                 found = verdict()
@@ -199,7 +199,7 @@ def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master
             console.print(
                 f"{entries[0].name}: {len(mine)} verdicts, {again} of them cached by an earlier run on the same models"
             )
-            made += rows(entries, mine, tests, Verdicts(kept.remember))
+            made += rows(entries, mine, tests, Verdicts(saved.remember))
     text, without = page_of_all(made, {entries[0].name: digest_of(entries) for entries in wholes})
     if table is not None:
         write_text(table, text)
@@ -247,7 +247,7 @@ def _of_sets(
     return int(wrong > 0)
 
 
-def _searched(entry: ProtocolEntry, variant: Variant) -> "KeptSets":
+def _searched(entry: ProtocolEntry, variant: Variant) -> "SavedSets":
     from fencepost.proofs.necessity.sets import file_of, read, search, write
 
     try:
@@ -262,11 +262,11 @@ def _searched(entry: ProtocolEntry, variant: Variant) -> "KeptSets":
     return sets
 
 
-def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, KeptSets]":
+def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, SavedSets]":
     """The sets kept, by variant, for the rows of the report.  Of those of another model only that is said."""
     from fencepost.proofs.necessity.sets import asked, read
 
-    known: dict[str, KeptSets] = {}
+    known: dict[str, SavedSets] = {}
     for variant in (v for entry in entries for v in asked(entry)):
         try:
             sets = read(variant)
@@ -277,7 +277,7 @@ def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, KeptSets]":
     return known
 
 
-def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "KeptSets", rule: str | None) -> int:
+def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "SavedSets", rule: str | None) -> int:
     """Prints the sets of one variant, and how they differ from its model; returns in how many places they do."""
     from fencepost.proofs.necessity.sets import faults
     from fencepost.proofs.necessity.validity_cores import promises_of
@@ -295,7 +295,7 @@ def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "KeptSets", rule: 
     return wrong
 
 
-def _sets_in_words(sets: "KeptSets", rule: str | None = None) -> Iterator[str]:
+def _sets_in_words(sets: "SavedSets", rule: str | None = None) -> Iterator[str]:
     """A few lines a promise; of one ``rule``, only the promises that it matters to."""
     states = ", ".join(f"{count:,}" for count in sets.states)
     bounds = (
@@ -321,7 +321,7 @@ def _sets_in_words(sets: "KeptSets", rule: str | None = None) -> Iterator[str]:
             yield f"        undecided    {left}"
 
 
-def _cuts(sets: "KeptSets", promise: str, rule: str | None = None) -> Iterator[str]:
+def _cuts(sets: "SavedSets", promise: str, rule: str | None = None) -> Iterator[str]:
     one = sets.promises[promise]
     for cut, run in zip(one.cuts, one.cut_sets, strict=True):
         if rule is None or rule in cut:
@@ -329,7 +329,7 @@ def _cuts(sets: "KeptSets", promise: str, rule: str | None = None) -> Iterator[s
             yield f"{' with '.join(cut)} ({len(run.steps)} steps{whole})"
 
 
-def _table_rows(entry: ProtocolEntry, sets: "KeptSets") -> Iterator[str]:
+def _table_rows(entry: ProtocolEntry, sets: "SavedSets") -> Iterator[str]:
     for name, one in sets.promises.items():
         standing = " | ".join(", ".join(one.cores.those(s)) or "–" for s in STANDINGS)
         cuts = ", ".join(_cuts(sets, name)) or "–"

@@ -108,7 +108,7 @@ def prove(
             reached = reached_by_runs(variant, proof)
             for line in summary(results, frozenset(_broken(proof, reached))):
                 console.print(line)
-            if dates := [o.kept for o in proof.obligations if o.kept]:
+            if dates := [o.cached for o in proof.obligations if o.cached]:
                 of_all = f"{len(dates)} of {len(proof.obligations)}"
                 console.print(f"    {of_all} steps kept since {min(dates)}; nothing that they depend on has changed")
             for line in scope_lines(results):
@@ -143,10 +143,10 @@ def _proved(
     """The proof of a variant; while it is made, each obligation is ``decided``, and read aloud if it is to be."""
     from fencepost.proofs.engines.induction import number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
-    from fencepost.proofs.engines.obligation_cache import KeptSteps
+    from fencepost.proofs.engines.obligation_cache import CachedSteps
 
     title, aloud = f"{entry.name}/{variant.name}", Aloud()
-    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.kept)) as bar:
+    with spinner(f"proving {title}", number_of_obligations(variant.spec, variant.promised)) as bar:
 
         def progress(o: "Obligation") -> None:
             bar.advance()
@@ -154,10 +154,10 @@ def _proved(
             for line in aloud.takes(o) if verbose else ():
                 console.print(line)
 
-        kept = KeptSteps.of(title, variant.spec, rlimit, fresh=fresh)
-        proof = induction(variant.spec, variant.kept, rlimit=rlimit, progress=progress, kept=kept)
-        if kept is not None:
-            kept.write()
+        cache = CachedSteps.of(title, variant.spec, rlimit, fresh=fresh)
+        proof = induction(variant.spec, variant.promised, rlimit=rlimit, progress=progress, cache=cache)
+        if cache is not None:
+            cache.write()
         for line in aloud.rest() if verbose else ():
             console.print(line)
     return proof
@@ -177,7 +177,7 @@ def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "
 
     title = title_of(entry, variant)
     with spinner(f"asking cvc5 of {title}", number_of_statements(proof)) as bar:
-        asked = opinions(entry, variant, proof, told=lambda _: bar.advance())
+        asked = opinions(entry, variant, proof, report=lambda _: bar.advance())
     agreed = sum(o.verdict == "holds" for o in asked)
     spent = duration(sum(o.answer.seconds for o in asked))
     heading = f"second opinion, cvc5 {require_cvc5()}"
@@ -251,7 +251,7 @@ def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation,
     from fencepost.proofs.readings.ground import BoundsError
 
     try:
-        return list(reach(variant.spec, variant.kept, bounds_of(variant, "smoke"), proof.failures))
+        return list(reach(variant.spec, variant.promised, bounds_of(variant, "smoke"), proof.failures))
     except (KeyError, BoundsError):
         return []
 
@@ -270,12 +270,12 @@ def _attempts(
     variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
 ) -> Iterator[str]:
     """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
-    from fencepost.proofs.engines.induction_counterexamples import tell
+    from fencepost.proofs.engines.induction_counterexamples import narrate
 
     asked = {id(failed): words for failed, words in reached}
     for failed in proof.failures:
         yield ""
-        yield from tell(variant.spec, variant.kept, failed)
+        yield from narrate(variant.spec, variant.promised, failed)
         words = asked.get(id(failed))
         if words is not None:
             yield from words.words(failed)
@@ -292,7 +292,7 @@ def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict
     return [
         {
             "says": say_obligation(o), "kind": o.kind, "action": o.action, "verdict": o.verdict, "how": o.how,
-            "seconds": round(o.seconds, 4), "uses": list(o.uses), "kept": o.kept,
+            "seconds": round(o.seconds, 4), "uses": list(o.uses), "kept": o.cached,
         }
         for o in obligations
         if o.property == name
@@ -336,15 +336,15 @@ def _heading(o: "Obligation") -> str:
 def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
     """The obligations of one kind that were met in one way."""
     names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
-    said = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
+    text = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
     if not names:
-        yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {said}"
+        yield f"        {'never happens' if kind == 'dead' else 'can happen'} … {text}"
     elif how == "unchanged":
         yield f"        writes nothing that {len(names)} other properties read"
     elif len(names) == 1:
-        yield f"        {_BEGINS[kind]} {names[0]} … {said}"
+        yield f"        {_BEGINS[kind]} {names[0]} … {text}"
     else:
-        yield f"        {_BEGINS[kind]} {len(names)} properties … {said}"
+        yield f"        {_BEGINS[kind]} {len(names)} properties … {text}"
         yield from wrap(", ".join(names), WIDTH, initial_indent=" " * 12, subsequent_indent=" " * 12)
 
 

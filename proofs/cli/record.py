@@ -93,11 +93,11 @@ def _print(report: "Report") -> None:
 def _reading() -> Iterator[Callable[[Path, int], None]]:
     """Names on a terminal the segment that was read last, and how much was read."""
     done = 0
-    with spinner("reading logs") as shown:
+    with spinner("reading logs") as spinning:
 
         def progress(file: Path, size: int) -> None:
             nonlocal done
             done += size
-            shown.show(f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}")
+            spinning.show(f"{done / 1e6:,.0f} MB of logs read, last {file.parent.name}/{file.name}")
 
         yield progress

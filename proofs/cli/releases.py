@@ -18,7 +18,7 @@ from fencepost.properties.catalogue import Variant, protocols
 from fencepost.properties.nearest import instead
 
 if TYPE_CHECKING:  # these import Z3, which `--help` need not wait for
-    from fencepost.proofs.necessity.tables import Kept
+    from fencepost.proofs.necessity.tables import SavedFacts
     from fencepost.proofs.scope.releases import Cell, Releases
 
 WIDTH = 11
@@ -45,10 +45,10 @@ def releases(
     promises = [number for number, rule in RULES.items() if rule.kind == "promise"]
     if promise is not None and promise not in promises:
         raise InputError(f"there is no promise {promise!r}; {instead(promise, promises, 'fencepost list --verbose')}")
-    from fencepost.proofs.necessity.tables import everything_kept, write_facts
+    from fencepost.proofs.necessity.tables import all_saved, write_facts
     from fencepost.proofs.scope.releases import Releases
 
-    known = everything_kept()
+    known = all_saved()
     found = _Remembering(known)
     made = Releases(protocols().values(), found)
     if promise is not None and promise not in made.asked:
@@ -82,8 +82,8 @@ def releases(
 class _Remembering:
     """Looks verdicts up, or has them computed, each once."""
 
-    def __init__(self, kept: "Kept") -> None:
-        self.kept = kept
+    def __init__(self, facts: "SavedFacts") -> None:
+        self.facts = facts
         self.found: dict[tuple[int, str], Any] = {}
         self.new = 0
         self.done: Callable[[], None] = lambda: None
@@ -95,7 +95,7 @@ class _Remembering:
 
         key = (id(variant), name)
         if key not in self.found:
-            self.found[key] = self.kept.remember(variant, name, computed)
+            self.found[key] = self.facts.remember(variant, name, computed)
             self.done()
         return self.found[key]
 

@@ -149,7 +149,7 @@ def replay(
                 console.print(f"{dataset.name}:", markup=False)
             where = settings(master, cores, dataset.manifest.totals.rows)
             report = judged(dataset, where, cores, documents, limit)
-            codes.append(_told(dataset, report, command, verbose))
+            codes.append(_report(dataset, report, command, verbose))
             if rows_file is not None:
                 rows.append(violating(dataset, report, where, cores, limit))
             if html_file is not None:
@@ -204,10 +204,12 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
     kernels: dict[str, Any] = (
         {CONFORMANCE: conformance_of(dataset.manifest)} if CONFORMANCE in report.violations else {}
     )
-    shown = {name: found["first"] for name, found in report.violations.items() if is_readable(opened, found["first"])}
-    if left := [name_in_words(name) for name in report.violations if name not in shown]:
+    readable = {
+        name: found["first"] for name, found in report.violations.items() if is_readable(opened, found["first"])
+    }
+    if left := [name_in_words(name) for name in report.violations if name not in readable]:
         errors.print(f"no page of {', '.join(left)}: the history is cut; --violations has its rows", markup=False)
-    return [page_of_violation(opened, first, kernels.get(name)) for name, first in shown.items()]
+    return [page_of_violation(opened, first, kernels.get(name)) for name, first in readable.items()]
 
 
 def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, limit: int | None = None) -> Any:
@@ -224,7 +226,7 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
     )  # fmt: skip
 
 
-def _told(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
+def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
     """Prints a report; the exit code that it makes.  ``command``: the words of a replay of the same histories."""
     from fencepost.proofs.cli.shared.replay_lines import Lines
 
@@ -247,12 +249,12 @@ def datasets_of(
     from fencepost.properties.history import Manifest
 
     manifests = {name: Manifest.read(place) for name, place in places.items()}
-    told = {name: f"{directory}/{name}" if name else directory for name in places}
+    titles = {name: f"{directory}/{name}" if name else directory for name in places}
     if strange := [package for package in packages if package not in {m.protocol for m in manifests.values()}]:
         of = ", ".join(m.protocol for m in manifests.values())
         raise CatalogueError(f"{directory}: these are histories of {of}, not of {strange[0]}; leave out --protocol")
     for name, manifest in manifests.items():
-        _require_known(manifest, told[name])
+        _require_known(manifest, titles[name])
     if "" in places:
         return [_dataset("", places[""], manifests[""], asked)]
     options = (

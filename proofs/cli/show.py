@@ -123,10 +123,10 @@ def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
     properties read, what the last step did to them, since that is what was looked for."""
     from fencepost.proofs.readings.words import differences, first_sentence
 
-    told: set[str] = set()
+    described: set[str] = set()
     for i, event in enumerate(trace.events):
-        doc = "" if event.action in told else first_sentence(spec.actions[event.action].doc)
-        told.add(event.action)
+        doc = "" if event.action in described else first_sentence(spec.actions[event.action].doc)
+        described.add(event.action)
         yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
         ghosts = i + 1 == len(trace) and trace.loop is None
         new = []

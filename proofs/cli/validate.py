@@ -61,10 +61,10 @@ def validate(name: str, file: Path, changes: tuple[str, ...], profile: Profile, 
     for one in broken:
         console.print(f"    {name_in_words(one.name)} [{one.rule}]: {' '.join(one.doc.split())}", markup=False)
     about = f"A run of {file.name}."
-    told = broken or promises[:1]
+    chosen = broken or promises[:1]
     write_pages(
         [story_of(entry, variant, variant.spec, one, bounds, found, verdict="" if broken else "holds throughout",
-                  about=about) for one in told],
+                  about=about) for one in chosen],
         html_file,
     )  # fmt: skip
     return int(bool(broken or open_ones))

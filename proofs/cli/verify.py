@@ -34,7 +34,7 @@ INTERRUPTED = "interrupted: this is what was found up to there"
 
 
 def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """A file for JUnit: an interrupt leaves a report also before there is anything to tell."""
+    """A file for JUnit: an interrupt leaves a report also before there is anything to report."""
     if file is not None:
         nothing_yet(file, lambda: write_junit(file, [], [INTERRUPTED]))
     return file

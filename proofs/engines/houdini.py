@@ -31,10 +31,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Inductive:
-    """``kept``: promises and lemmas that hold of the initial states and of every step from themselves.  ``dropped``:
-    the others, each with the action (or "init") that broke it first, or that Z3 could not decide within its limit."""
+    """``remaining``: promises and lemmas that hold of the initial states and of every step from themselves.
+    ``dropped``: the others, each with the action (or "init") that broke it first, or that Z3 could not decide within
+    its limit."""
 
-    kept: tuple[str, ...]
+    remaining: tuple[str, ...]
     dropped: dict[str, str]
     seconds: float
 

@@ -23,7 +23,7 @@ from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import TRUE, Term, both, variables
 from fencepost.model.language.tree.terms import term as make_term
 from fencepost.model.language.tree.types import BOOL, ScalarType
-from fencepost.proofs.engines.obligation_cache import KeptSteps, Search
+from fencepost.proofs.engines.obligation_cache import CachedSteps, Search
 from fencepost.proofs.engines.proof_reuse import Facts, Inherited, inherited
 from fencepost.proofs.readings.solver.models import Counterexample, Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Question
@@ -44,7 +44,7 @@ class Obligation:
     for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
     names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
     if the action writes nothing that the property reads, so that no solver was asked, and "inherited" if it was proved
-    of the part that ``action`` names.  ``kept``: when it was proved, where that was an earlier run."""
+    of the part that ``action`` names.  ``cached``: when it was proved, where that was an earlier run."""
 
     kind: Kind
     action: str
@@ -54,7 +54,7 @@ class Obligation:
     how: Literal["solver", "unchanged", "inherited"] = "solver"
     uses: tuple[str, ...] = ()
     counterexample: Counterexample | None = None
-    kept: str | None = None
+    cached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,9 @@ class Proof:
     inherited: Mapping[str, Inherited] = field(default_factory=dict)
 
     def verdict(self, name: str | None = None) -> Verdict:
-        """Of one property, or of everything.  `violated` means not inductive, or vacuous; it need not be reachable.
-        `not proved`: nothing is wrong with its own obligations, but they need a property that is not inductive."""
+        """Return the verdict on one property, or on everything.  `violated` means not inductive, or vacuous; it need
+        not be reachable. `not proved`: nothing is wrong with its own obligations, but they need a property that is not
+        inductive."""
         mine = [o for o in self.obligations if name is None or o.property == name]
         leans: list[Verdict] = ["not proved"] if name in self.leaning or (name is None and self.leaning) else []
         return worst([*(o.verdict for o in mine), *leans])
@@ -99,12 +100,12 @@ def prove(
     counterexamples: bool = True,
     facts: Facts | None = None,
     again: bool = False,
-    kept: KeptSteps | None = None,
+    cache: CachedSteps | None = None,
 ) -> Proof:
     """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
     resource limit for each question.  Witnesses and progress properties are not for induction and are passed over.
     ``facts``: what is known of the parts of a whole; one of which nothing is known is proved first.  ``again``: prove
-    all of the whole, and inherit nothing.  ``kept``: steps of earlier runs, which are not proved again."""
+    all of the whole, and inherit nothing.  ``cache``: steps of earlier runs, which are not proved again."""
     start = time.perf_counter()
     found: list[Obligation] = []
     known = FACTS if facts is None else facts
@@ -113,7 +114,7 @@ def prove(
         return prove(part, stated, rlimit=rlimit, counterexamples=False, facts=known)
 
     from_parts = {} if again else inherited(spec, properties, known, alone, rlimit)
-    for obligation in _obligations(spec, properties, rlimit, counterexamples, from_parts, kept):
+    for obligation in _obligations(spec, properties, rlimit, counterexamples, from_parts, cache):
         found.append(obligation)
         if progress is not None:
             progress(obligation)
@@ -168,7 +169,7 @@ def _together(
 
 
 def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
-    """All that the proof of a property needs: in a step of it, or in a step of a proof that it needs."""
+    """Return all that the proof of a property needs: in a step of it, or in a step of a proof that it needs."""
     needed, new = {name}, {name}
     while new:
         new = {used for o in found if o.property in new and o.kind not in VACUITY for used in o.uses} - needed
@@ -195,7 +196,7 @@ def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
 
 
 def consequences(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """What follows from the promises and lemmas, in any state, and is assumed nowhere."""
+    """Return what follows from the promises and lemmas, in any state, and is assumed nowhere."""
     return {name: p.term for name, p in properties.items() if p.role == "consequence"}
 
 
@@ -209,7 +210,7 @@ def written(action: Action) -> set[str]:
 
 def _obligations(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited],
-    kept: KeptSteps | None,
+    cache: CachedSteps | None,
 ) -> Iterator[Obligation]:  # fmt: skip
     """By what is asked of one solver: initial states, states of the invariant, and each action's steps."""
     for name, item in from_parts.items():
@@ -222,7 +223,7 @@ def _obligations(
     unknown = set[tuple[str, Term]]()
 
     def group(kind: str, action: Action | None, asked: Asked, made: Callable[[], Iterator[Obligation]]) -> Found:
-        return made() if kept is None else kept.group(kind, action, always, asked, search, made)
+        return made() if cache is None else cache.group(kind, action, always, asked, search, made)
 
     def initially() -> Found:
         question = Question.initial(spec, rlimit)

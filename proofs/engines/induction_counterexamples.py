@@ -31,7 +31,7 @@ MOST = 6_000_000
 """States of an exploration that looks for the state before."""
 
 
-def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> Iterator[str]:
+def narrate(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> Iterator[str]:
     """One obligation that was not met, in words."""
     action = spec.actions.get(failed.action)
     name = name_in_words(failed.property)
@@ -62,7 +62,7 @@ def tell(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> 
 
 
 def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines under one word; what is not said is zero, no or none."""
+    """Lines under one word; what is not stated is zero, no or none."""
     for number, line in enumerate(list(lines) or ["everything is zero"]):
         yield f"  {'' if number else mark:<6} {line}"
 
@@ -80,7 +80,7 @@ class Reached:
     events: tuple[str, ...] = ()
 
     def words(self, failed: Obligation) -> Iterator[str]:
-        """As `tell` goes on."""
+        """As `narrate` goes on."""
         if self.steps is not None:
             same = "by this very action" if self.last == failed.action else f"by {self.last}"
             yield f"  a run from the start breaks it in {self.steps} steps, {same}: {', '.join(self.events)}"
@@ -143,7 +143,7 @@ def _bounds(spec: Spec, broken: Property, example: Counterexample, bound: Mappin
 
 
 def _lies_within(spec: Spec, broken: Property, example: Counterexample, within: Mapping[str, int]) -> bool:
-    """Whether the step is one of the bounded model too, and breaks the property there."""
+    """Return whether the step is one of the bounded model too, and breaks the property there."""
     assert example.before is not None and example.event is not None
     sorts = {kind.name: kind.bound for kind in _scalars(spec) if isinstance(kind, AtomsType)}
     sizes = all(size <= evaluate_bound(sorts[name], within) for name, size in example.sizes.items())

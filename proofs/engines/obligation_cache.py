@@ -33,7 +33,7 @@ ASKING = (
 
 
 @dataclass
-class KeptSteps:
+class CachedSteps:
     """By hash: the obligations of a group as JSON, when they were proved, and which antecedents were met.  ``used``:
     those of this run, which are what is written."""
 
@@ -46,9 +46,9 @@ class KeptSteps:
     _frame: str = ""
 
     @classmethod
-    def of(cls, name: str, spec: Spec, rlimit: int, *, fresh: bool = False) -> "KeptSteps | None":
-        """Those of a variant of this name; None where none are to be kept.  ``fresh``: nothing is taken from earlier
-        runs, and what is proved now is kept."""
+    def of(cls, name: str, spec: Spec, rlimit: int, *, fresh: bool = False) -> "CachedSteps | None":
+        """Those of a variant of this name; None where none are to be stored.  ``fresh``: nothing is taken from earlier
+        runs, and what is proved now is stored."""
         if not keeps_verdicts():
             return None
         file = cache_folder() / "steps" / f"{name.replace('/', '-')}.json"
@@ -59,7 +59,7 @@ class KeptSteps:
         return cls(file, spec, rlimit, groups if isinstance(groups, dict) else {})
 
     def write(self) -> None:
-        """Where no folder can be written nothing is kept."""
+        """Where no folder can be written nothing is stored."""
         draft = self.file.with_suffix(f".{os.getpid()}")
         try:
             draft.parent.mkdir(parents=True, exist_ok=True)
@@ -75,10 +75,10 @@ class KeptSteps:
         """The obligations of a group, taken from an earlier run or ``made``.  ``asked``: what is claimed, as kind, name
         and term; ``search``: the antecedents that are still to be met, of which a group may meet some."""
         key = self._key(kind, action, always, asked, search)
-        kept = self._read(key)
-        if kept is not None and search.meet(kept[1], self.digest):
+        stored = self._read(key)
+        if stored is not None and search.meet(stored[1], self.digest):
             self.used[key] = self.groups[key]
-            yield from kept[0]
+            yield from stored[0]
             return
         found, before = [], len(search.met)
         for obligation in made():
@@ -99,7 +99,7 @@ class KeptSteps:
         try:
             group = self.groups[key]
             obligations = [
-                Obligation(kind, action, name, "holds", seconds, how, tuple(uses), kept=str(group["when"]))
+                Obligation(kind, action, name, "holds", seconds, how, tuple(uses), cached=str(group["when"]))
                 for kind, action, name, seconds, how, uses in group["obligations"]
             ]
             return obligations, [(str(name), str(digest)) for name, digest in group["met"]]
@@ -154,8 +154,8 @@ class Search:
         """Those of these names and hashes are met; nothing is done where one of them is not wanted."""
         by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
         known = by_digest.keys() >= set(digests)
-        for told in digests if known else ():
-            self.found(by_digest[told])
+        for reported in digests if known else ():
+            self.found(by_digest[reported])
         return known
 
     def found(self, one: tuple[str, Term]) -> None:
@@ -165,18 +165,18 @@ class Search:
 
 def since(obligations: Iterable["Obligation"]) -> str | None:
     """When the oldest of these was proved, if all are kept from earlier runs; None where one was proved now."""
-    dates = [o.kept for o in obligations]
-    kept = [date for date in dates if date is not None]
-    return min(kept) if kept and len(kept) == len(dates) else None
+    dates = [o.cached for o in obligations]
+    cached = [date for date in dates if date is not None]
+    return min(cached) if cached and len(cached) == len(dates) else None
 
 
 @cache
 def _engine() -> str:
-    """Of the text of what asks, and of Z3's release."""
+    """Return the hash of the text of what asks, and of Z3's release."""
     here = Path(__file__).parents[2]
-    told = hashlib.sha256(version("z3-solver").encode())
+    hashed = hashlib.sha256(version("z3-solver").encode())
     for name in ASKING:
         place = here / name
         for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            told.update(path.read_bytes())
-    return told.hexdigest()
+            hashed.update(path.read_bytes())
+    return hashed.hexdigest()

@@ -1,8 +1,9 @@
 """Inheritance: what was proved of a part alone holds of the whole, and is not proved again.
 
-A `Fact` is a proof as it is remembered: the verdict on each property of a protocol, beside a hash of that protocol and
-of all that is stated of it.  A whole inherits a property only if the fact of its part says that it holds, the hash is
-that of the part as it is now, and each of the whole's steps is, in the part's variables, one of the part's or none.
+A `Fact` is a proof as it is remembered: the verdict on each property of a protocol, in addition to a hash of that
+protocol and of all that is stated of it.  A whole inherits a property only if the fact of its part says that it holds,
+the hash is that of the part as it is now, and each of the whole's steps is, in the part's variables, one of the part's
+or none.
 """
 
 import json

@@ -15,18 +15,18 @@ from fencepost.proofs.results import Event, State, Trace
 def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trace) -> Iterator[str]:
     """Explains the last step of a trace that breaks a refinement (or its initial state): what it does to
     the core's variables, and the action of the core that comes nearest, with what it lacks."""
-    views = [_Told(item, spec, bounds, seen) for seen in _views(item, spec, bounds)]
+    views = [_Explained(item, spec, bounds, seen) for seen in _views(item, spec, bounds)]
     if not trace.events:
         yield from next((t for t in views if any(t.wrong_start(trace.states[0]))), views[0]).start(trace.states[0])
         return
     hints = item.hints.get(trace.events[-1].action, (trace.events[-1].action,))
     *_, old, new = trace.states
-    told = next((t for t in views if not t.explains(old, new, hints)), views[0])
-    before, after = told.mapped(old), told.mapped(new)
+    view = next((t for t in views if not t.explains(old, new, hints)), views[0])
+    before, after = view.mapped(old), view.mapped(new)
     name = item.core.name
-    yield f"{trace.events[-1]} is no step of {name}{told.of_what}, of which it changes"
-    yield from (f"       {line}" for line in told.changes(before, after))
-    found = told.nearest(before, after, hints)
+    yield f"{trace.events[-1]} is no step of {name}{view.of_what}, of which it changes"
+    yield from (f"       {line}" for line in view.changes(before, after))
+    found = view.nearest(before, after, hints)
     if found is None:
         yield f"{name} has no actions"
         return
@@ -64,11 +64,11 @@ class MappedState:
         return entries
 
 
-class _Told:
+class _Explained:
     def __init__(self, item: Refinement, spec: Spec, bounds: Mapping[str, int], seen: Mapping[str, Any]) -> None:
         self.item = item
-        said = ", ".join(f"{n} = {say_value(seen[n], kind)}" for n, kind in item.each)
-        self.of_what = f" for {said}" if said else ""
+        text = ", ".join(f"{n} = {say_value(seen[n], kind)}" for n, kind in item.each)
+        self.of_what = f" for {text}" if text else ""
         self.full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
         self.core = Plain(item.core, {n: bound_of(bounds, n) for n in item.core.constants}, bounds)
         self.mapped = MappedState(item, self.full, seen).of

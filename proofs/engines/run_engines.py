@@ -12,7 +12,7 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
 from fencepost.proofs.engines.explore import Exploration, Progress, coverage, explore, unsaid
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
-from fencepost.proofs.engines.induction_counterexamples import tell
+from fencepost.proofs.engines.induction_counterexamples import narrate
 from fencepost.proofs.engines.obligation_cache import since
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.engines.refinements import explain
@@ -29,7 +29,7 @@ from fencepost.proofs.scope.scopes import (
 )
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, features_of, progress_of, wider_of
 
-Told = Callable[[Any], None]
+Reporter = Callable[[Any], None]
 
 
 def result(
@@ -65,9 +65,9 @@ def run_induction(
 ) -> list[Result]:
     """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity.
     ``proof``: one that was made already."""
-    proof = proof or prove(variant.spec, variant.kept, rlimit=rlimit or RLIMIT)
+    proof = proof or prove(variant.spec, variant.promised, rlimit=rlimit or RLIMIT)
     found = []
-    for name, item in _with(variant.kept, "always", "step").items():
+    for name, item in _with(variant.promised, "always", "step").items():
         mine = [o for o in proof.obligations if o.property == name]
         verdict = proof.verdict(name)
         evidence: dict[str, Any] = {"obligations": len(mine)}
@@ -79,7 +79,7 @@ def run_induction(
             evidence["leans_on"] = list(proof.leaning[name])
         if failures := [o for o in mine if o.verdict != "holds"]:
             evidence["fails"] = [f"{o.kind} {o.action}".strip() for o in failures]
-            evidence["words"] = [line for o in failures for line in tell(variant.spec, variant.kept, o)]
+            evidence["words"] = [line for o in failures for line in narrate(variant.spec, variant.promised, o)]
         spent = sum(o.seconds for o in mine)
         made = result(entry, variant, name, item.kind, "induction", verdict, spent, None, evidence)
         found.append(replace(made, cached=since(mine)))
@@ -91,14 +91,14 @@ def run_induction(
     spent = sum(o.seconds for o in empty)
     made = result(entry, variant, "every_action_can_happen", "sometimes", "induction", verdict, spent, None, evidence)
     found.append(replace(made, cached=since(empty)))
-    return _within(scope_of_proof(variant.spec, variant.kept, proof, rlimit=rlimit or RLIMIT), found)
+    return _within(scope_of_proof(variant.spec, variant.promised, proof, rlimit=rlimit or RLIMIT), found)
 
 
 def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[Obligation]) -> list[Result]:
     """A proof that was broken off after these obligations: what is not inductive is violated, and all else unknown,
     since it is not known what was still to come.  Asks Z3 nothing."""
     found = []
-    for name, item in _with(variant.kept, "always", "step").items():
+    for name, item in _with(variant.promised, "always", "step").items():
         mine = [o for o in obligations if o.property == name]
         failures = [o for o in mine if o.verdict == "violated"]
         evidence: dict[str, Any] = {"obligations": len(mine)}
@@ -113,7 +113,8 @@ def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[
 
 
 def run_explore(
-    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, told: Callable[[Progress], None] | None = None,
+    entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int], *, report: Callable[[Progress],
+    None] | None = None,
     engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False, partial_order: bool = False,
     only: Collection[str] | None = None,
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
@@ -123,7 +124,7 @@ def run_explore(
     asked = asked if only is None else {name: item for name, item in asked.items() if name in only}
     spec = without_unread_ghosts(variant.spec, asked.values())
     made = explore(
-        spec, asked, bound, progress=told, engine=engine, checkpoint=checkpoint, symmetry=symmetry,
+        spec, asked, bound, progress=report, engine=engine, checkpoint=checkpoint, symmetry=symmetry,
         partial_order=partial_order,
     )  # fmt: skip
     found = [_explored(entry, variant, item, bound, made) for item in asked.values()]
@@ -135,7 +136,7 @@ def _explored(
 ) -> Result:
     evidence: dict[str, Any] = {"distinct": made.distinct, "generated": made.generated, "depth": made.depth}
     if item.name in made.traces:
-        evidence |= _told(made.kernels.ground.spec, made.traces[item.name], item, bound)
+        evidence |= _evidence(made.kernels.ground.spec, made.traces[item.name], item, bound)
     elif isinstance(item, Refinement):
         evidence |= _taken(item, made)
     verdict = made.verdicts[item.name]
@@ -201,11 +202,12 @@ def _together(
 
 
 def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
-    """For each action and property, whether what the explorer executes within the bounds is what its terms say."""
+    """Return, for each action and property, whether what the explorer executes within the bounds is what its terms
+    say."""
     readings = Readings(variant.spec, variant.asked, bound)
     found = []
     for one in readings.all():
-        evidence = {"of": one.kind} | ({"state": dict(one.shown)} if one.shown else {})
+        evidence = {"of": one.kind} | ({"state": dict(one.state)} if one.state else {})
         name = f"{one.of}_in_both_readings"
         found.append(result(entry, variant, name, "reading", "equal", one.verdict, one.seconds, bound, evidence))
     return found
@@ -224,8 +226,8 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
         for name, item in check_progress(graphs[feature]).items():
             if item.verdict == "violated":
                 violated[name].append(feature)
-            told = None if item.trace is None else _told(sliced, item.trace, asked[name], bound)
-            evidence = {"waiting": item.waiting} if told is None else told
+            evidence_of = None if item.trace is None else _evidence(sliced, item.trace, asked[name], bound)
+            evidence = {"waiting": item.waiting} if evidence_of is None else evidence_of
             spent = time.perf_counter() - start
             new = result(entry, variant, name, "eventually", "progress", item.verdict, spent, bound, evidence)
             if name not in found or found[name].verdict == "holds":
@@ -235,7 +237,7 @@ def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
     return [r for name, made in found.items() for r in _within(scopes[name], [made])]
 
 
-def _told(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
+def _evidence(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) -> dict[str, Any]:
     why = explain(item, spec, bound, trace) if isinstance(item, Refinement) else ()
     return {
         "steps": len(trace),
@@ -246,8 +248,8 @@ def _told(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]) ->
 
 
 def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = None) -> dict[str, Any]:
-    """Which actions of the core the explored steps were, which they never were, without those that are dead, and which
-    they were although the refinement says otherwise.  ``among``: look for these only, if not for all."""
+    """Return which actions of the core the explored steps were, which they never were, without those that are dead, and
+    which they were although the refinement says otherwise.  ``among``: look for these only, if not for all."""
     taken = coverage(made, item.name, among)
     never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
     wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]

@@ -15,7 +15,7 @@ from fencepost.proofs.readings.words import differences, first_sentence, name_in
 from fencepost.proofs.results import Event, State
 
 FEW = 6
-"""Parameter choices that are told for one reason."""
+"""Parameter choices that are reported for one reason."""
 MANY = 60
 """Possible steps that are listed of one action."""
 COMPARED = ("eq", "lt", "le")
@@ -119,9 +119,9 @@ class Choices:
         for event, reason, condition in refused:
             grouped.setdefault(reason, []).append((event, condition))
         for reason, found in grouped.items():
-            told = [self._choice(state, action, event, condition) for event, condition in found[:FEW]]
+            choices = [self._choice(state, action, event, condition) for event, condition in found[:FEW]]
             yield {
-                "says": reason.says, "rule": reason.rule, "bound": reason.bound, "choices": told,
+                "says": reason.says, "rule": reason.rule, "bound": reason.bound, "choices": choices,
                 "rule_says": RULES[reason.rule].says if reason.rule else "",
                 "more": max(0, len(found) - FEW),
             }  # fmt: skip

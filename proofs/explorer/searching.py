@@ -1,5 +1,5 @@
 """What is looked for from the page, each in a thread of its own: a shortest run that breaks a promise, how far it is
-from here, another run, an endless one.  One search at a time; it tells how far it has come, and can be given up."""
+from here, another run, an endless one.  One search at a time; it says how far it has come, and can be given up."""
 
 import threading
 from collections import Counter
@@ -25,7 +25,7 @@ MORE = 4
 """Steps that another run may be longer, before one is looked for that goes without some action."""
 LOOKED_AT = 500
 """Runs of one length that are compared with those that are known."""
-Told = Callable[[str], None]
+Reporter = Callable[[str], None]
 Answer = dict[str, Any]
 """``says``: what was found, in a sentence; ``path``, ``loop``, ``place``: what to go to, if there is anything."""
 
@@ -44,8 +44,8 @@ class Search:
     error: str | None = None
     given_up: threading.Event = field(default_factory=threading.Event)
 
-    def tell(self, words: str) -> None:
-        """How far it has come; raises GivenUp if nobody wants to know."""
+    def report(self, words: str) -> None:
+        """How far it has come; raises GivenUp if the browser wants it no more."""
         if self.given_up.is_set():
             raise GivenUp
         self.progress = words
@@ -64,7 +64,7 @@ class Searches:
     def __init__(self) -> None:
         self._count, self._now = 0, Search(0, answer={"says": ""})
 
-    def begin(self, work: Callable[[Told], Answer]) -> Search:
+    def begin(self, work: Callable[[Reporter], Answer]) -> Search:
         """Gives up what is being looked for, and looks for this instead."""
         self.give_up(self._now.number)
         self._count += 1
@@ -86,16 +86,16 @@ class Searches:
             search.error = search.error or "the search was given up"
 
 
-def _work(search: Search, work: Callable[[Told], Answer]) -> None:
+def _work(search: Search, work: Callable[[Reporter], Answer]) -> None:
     try:
-        answer = work(search.tell)
+        answer = work(search.report)
         if not search.given_up.is_set():
             search.answer = answer
     except GivenUp:
         pass
     except (InputError, MemoryError) as error:
         search.error = str(error) or "memory ended; choose smaller bounds"
-    except Exception as error:  # a mistake in the code is told where one looks, and not in a terminal behind it
+    except Exception as error:  # a mistake in the code is reported where one looks, and not in a terminal behind it
         search.error = f"this is a mistake in the code, and no verdict: {type(error).__name__}: {error}"
 
 
@@ -108,25 +108,25 @@ def asked_of(session: Session, name: str | None) -> dict[str, Property]:
     return {name: session.properties[name]}
 
 
-def shortest(session: Session, name: str | None, most: int, told: Told, avoided: Collection[str] = ()) -> Answer:
+def shortest(session: Session, name: str | None, most: int, report: Reporter, avoided: Collection[str] = ()) -> Answer:
     """A shortest run that breaks a property, or any promise, or reaches a witness, with the fewest changes of process;
     ``avoided``: without a step of these actions."""
-    from fencepost.proofs.engines.explore.fewest_switches import calmest
+    from fencepost.proofs.engines.explore.fewest_switches import fewest_switches
     from fencepost.proofs.pages.stories import lane_of
 
     asked = asked_of(session, name)
     if not asked:
         return {"says": "There is no promise of this variant that a run could break."}
     if [p.kind for p in asked.values()] == ["eventually"]:
-        return endless(session, next(iter(asked)), most, told)
+        return endless(session, next(iter(asked)), most, report)
     known = ", ".join(map(name_in_words, avoided))
-    made, found = _explored(session, _avoiding(session.spec, avoided), asked, most, told)
+    made, found = _explored(session, _avoiding(session.spec, avoided), asked, most, report)
     if found is None:
         of = f", of runs without {known}" if avoided else ""
         return {"says": _nothing(made, asked, of), "undecided": not made.complete}
     prop, trace = found
-    told("of the shortest runs, the one that is easiest to read")
-    chosen = calmest(made, prop, lambda event: lane_of(session.spec.actions[event.action], event))
+    report("of the shortest runs, the one that is easiest to read")
+    chosen = fewest_switches(made, prop, lambda event: lane_of(session.spec.actions[event.action], event))
     with suppress(NoSuchRun):  # the search leaves out ghosts, by which a run may leave the bounds
         trace = trace if chosen is None else session.run(_written(chosen.trace.events))
     broken = f"{_quoted(prop.name)} is {'reached' if prop.kind == 'sometimes' else 'broken'}"
@@ -135,14 +135,14 @@ def shortest(session: Session, name: str | None, most: int, told: Told, avoided:
     return {"says": says, "path": _written(trace.events), "property": prop.name}
 
 
-def another(session: Session, name: str, known: Sequence[str], most: int, told: Told) -> Answer:
+def another(session: Session, name: str, known: Sequence[str], most: int, report: Reporter) -> Answer:
     """A run that breaks the same in another way: it is none of the ``known`` paths in another order, or with further
     steps.  Where there is none a few steps longer, one that has no step at all of some action."""
     [prop] = asked_of(session, name).values()
     paths = [session.run(path) for path in known]
     ways = [Counter(event.action for event in trace.events) for trace in paths]
     if prop.kind in ("always", "sometimes"):
-        for events in _ends(session, prop, min(map(len, paths)), most, told):
+        for events in _ends(session, prop, min(map(len, paths)), most, report):
             way = Counter(event.action for event in events)
             if not any(other <= way for other in ways):
                 end = "reached" if prop.kind == "sometimes" else "broken"
@@ -151,8 +151,8 @@ def another(session: Session, name: str, known: Sequence[str], most: int, told: 
                 return {"says": f"{says} {longer}.", "path": _written(events), "property": name}
     undecided = False
     for action in dict.fromkeys(event.action for event in reversed(paths[-1].events)):
-        told(f"runs without {name_in_words(action)}")
-        answer = shortest(session, name, most, told, [action])
+        report(f"runs without {name_in_words(action)}")
+        answer = shortest(session, name, most, report, [action])
         if "path" in answer and not any(other <= _way(session, answer["path"]) for other in ways):
             return answer | {"says": f"Another run, which may be longer: {answer['says']}"}
         undecided = undecided or bool(answer.get("undecided"))
@@ -166,7 +166,7 @@ def _way(session: Session, path: str) -> Counter[str]:
     return Counter(event.action for event in session.run(path).events)
 
 
-def _ends(session: Session, prop: Property, least: int, most: int, told: Told) -> Iterator[tuple[Event, ...]]:
+def _ends(session: Session, prop: Property, least: int, most: int, report: Reporter) -> Iterator[tuple[Event, ...]]:
     """Runs that break a property at their last step, one to each such state, the shortest first: no step leads on from
     a state in which it is broken."""
     from fencepost.proofs.engines.explore import explore, sets
@@ -178,18 +178,18 @@ def _ends(session: Session, prop: Property, least: int, most: int, told: Told) -
     actions = {n: replace(a, guards=(*a.guards, unbroken)) for n, a in session.spec.actions.items()}
     made = explore(
         replace(session.spec, actions=actions), {prop.name: looked_for}, session.bounds, max_states=most,
-        max_depth=least + MORE, progress=lambda level: told(_level(level)),
+        max_depth=least + MORE, progress=lambda level: report(_level(level)),
     )  # fmt: skip
     kernels = made.kernels
     read = conditions(kernels.packing, [kernels.ground.always[prop.name]])
     for depth, level in enumerate(made.states):
         rows = (~np.asarray(read(sets.to_words(level))[0], np.bool_)).nonzero()[0] if depth >= least else ()
         if len(rows):
-            told(f"{len(rows):,} states in which it is broken, {_steps(depth)} deep")
+            report(f"{len(rows):,} states in which it is broken, {_steps(depth)} deep")
             yield from runs_to(kernels, made.states, [(depth, int(row)) for row in rows[:LOOKED_AT]])
 
 
-def how_far(session: Session, path: str, most: int, told: Told) -> Answer:
+def how_far(session: Session, path: str, most: int, report: Reporter) -> Answer:
     """From the end of a path, how many steps it takes to break each promise."""
     from fencepost.proofs.engines.explore import Start, explore
 
@@ -197,7 +197,7 @@ def how_far(session: Session, path: str, most: int, told: Told) -> Answer:
     start = Start(trace.states[-1], session.spent(trace.events))
     made = explore(
         session.spec, asked, session.bounds, max_states=most, stop_when_violated="all", start=start,
-        progress=lambda level: told(_level(level)),
+        progress=lambda level: report(_level(level)),
     )  # fmt: skip
     depth = made.depth - 1
     everything = f"none of the {made.distinct:,} states that can follow breaks it"
@@ -211,7 +211,7 @@ def how_far(session: Session, path: str, most: int, told: Told) -> Answer:
     return {"says": "How far each promise is from being broken stands beside it.", "far": far}
 
 
-def endless(session: Session, name: str, most: int, told: Told) -> Answer:
+def endless(session: Session, name: str, most: int, report: Reporter) -> Answer:
     """A run that goes on for ever without what was promised of the end, within the bounds that it is judged in."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
@@ -223,9 +223,9 @@ def endless(session: Session, name: str, most: int, told: Told) -> Answer:
     limited = None
     for bounds in tried:
         made = explore(
-            session.spec, asked, bounds, max_states=most, progress=lambda level: told(_level(level))
+            session.spec, asked, bounds, max_states=most, progress=lambda level: report(_level(level))
         )  # fmt: skip
-        told(f"cycles among {made.distinct:,} states")
+        report(f"cycles among {made.distinct:,} states")
         result = check_progress(made)[name]
         if result.trace is not None:
             place = replace(session.place, bounds=changes(session.variant, bounds))
@@ -248,7 +248,7 @@ def _lasso(name: str, trace: Trace, place: Place, moved: bool) -> Answer:
 
 
 def _explored(
-    session: Session, spec: Spec, asked: Mapping[str, Property], most: int, told: Told
+    session: Session, spec: Spec, asked: Mapping[str, Property], most: int, report: Reporter
 ) -> tuple[Any, tuple[Property, Trace] | None]:
     """The search, and what it found first.  Ghosts that nothing asked for reads only make more states of it; where a
     run leaves the bounds by one of them, the search is made again with all."""
@@ -258,7 +258,7 @@ def _explored(
     for sliced in (without_unread_ghosts(spec, asked.values()), spec):
         made = explore(
             sliced, looked_for, session.bounds, max_states=most, stop_when_violated=True,
-            progress=lambda level: told(_level(level)),
+            progress=lambda level: report(_level(level)),
         )  # fmt: skip
         found = next((n for n in asked if n in made.traces), None)
         if found is None:

@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 
 import msgspec
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.explorer.searching import Answer, Searches, Told, another, how_far, shortest
+from fencepost.proofs.explorer.searching import Answer, Reporter, Searches, another, how_far, shortest
 from fencepost.proofs.explorer.session import NoSuchRun, Place, Session, Start, about
 from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-# What is served to a browser on this machine, and to nobody else.
+# What is served to a browser on this machine, and to none elsewhere.
 #
 # It listens on the loopback address alone.  Who does not know the token, which is the first part of every address,
 # finds nothing; and a request that names another host than ours is refused, as it comes from a page that has had a
@@ -91,7 +91,7 @@ def listen() -> socket.socket:
 
 
 def server(application: Application, listening: socket.socket, token: str) -> BaseWSGIServer:
-    """The server, which serves when it is told to."""
+    """The server, which serves when it is started."""
     port = listening.getsockname()[1]
     app = application(token, frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
     return make_server(HOST, port, app, threaded=True, request_handler=_Silent, fd=listening.fileno())
@@ -103,7 +103,7 @@ def address(listening: socket.socket, token: str) -> str:
 
 # A model to walk through, over HTTP: the page, and what it asks for.
 
-KEPT = 8
+MOST_SESSIONS = 8
 """Sessions whose model stays compiled."""
 PARTS = {
     "": ("fencepost.proofs.explorer", "explorer.html", "text/html"),
@@ -140,8 +140,8 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Explorer:
-    """What the addresses answer.  The model is asked by one request at a time; searches go on beside them.  ``starts``:
-    states in which a path may begin, by number from 1 on."""
+    """What the addresses answer.  The model is asked by one request at a time; searches go on in addition to them.
+    ``starts``: states in which a path may begin, by number from 1 on."""
 
     def __init__(self, start: Session, most: int = MOST_STATES, starts: Sequence[Start] = ()) -> None:
         self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
@@ -153,7 +153,7 @@ class Explorer:
         place = Place(at.name, without, bounds, at.since)  # type: ignore[arg-type]
         if place not in self._sessions:
             self._sessions[place] = Session(place, self._start(place))
-            if len(self._sessions) > KEPT:
+            if len(self._sessions) > MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         self._sessions.move_to_end(place)
         return self._sessions[place]
@@ -170,7 +170,8 @@ class Explorer:
             return about(self.session(at))
 
     def view(self, at: At) -> Mapping[str, Any]:
-        """What is at a step of a path; of a path that the model does not have, what is at the end of what it has."""
+        """Return what is at a step of a path; of a path that the model does not have, what is at the end of what it
+        has."""
         with self._asking:
             session, refused = self.session(at), ""
             try:
@@ -180,9 +181,9 @@ class Explorer:
                 trace = session.run(";".join(at.path.split(";")[: error.fits]))
             step = len(trace) if at.step is None else max(0, min(at.step, len(trace)))
             try:
-                return {"refused": refused, **session.tell(trace, step, loop)}
+                return {"refused": refused, **session.narrate(trace, step, loop)}
             except NoSuchRun as error:
-                return {"refused": str(error), **session.tell(trace, step)}
+                return {"refused": str(error), **session.narrate(trace, step)}
 
     def search(self, wanted: Wanted) -> Mapping[str, Any]:
         """Begins a search; what it has come to is asked for with its number."""
@@ -192,14 +193,14 @@ class Explorer:
             here.run(at.path)
             # Of runs those count that begin as the protocol does.
             session = self.session(msgspec.structs.replace(at, since=None))
-        work: dict[str, Callable[[Told], Answer]] = {
-            "shortest": lambda told: shortest(session, wanted.property, self.most, told),
-            "another": lambda told: another(session, wanted.property or "", wanted.known, self.most, told),
-            "far": lambda told: how_far(here, at.path, self.most, told),
+        work: dict[str, Callable[[Reporter], Answer]] = {
+            "shortest": lambda report: shortest(session, wanted.property, self.most, report),
+            "another": lambda report: another(session, wanted.property or "", wanted.known, self.most, report),
+            "far": lambda report: how_far(here, at.path, self.most, report),
         }
         if wanted.what not in work or (wanted.what == "another" and not wanted.known):
             raise InputError(f"there is no search {wanted.what[:40]!r}; there are {', '.join(work)}")
-        return self.searches.begin(lambda told: _placed(session, here, work[wanted.what](told))).as_dict()
+        return self.searches.begin(lambda report: _placed(session, here, work[wanted.what](report))).as_dict()
 
 
 def _placed(session: Session, here: Session, answer: Answer) -> Answer:

@@ -1,8 +1,8 @@
 """A session: one variant within bounds, perhaps with a rule got wrong, and what is at the end of a path through it.
 
-A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as it stands in a link.  Whatever is told of it is found by taking
-its steps again from where it begins, so that a link to what the model does not do is noticed, and said.  It begins in
-the initial state, or in a state that breaks an attempt at a proof.
+A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as it stands in a link.  Whatever is reported of it is found by
+taking its steps again from where it begins, so that a link to what the model does not do is noticed, and stated.  It
+begins in the initial state, or in a state that breaks an attempt at a proof.
 """
 
 import math
@@ -61,7 +61,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Start:
-    """A state in which paths begin beside the initial one, and what it is, in a sentence."""
+    """A state in which paths begin in addition to the initial one, and what it is, in a sentence."""
 
     state: State
     says: str
@@ -111,7 +111,7 @@ class Session:
             if (why := self.choices.why_not(states[-1], event, self.spent(events))) is not None:
                 raise NoSuchRun(f"step {number} of the path, {word}, is not possible there: {why}", number - 1)
             after = self.plain.step(states[-1], event)
-            assert after is not None  # which `why_not` would have said
+            assert after is not None  # which `why_not` would have stated
             events.append(event)
             states.append(after)
         return Trace(tuple(states), tuple(events))
@@ -129,15 +129,15 @@ class Session:
         return found
 
     def spent(self, events: "tuple[Event, ...] | list[Event]") -> dict[str, int]:
-        """How much of each budget of faults these steps take."""
+        """Return how much of each budget of faults these steps take."""
         spent: dict[str, int] = {}
         for event in events:
             if (budget := self.spec.actions[event.action].budget) is not None:
                 spent[budget] = spent.get(budget, 0) + 1
         return spent
 
-    def tell(self, trace: Trace, at: int, loop: int | None = None) -> dict[str, Any]:
-        """What the page shows of a path when one stands after ``at`` of its steps."""
+    def narrate(self, trace: Trace, at: int, loop: int | None = None) -> dict[str, Any]:
+        """Return what the page displays of a path when one stands after ``at`` of its steps."""
         if loop is not None and not (0 <= loop <= len(trace) and trace.states[loop] == trace.states[-1]):
             raise NoSuchRun(f"the path does not come back to where it was after step {loop}", len(trace))
         lanes = self._lanes(trace)
@@ -157,9 +157,9 @@ class Session:
         """All processes that steps can name, if they are few: lanes that come and go are hard to follow."""
         sorts = [kind for a in self.spec.actions.values() for _, kind in a.parameters if isinstance(kind, AtomsType)]
         every = {f"{process(kind)} {n}": kind for kind in sorts if process(kind) for n in self.plain.domain(kind)}
-        told = lanes_of(self.spec, trace)
-        if len(every) >= MOST_LANES or not set(told) <= {*every, CENTRE}:
-            return told
+        reported = lanes_of(self.spec, trace)
+        if len(every) >= MOST_LANES or not set(reported) <= {*every, CENTRE}:
+            return reported
         first = sum(kind == next(iter(every.values())) for kind in every.values()) if every else 0
         lanes = list(every)
         return [*lanes[:first], CENTRE, *lanes[first:]]
@@ -218,13 +218,14 @@ def link(place: Place, events: Iterable[Event]) -> str:
 
 
 def changes(variant: Variant, bounds: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Which bounds differ from the variant's smallest."""
+    """Return which bounds differ from the variant's smallest."""
     least = bounds_of(variant, "smoke")
     return tuple(sorted((name, size) for name, size in bounds.items() if least.get(name) != size))
 
 
 def about(session: Session) -> dict[str, Any]:
-    """What can be chosen beside the steps: other variants of the protocol, rules to get wrong, bounds."""
+    """Return what can be chosen in addition to the steps: other variants of the protocol, rules to get wrong,
+    bounds."""
     from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 

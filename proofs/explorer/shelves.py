@@ -105,22 +105,22 @@ def _list_of(shelves: Sequence[Shelf]) -> str:
 # break a proof.
 
 MOST = 200
-"""Violations of a property that are listed, as many as are read; how many there are is told."""
+"""Violations of a property that are listed, as many as are read; how many there are is reported."""
 
 
 def of_histories(
     where: str, opened: HistoryDirectory, report: "ReplayReport", rows: Any, kernels: Mapping[str, Any]
 ) -> Shelf:
-    """What a report says of each property, and each violating row, which is a column table as of `violating_rows`.
-    ``kernels``: of what is no history property."""
+    """Return what a report says of each property, and each violating row, which is a column table as of
+    `violating_rows`. ``kernels``: of what is no history property."""
     at = {name: rows[name].to_pylist() for name in ("property", "history", "step", "told", "explained_by")}
     found: dict[str, list[Found]] = {}
-    for name, history, step, told, explained_by in zip(*at.values(), strict=True):
+    for name, history, step, text, explained_by in zip(*at.values(), strict=True):
         mine = found.setdefault(name, [])
-        broken = Violation(history, step, name, told, explained_by)
+        broken = Violation(history, step, name, text, explained_by)
         if len(mine) < MOST and is_readable(opened, broken):
             story = partial(page_of_violation, opened, broken, kernels.get(name))
-            mine.append(Found(f"history {history}, step {step}: {told}", story))
+            mine.append(Found(f"history {history}, step {step}: {text}", story))
     properties = properties_of(opened.manifest.protocol).properties
     kinds = [
         _kind(name, report, properties[name].meaning if name in properties else "", found.get(name, []))
@@ -175,12 +175,12 @@ def of_implementation(report: "AgreementReport") -> Shelf:
 
 
 def of_proof(
-    title: str, variant: Variant, proof: "Proof", told: "Iterable[tuple[Obligation, Reached, Story]]"
+    title: str, variant: Variant, proof: "Proof", stories: "Iterable[tuple[Obligation, Reached, Story]]"
 ) -> tuple[Shelf, list[Start]]:
-    """The steps that break an attempt at a proof, each with its story and from a state of which it is ``told`` whether
-    a run reaches it; and these states, to walk on from."""
+    """The steps that break an attempt at a proof, each with its story and from a state of which it is ``stories``
+    whether a run reaches it; and these states, to walk on from."""
     starts, by_property = list[Start](), dict[str, list[Found]]()
-    for failed, reached, story in told:
+    for failed, reached, story in stories:
         example = failed.counterexample
         assert example is not None and example.before is not None and example.event is not None
         says = f"This begins in a state of an attempt at a proof: {name_in_words(failed.property)} is {story.verdict}."

@@ -1,8 +1,8 @@
 """Keeping: the search for killers, mutations that break what holds, and for the runs that show it.
 
 All that has none yet is asked of each mutant at once, a few states of each mutant first: until each promise has a run
-within some of the bounds, and then, less far, within each of them.  What is kept already and still fits is not searched
-again.
+within some of the bounds, and then, less far, within each of them.  What is stored already and still fits is not
+searched again.
 """
 
 import time
@@ -17,9 +17,9 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.explore.graph import TooManySteps
 from fencepost.proofs.engines.progress import check_progress
 from fencepost.proofs.necessity import proof_mutants
-from fencepost.proofs.necessity.kept import KeptRun, keep, read_runs
 from fencepost.proofs.necessity.killers import Killers, bounds_by_feature, folder_of
 from fencepost.proofs.necessity.proof_mutants import Refusals
+from fencepost.proofs.necessity.saved_runs import KeptRun, keep, read_runs
 from fencepost.proofs.readings.ground import BoundsError
 from fencepost.proofs.results import Trace
 from fencepost.proofs.scale.jobs import Jobs
@@ -68,7 +68,7 @@ def search(
     variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS,
     in_each: Sequence[int] = IN_EACH,
 ) -> Found:  # fmt: skip
-    """The runs to keep of a variant: those kept already that still fit, and new ones for what is asked and has none,
+    """The runs to keep of a variant: those stored already that still fit, and new ones for what is asked and has none,
     anywhere and then within each of the bounds."""
     start = time.perf_counter()
     killers = Killers(variant, profile)
@@ -76,7 +76,7 @@ def search(
     found = Found(killers.runs)
 
     def look(wanted: Wanted, most: Sequence[int]) -> list[tuple[str, str]]:
-        """What nothing was found to break."""
+        """Return what nothing was found to break."""
         left = replace(wanted, properties=missing(wanted, killers))
         for run in _Searching(variant, profile, killers, left).runs(most):
             killers.runs.append(run)
@@ -95,7 +95,7 @@ def search(
     if variant.main and variant.proof:
         hints = {run.property: run.without[0] for run in killers.runs}
         found.refused = proof_mutants.search(variant, proof_mutants.Refusals() if anew else None, hints)
-        proved = [n for n, p in variant.kept.items() if p.role in proof_mutants.PROVED and p.no_mutant is None]
+        proved = [n for n, p in variant.promised.items() if p.role in proof_mutants.PROVED and p.no_mutant is None]
         found.unrefused = [n for n in proved if n not in {r.property for r in found.refused.refused}]
     found.seconds = time.perf_counter() - start
     return found
@@ -119,14 +119,14 @@ class Wanted:
 
 
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
-    """All that needs a killer, by kind of search."""
+    """Return all that needs a killer, by kind of search."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is None)
     progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
     return [Wanted(states, killers.explored), *progress]
 
 
 def spared(variant: Variant, killers: Killers) -> list[Wanted]:
-    """What is said to be true by construction, and is looked at all the same."""
+    """Return what is stated to be true by construction, and is looked at all the same."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is not None)
     both = (Wanted(states, killers.explored), Wanted(waits, killers.of_progress))
     return [wanted for wanted in both if wanted.properties and wanted.features]
@@ -144,7 +144,7 @@ def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[di
 
 
 def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
-    """Of what is wanted, that which no kept run breaks."""
+    """Of what is wanted, that which no saved run breaks."""
     found = {n: killers.of(p, wanted.features) for n, p in wanted.properties.items()}
     return {n: p for n, p in wanted.properties.items() if isinstance(found[n], str)}
 
@@ -205,7 +205,7 @@ class _Searching:
     def _stuck(
         self, spec: Spec, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int
     ) -> dict[str, Trace]:
-        """Progress that fails.  It takes the whole graph: of one that was cut off, nothing is said."""
+        """Progress that fails.  It takes the whole graph: of one that was cut off, nothing is stated."""
         made = explore(spec, self.left, bounds, max_states=most)
         if not made.complete:
             return {}

@@ -13,7 +13,7 @@ from fencepost.model.language.checks.errors import InputError, ModelError
 from fencepost.model.language.derived.mutations import Mutation, mutated, mutations
 from fencepost.model.language.properties import Property
 from fencepost.model.language.specs import Spec
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay_of
+from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, read_runs, replay_of
 from fencepost.proofs.readings.words import name_in_words
 from fencepost.proofs.results import Result, Trace
 from fencepost.proofs.scope.scopes import USERS_RELY_ON, narrowed
@@ -22,18 +22,18 @@ from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.planting.beds import BEDS
 
-# Killers: of each promise that an exploration finds kept, a mutation of the same variant that breaks it.
+# Killers: of each promise that an exploration finds to hold, a mutation of the same variant that breaks it.
 #
 # A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
 # own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
-# property is broken.  `keeping` searches such runs; they are files beside the properties, which ``verify`` replays
+# property is broken.  `keeping` searches such runs; they are files next to the properties, which ``verify`` replays
 # (`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``);
 # and one that no run breaks within the bounds of some feature stands against nothing that was met there.
 
 
 def folder_of(variant: Variant) -> Path | None:
-    """Where runs of a variant are kept: in the folder of its protocol under `properties`, or beside a file that is
-    elsewhere; None of a protocol that was written into a running program."""
+    """Return where runs of a variant are stored: in the folder of its protocol under `properties`, or in addition to a
+    file that is elsewhere; None of a protocol that was written into a running program."""
     module = variant.properties.__module__
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
@@ -54,7 +54,7 @@ def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[s
 
 
 def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
-    """What is said of a promise whose ``no_mutant`` is not so."""
+    """What is stated about a promise whose ``no_mutant`` is not so."""
     return (
         f"{variant.name}: {name_in_words(item.name)} is said to be true by construction ({item.no_mutant}), but "
         f"{killer} breaks it; leave out its no_mutant"
@@ -62,7 +62,7 @@ def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
 
 
 class Killers:
-    """The kept runs of one variant, replayed when asked for.  ``runs``: instead of those of its file."""
+    """The saved runs of one variant, replayed when asked for.  ``runs``: instead of those of its file."""
 
     def __init__(self, variant: Variant, profile: Profile, runs: Sequence[KeptRun] | None = None) -> None:
         file = file_of(variant)
@@ -126,14 +126,14 @@ class Killers:
         scope = narrowed(found.within, broken).fields if found.within is not None and found.within.features else {}
         if isinstance(killer, str):
             return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": killer}, **scope)
-        evidence = {**found.evidence, "killer": self.told(*killer[:2])}
+        evidence = {**found.evidence, "killer": self.evidence_of(*killer[:2])}
         if len(among) > 1:
             evidence |= {"broken_within": broken, "unbroken_within": [f for f in among if f not in broken]}
         return replace(found, evidence=evidence, **scope)
 
     def spared(self, found: Result, why: str) -> Result:
         """A *holds* of a promise that is true by construction, with ``why`` no mutation is asked for.  It stands
-        against no danger, as nothing could have broken it.  InputError where a kept run does."""
+        against no danger, as nothing could have broken it.  InputError where a saved run does."""
         item = self.variant.asked[found.property]
         for run in self.runs:
             if run.property == item.name and any(
@@ -145,10 +145,10 @@ class Killers:
         return replace(found, evidence={**found.evidence, "no_mutant": why}, **scope)
 
     def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
-        """The features within the bounds of which a kept run breaks the property."""
+        """The features within the bounds of which a saved run breaks the property."""
         return [feature for feature in among if not isinstance(self.of(item, [feature]), str)]
 
-    def told(self, run: KeptRun, feature: str) -> dict[str, Any]:
+    def evidence_of(self, run: KeptRun, feature: str) -> dict[str, Any]:
         """A killer as evidence."""
         [(rule, mutation)] = run.without
         bounds = dict(bounds_by_feature(self.variant, self.profile)[feature])
@@ -165,16 +165,16 @@ class Killers:
         return tuple(progress_of(self.variant))
 
 
-# Plants: of each history property, a violation planted into a history, that the property finds.
+# Plants: of each history property, a violation seeded into a history, that the property finds.
 #
 # The killers of `killers` are runs of a mutated model; those of history properties are bent histories.  Each plant is
 # put into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly
-# what was planted.
+# what was seeded.
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted violation that a property finds: its name, and how many violations it makes."""
+    """A seeded violation that a property finds: its name, and how many violations it makes."""
 
     name: str
     violations: int
@@ -182,23 +182,23 @@ class Plant:
 
 @functools.cache
 def found_plants(protocol: str) -> dict[str, Plant]:
-    """By history property, a plant that it finds: the one that breaks the fewest others.  A property that reports more
-    or less than what was planted is left out."""
+    """Return, by history property, a plant that it finds: the one that breaks the fewest others.  A property that
+    reports more or less than what was seeded is left out."""
     if protocol not in BEDS:
         return _found_defects(protocol)
     bed = BEDS[protocol]
-    histories = [bed.planted(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
+    histories = [bed.seeded(1, number, 1, bent=1.0, plants=[name]) for number, name in enumerate(bed.plants)]
     columns = {name: np.concatenate([made[name] for made, _ in histories]) for name in histories[0][0]}
     properties = properties_of(protocol)
     findings, _ = properties.check(columns, properties.names, bed.config)
-    planted_in_all: dict[str, int] = {}
+    seeded_in_all: dict[str, int] = {}
     chosen: dict[str, tuple[int, Plant]] = {}
     for plant, (_, broken) in zip(bed.plants, histories, strict=True):
         for name, count in broken.items():
-            planted_in_all[name] = planted_in_all.get(name, 0) + count
+            seeded_in_all[name] = seeded_in_all.get(name, 0) + count
             if name not in chosen or len(broken) < chosen[name][0]:
                 chosen[name] = len(broken), Plant(plant, count)
-    exact = {name for name, finding in findings.items() if finding.violations == planted_in_all.get(name, 0)}
+    exact = {name for name, finding in findings.items() if finding.violations == seeded_in_all.get(name, 0)}
     return {name: plant for name, (_, plant) in chosen.items() if name in exact}
 
 

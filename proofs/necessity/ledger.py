@@ -74,7 +74,7 @@ class Verdicts:
 
     def proof(self, variant: Variant) -> Proof:
         if variant.name not in self.proofs:
-            self.proofs[variant.name] = prove(variant.spec, variant.kept)
+            self.proofs[variant.name] = prove(variant.spec, variant.promised)
         return self.proofs[variant.name]
 
     def explorations(self, variant: Variant) -> dict[str, Exploration]:
@@ -86,7 +86,7 @@ class Verdicts:
         return self.explored[variant.name]
 
     def graphs_of(self, variant: Variant) -> dict[str, Exploration]:
-        """The same of the bounds in which progress is asked for."""
+        """Return the graphs within the bounds in which progress is asked for."""
         if variant.name not in self.graphs:
             asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
             bounds = progress_of(variant).items()
@@ -105,7 +105,8 @@ class Verdicts:
         return self.waits[variant.name]
 
     def steps(self, variant: Variant, item: Property) -> int | None:
-        """Of a shortest run that breaks what is expected to break, within the first bounds in which it does."""
+        """Return the steps of a shortest run that breaks what is expected to break, within the first bounds in which it
+        does."""
         self.asked[variant.name, RUN] = variant, {}
         found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
         return found
@@ -273,17 +274,17 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
                 if variant.expected.get(name) == "violated":
                     if _is_named(variant):
                         of = "; ".join(map(str, each_of(variant.of)))
-                        said = f"{of}; " if of else ""
+                        prefix = f"{of}; " if of else ""
                         steps = found.steps(variant, item)
-                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({said}{steps} steps)")
+                        verdicts.setdefault("refuted", []).append(f"{variant.name} ({prefix}{steps} steps)")
                     else:
                         others.setdefault(name, Counter())[_kind_of(variant)] += 1
                 elif variant.main and (item.role != "progress" or variant.progress_bounds):
                     verdicts.setdefault(found.of(variant, item), []).append(variant.name)
     for name, verdicts in by_property.items():
-        told = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
-        told += [f"broken in {_counted(others[name])}"] if name in others else []
-        yield f"*{name_in_words(name)}*: {', '.join(told)}"
+        parts = [f"**{v}** in {', '.join(verdicts[v])}" for v in ORDER if v in verdicts]
+        parts += [f"broken in {_counted(others[name])}"] if name in others else []
+        yield f"*{name_in_words(name)}*: {', '.join(parts)}"
 
 
 def _is_named(variant: Variant) -> bool:
@@ -311,16 +312,16 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
 
 
 def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
-    """The kept sets of rules, as far as they are about one rule: whether proofs need it, and with which others it
+    """The saved sets of rules, as far as they are about one rule: whether proofs need it, and with which others it
     fails."""
     uses: dict[str, list[str]] = {"must": [], "may": []}
     for entry in entries:
         for variant in sets.asked(entry):
             try:
-                kept = sets.read(variant)
+                saved = sets.read(variant)
             except CatalogueError:  # of another model than this one
                 continue
-            known = kept.of_rule(rule) if kept is not None else {"must": [], "may": [], "cut_sets": []}
+            known = saved.of_rule(rule) if saved is not None else {"must": [], "may": [], "cut_sets": []}
             for need, where in uses.items():
                 if known[need]:
                     where.append(f"{', '.join(map(name_in_words, known[need]))} ({variant.name})")
@@ -368,28 +369,29 @@ Against = tuple[tuple[str, ...], Mapping[str, str]]
 def against(
     variant: Variant, engine: str, items: Mapping[str, Property], found: Verdicts
 ) -> Iterable[tuple[str, Against]]:
-    """What an engine's verdicts on these properties stand against, each with the names of those that it is of; without
-    if it is so of all of them.  Of a search it is what was met within bounds in which a kept run breaks the promise."""
+    """Yield what an engine's verdicts on these properties stand against, each with the names of those that it is of;
+    without if it is so of all of them.  Of a search it is what was met within bounds in which a saved run breaks the
+    promise."""
     if not items:
         return []
-    told = found.remember(variant, f"met by {engine}", lambda: _met_by(variant, engine, found))
+    met = found.remember(variant, f"met by {engine}", lambda: _met_by(variant, engine, found))
     if engine == "induction":
-        return [("", _union([told[""]]))]
+        return [("", _union([met[""]]))]
     killers = Killers(variant, "smoke")
     scopes: dict[str, list[str]] = {}
     every: dict[str, Against] = {}
     for name, item in items.items():
-        broken = killers.broken_within(item, list(told))
-        scope = _union([told[feature] for feature in broken])
+        broken = killers.broken_within(item, list(met))
+        scope = _union([met[feature] for feature in broken])
         scopes.setdefault(repr(scope), []).append(name_in_words(name))
         every[repr(scope)] = scope
     return [(", ".join(names) if len(scopes) > 1 else "", every[key]) for key, names in scopes.items()]
 
 
 def _met_by(variant: Variant, engine: str, found: Verdicts) -> dict[str, Any]:
-    """What an engine met, by feature, as it is kept in a file."""
+    """Return what an engine met, by feature, as it is stored in a file."""
     if engine == "induction":
-        return {"": _plain(scope_of_proof(variant.spec, variant.kept, found.proof(variant)))}
+        return {"": _plain(scope_of_proof(variant.spec, variant.promised, found.proof(variant)))}
     searched = found.explorations(variant) if engine == "explore" else found.graphs_of(variant)
     return {feature: _plain(scope_of_search(variant.spec, [made])) for feature, made in searched.items()}
 
@@ -398,20 +400,20 @@ def _plain(scope: Scope) -> dict[str, Any]:
     return {"in": list(scope.those("in")), "excused": {name: scope.cells[name].why for name in scope.those("excused")}}
 
 
-def _union(told: Sequence[Mapping[str, Any]]) -> Against:
-    met = {name for each in told for name in each["in"]}
-    excused = {name: why for each in told for name, why in each["excused"].items() if name not in met}
+def _union(scopes: Sequence[Mapping[str, Any]]) -> Against:
+    met = {name for each in scopes for name in each["in"]}
+    excused = {name: why for each in scopes for name, why in each["excused"].items() if name not in met}
     return tuple(n for n in DANGERS if n in met), {n: excused[n] for n in DANGERS if n in excused}
 
 
-def _met(scope: Against, said: Callable[[Mapping[str, str]], str]) -> str:
+def _met(scope: Against, prefix: Callable[[Mapping[str, str]], str]) -> str:
     met, excused = scope
     words = ", ".join(met) or "no danger of the list"
-    return words + (f"; only under a condition: {said(excused)}" if excused else "")
+    return words + (f"; only under a condition: {prefix(excused)}" if excused else "")
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
-    """Of tables as they are kept, by area: the rules with a verdict, and those without.  A rule that no table has is
+    """Of tables as they are stored, by area: the rules with a verdict, and those without.  A rule that no table has is
     without."""
     decided = set()
     for text in tables.values():

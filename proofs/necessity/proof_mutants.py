@@ -3,7 +3,7 @@
 A proof that goes through with any rules proves nothing about them.  So each proved promise names a mutation,
 and the step of the mutant that no longer preserves the promise, or a lemma on which its proof rests.  And no promise
 about ghosts alone may be inductive with every guard of every action taken out: it is true by the way they are written.
-They are kept beside the killers, with a hash of what the protocol and its properties mean; ``verify`` asks Z3 again
+They are stored next to the killers, with a hash of what the protocol and its properties mean; ``verify`` asks Z3 again
 where that has changed, and in the wider profiles.
 """
 
@@ -20,8 +20,8 @@ from fencepost.model.language.properties import Property
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tree.terms import Term, variables
 from fencepost.proofs.engines.induction import Proof, invariant, prove, steps, written
-from fencepost.proofs.necessity.kept import DoesNotFit
 from fencepost.proofs.necessity.killers import folder_of, wrongly_spared
+from fencepost.proofs.necessity.saved_runs import DoesNotFit
 from fencepost.proofs.readings.solver.models import Shrinker
 from fencepost.proofs.readings.solver.solving import RLIMIT, Question
 from fencepost.proofs.results import Result
@@ -44,7 +44,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The kept refusals of a variant.  ``model``: the hash of its meaning; ``needless``: promises about
+    """The saved refusals of a variant.  ``model``: the hash of its meaning; ``needless``: promises about
     ghosts that are inductive with every guard taken out."""
 
     model: str = ""
@@ -58,18 +58,20 @@ def file_of(variant: Variant) -> Path | None:
 
 
 def read(variant: Variant) -> Refusals:
-    """The kept refusals of a variant, if there are any."""
+    """The saved refusals of a variant, if there are any."""
     file = file_of(variant)
     if file is None or not file.exists():
         return Refusals()
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    return Refusals(kept["model"], tuple(Refusal(**r) for r in kept["refused"]), tuple(kept["needless"]))
+    saved = json.loads(file.read_text(encoding="utf-8"))
+    return Refusals(saved["model"], tuple(Refusal(**r) for r in saved["refused"]), tuple(saved["needless"]))
 
 
 def differ(variant: Variant, found: Refusals) -> bool:
-    """Would `write` change anything of what is kept?"""
-    kept = read(variant)
-    same = kept.model == found.model and {*kept.refused} == {*found.refused} and {*kept.needless} == {*found.needless}
+    """Would `write` change anything of what is stored?"""
+    saved = read(variant)
+    same = (
+        saved.model == found.model and {*saved.refused} == {*found.refused} and {*saved.needless} == {*found.needless}
+    )
     return bool(found.refused or found.needless) and not same
 
 
@@ -86,28 +88,28 @@ def write(variant: Variant, found: Refusals) -> None:
 
 def judged(variant: Variant, profile: Profile, results: Sequence[Result]) -> list[Result]:
     """The results, where a proof that no mutation is refused by is *vacuous*."""
-    mine = [r for r in results if r.engine == "induction" and r.verdict == "holds" and r.property in variant.kept]
-    proved = {r.property: r for r in mine if variant.kept[r.property].role in PROVED}
+    mine = [r for r in results if r.engine == "induction" and r.verdict == "holds" and r.property in variant.promised]
+    proved = {r.property: r for r in mine if variant.promised[r.property].role in PROVED}
     if not proved:
         return list(results)
-    kept = read(variant)
-    again = profile != "smoke" or kept.model != meaning(variant)
-    needless = set(inductive_by_itself(variant)) if again else set(kept.needless)
-    told = {name: _told(variant, name, kept, found, needless, again) for name, found in proved.items()}
-    return [told.get(r.property, r) if r.engine == "induction" else r for r in results]
+    saved = read(variant)
+    again = profile != "smoke" or saved.model != meaning(variant)
+    needless = set(inductive_by_itself(variant)) if again else set(saved.needless)
+    mutated = {name: _judged(variant, name, saved, found, needless, again) for name, found in proved.items()}
+    return [mutated.get(r.property, r) if r.engine == "induction" else r for r in results]
 
 
-def _told(variant: Variant, name: str, kept: Refusals, found: Result, needless: set[str], again: bool) -> Result:
-    item = variant.kept[name]
+def _judged(variant: Variant, name: str, saved: Refusals, found: Result, needless: set[str], again: bool) -> Result:
+    item = variant.promised[name]
     if item.no_mutant is not None:
-        for own in (r for r in kept.refused if r.property == r.fails == name and _fits(variant, r, again)):
+        for own in (r for r in saved.refused if r.property == r.fails == name and _fits(variant, r, again)):
             raise InputError(wrongly_spared(variant, item, f"{own.action} without {own.rule} {own.mutation!r}"))
         return replace(found, evidence={**found.evidence, "no_mutant": item.no_mutant})
     if name in needless:
         why = "it speaks of ghosts, and is inductive with every guard of every action taken out"
         return replace(found, verdict="vacuous", evidence={**found.evidence, "reason": why})
     why = "no mutation is known that the proof refuses"
-    for refusal in (r for r in kept.refused if r.property == name):
+    for refusal in (r for r in saved.refused if r.property == name):
         try:
             _check(variant, refusal, found.evidence.get("rests_on", ()), again)
         except DoesNotFit as misfit:
@@ -139,7 +141,7 @@ def _check(variant: Variant, refusal: Refusal, rests_on: Sequence[str], again: b
         raise DoesNotFit(str(error)) from None
     if refusal.action != "init" and refusal.action not in spec.actions:
         raise DoesNotFit(f"there is no action {refusal.action}")
-    if not _breaks(spec, refusal.action, refusal.fails, variant.kept):
+    if not _breaks(spec, refusal.action, refusal.fails, variant.promised):
         raise DoesNotFit(f"{refusal.action} preserves {refusal.fails}")
 
 
@@ -171,11 +173,11 @@ def search(
     variant: Variant, known: Refusals | None = None, hints: Mapping[str, tuple[str, str]] | None = None
 ) -> Refusals:
     """A refusal of each promise that is proved.  ``hints``: by promise, the mutation that breaks it in exploration."""
-    kept, model = known or read(variant), meaning(variant)
-    wanted = [n for n, p in variant.kept.items() if p.role in PROVED and p.no_mutant is None]
-    if kept.model == model and {r.property for r in kept.refused}.union(kept.needless) >= set(wanted):
-        return kept
-    proof = prove(variant.spec, variant.kept, counterexamples=False)
+    saved, model = known or read(variant), meaning(variant)
+    wanted = [n for n, p in variant.promised.items() if p.role in PROVED and p.no_mutant is None]
+    if saved.model == model and {r.property for r in saved.refused}.union(saved.needless) >= set(wanted):
+        return saved
+    proof = prove(variant.spec, variant.promised, counterexamples=False)
     needless = inductive_by_itself(variant)
     searching = _Searching(variant, proof)
     found = [
@@ -217,11 +219,11 @@ class _Searching:
         return self.made[pair]
 
     def _breaks(self, spec: Spec, pair: tuple[str, str], action: str, target: str) -> bool:
-        item, key = self.variant.kept[target], (pair, action, target)
+        item, key = self.variant.promised[target], (pair, action, target)
         if action != "init" and item.kind == "always" and not _reads(item) & written(spec.actions[action]):
             return False
         if key not in self.asked:
-            self.asked[key] = _breaks(spec, action, target, self.variant.kept)
+            self.asked[key] = _breaks(spec, action, target, self.variant.promised)
         return self.asked[key]
 
 
@@ -234,7 +236,7 @@ def inductive_by_itself(variant: Variant) -> list[str]:
     lemma: no rule reads a ghost, so that they say how it is written and no more."""
     spec = variant.spec
     bare = replace(spec, actions={n: replace(a, guards=()) for n, a in spec.actions.items()})
-    asked = {n: p for n, p in variant.kept.items() if p.role in PROVED and _reads(p) <= spec.ghosts}
+    asked = {n: p for n, p in variant.promised.items() if p.role in PROVED and _reads(p) <= spec.ghosts}
     return [n for n, p in asked.items() if not any(_failures(bare, {n: p}))]
 
 
@@ -260,7 +262,7 @@ def meaning(variant: Variant) -> str:
         kinds = [(n, str(k)) for n, k in action.parameters]
         guards = [known.of(g.condition) for g in action.guards]
         parts.append((action.name, kinds, guards, _updates(action.updates, known)))
-    parts += [(n, p.role, [known.of(t) for t in p.terms]) for n, p in sorted(variant.kept.items())]
+    parts += [(n, p.role, [known.of(t) for t in p.terms]) for n, p in sorted(variant.promised.items())]
     raw = mutations(variant.properties.protocol.spec)
     parts.append([(m.rule, m.name) for m in raw])
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

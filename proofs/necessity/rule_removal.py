@@ -26,16 +26,16 @@ from fencepost.model.rules import RULES
 # Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
 # weakest reading.
 #
-# What a rule says beside its guards are updates marked with it, and terms written with ``either``.  Taken out, such an
-# update may happen or not, and such a term may be any of the readings that it names, anew at each step: the step gets
-# a parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and more;
-# what is proved without a rule holds with it, and what fails without two rules fails without three.  An action that is
-# a mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule says; and
-# what ghosts record is no part of any rule.
+# What a rule says in addition to its guards are updates marked with it, and terms written with ``either``.  Taken out,
+# such an update may happen or not, and such a term may be any of the readings that it names, anew at each step: the
+# step gets a parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and
+# more; what is proved without a rule holds with it, and what fails without two rules fails without three.  An action
+# that is a mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule
+# says; and what ghosts record is no part of any rule.
 
 OUT = "taken out"
 """The name of the mutation that takes a rule out as a whole."""
-SAID, SKIPPED = "as said", "not updated"
+AS_STATED, SKIPPED = "as said", "not updated"
 
 
 def rules_of(spec: Spec) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class _Loose:
         self.spec, self.rules = spec, rules
         self.ways = {rule: way for rule in rules if (way := _way(spec, action, rule)) is not None}
         opened = [replace(g, condition=self._open(g.condition)) for g in action.guards]
-        self.demands = {rule: (*_guards(opened, rule), *self._said(rule)) for rule in rules}
+        self.demands = {rule: (*_guards(opened, rule), *self._stated(rule)) for rule in rules}
         used = tuple((way.name, way.kind) for way in self.ways.values())
         self.action = replace(
             action,
@@ -104,8 +104,8 @@ class _Loose:
             updates=tuple(map(self._update, action.updates)),
         )
 
-    def _said(self, rule: str) -> tuple[Term, ...]:
-        return (self.ways[rule].is_(SAID),) if rule in self.ways else ()
+    def _stated(self, rule: str) -> tuple[Term, ...]:
+        return (self.ways[rule].is_(AS_STATED),) if rule in self.ways else ()
 
     def _open(self, root: Term) -> Term:
         """A term in which each alternative of these rules is chosen by its way."""
@@ -146,12 +146,12 @@ def _skippable(spec: Spec, u: Update) -> bool:
 
 
 def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
-    """None if the rule says nothing in the action beside its guards.  What only a guard of the rule itself offers goes
-    with the guard."""
+    """None if the rule says nothing in the action in addition to its guards.  What only a guard of the rule itself
+    offers goes with the guard."""
     nodes = [node for root in _roots(action) for node in subterms(root) if node.op == "choice"]
     names = [name for node in nodes if node.data[0] == rule for name in node.data[1]]
     skipped = [SKIPPED] if any(u.rule == rule and _skippable(spec, u) for u in action.updates) else []
-    members = tuple(dict.fromkeys([SAID, *names, *skipped]))
+    members = tuple(dict.fromkeys([AS_STATED, *names, *skipped]))
     named = f"way_{rule.replace('.', '_')}"
     return _Way(named, EnumType(f"Way of {rule}", members)) if len(members) > 1 else None
 
@@ -163,7 +163,7 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
 # about.
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-"""Beside the package in a checkout; a wheel carries no tests."""
+"""Next to the package in a checkout; a wheel carries no tests."""
 NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
 
 

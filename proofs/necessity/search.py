@@ -38,7 +38,7 @@ Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "s
 @dataclass(frozen=True)
 class Necessity:
     """The verdict on one mutation of one variant.  ``promise``: what fails without the rule; ``steps``: of the shortest
-    run that shows it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
+    run that reveals it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
     proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on; ``reason``: why it may
     survive; ``kept``: it is of an earlier run on the same models, and the evidence is its steps."""
 
@@ -76,7 +76,7 @@ def necessity(
     profile: Profile,
     *,
     rule: str | None = None,
-    told: Callable[[Necessity], None] | None = None,
+    report: Callable[[Necessity], None] | None = None,
     earlier: Earlier | None = None,
     further: bool = False,
 ) -> list[Necessity]:
@@ -86,8 +86,8 @@ def necessity(
     found = []
     for verdict in plan(entry, profile, rule=rule, earlier=earlier, further=further):
         found.append(verdict())
-        if told is not None:
-            told(found[-1])
+        if report is not None:
+            report(found[-1])
     return found
 
 
@@ -100,8 +100,8 @@ def plan(
     further: bool = False,
     jobs: Jobs | None = None,
 ) -> list[Callable[[], Necessity]]:
-    """What gives each verdict of `necessity`, in their order.  ``jobs``: where those that have to be made are handed
-    in; without, each is made here when it is asked for, and what is proved of one mutant serves the next."""
+    """Return what gives each verdict of `necessity`, in their order.  ``jobs``: where those that have to be made are
+    handed in; without, each is made here when it is asked for, and what is proved of one mutant serves the next."""
     known: dict[str, Known] = {}
 
     def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
@@ -126,13 +126,13 @@ def plan(
             return make()
         key = earlier.key(entry, variant, mutant, profile)
         if earlier.has(key):
-            return partial(_kept, earlier, key, variant, mutant)
+            return partial(_stored, earlier, key, variant, mutant)
         return partial(_added, earlier, key, make())
 
     return [asked(variant, mutant) for variant, mutant in _asked(entry, rule, further)]
 
 
-def _kept(earlier: Earlier, key: str, variant: Variant, mutant: Mutation | None) -> Necessity:
+def _stored(earlier: Earlier, key: str, variant: Variant, mutant: Mutation | None) -> Necessity:
     return earlier.find(key, variant.spec if mutant is None else mutant.apply())
 
 
@@ -175,7 +175,7 @@ def _same(variant: Variant, named: tuple[str, str] | None, further: bool) -> Spe
 
 
 def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: bool = False) -> int:
-    """How many verdicts `necessity` comes to."""
+    """Return how many verdicts `necessity` comes to."""
     return len(_asked(entry, rule, further))
 
 
@@ -222,7 +222,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
     spec = mutant.apply()
     explored = features_of(variant, profile)
     bound = explored[""]
-    promises = evidence_of(mutant.rule, variant.kept)
+    promises = evidence_of(mutant.rule, variant.promised)
 
     def verdict(judgement: Judgement, engine: str, evidence: list[str], **found: Any) -> Necessity:
         found = {"promise": None, "steps": None, "bound": bound, "trace": None} | found
@@ -244,31 +244,31 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
             broken, _ = _broken_within(spec, promises, bounds, None)
         if broken is not None:
             name, trace = broken
-            told = list(say_trace(spec, trace))
-            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
+            lines = list(say_trace(spec, trace))
+            return verdict("necessary", "explore", lines, promise=name, steps=len(trace), trace=trace, bound=bounds)
     for bounds in explored.values():
-        claims = evidence_of(mutant.rule, variant.kept, "claim")
+        claims = evidence_of(mutant.rule, variant.promised, "claim")
         broken, _ = _broken_within(spec, claims, bounds, None) if claims else (None, True)
         if broken is not None:
             name, trace = broken
-            told = [f"no promise fails, but the claim {claims[name].rule} does", *say_trace(spec, trace)]
-            return verdict("necessary", "explore", told, promise=name, steps=len(trace), trace=trace, bound=bounds)
+            lines = [f"no promise fails, but the claim {claims[name].rule} does", *say_trace(spec, trace)]
+            return verdict("necessary", "explore", lines, promise=name, steps=len(trace), trace=trace, bound=bounds)
     served = _served(spec, variant)
     if served.fails is not None:
         name, run, small = served.fails
-        told = served.told if run is None else list(say_trace(spec, run))
+        lines = served.lines if run is None else list(say_trace(spec, run))
         steps = None if run is None else len(run)
-        return verdict("liveness", "progress", told, promise=name, steps=steps, trace=run, bound=small)
+        return verdict("liveness", "progress", lines, promise=name, steps=steps, trace=run, bound=small)
     if not variant.proof:
-        return verdict("survives-bounded", "explore", [*_why_it_survives(spec, variant, explored), *served.told])
+        return verdict("survives-bounded", "explore", [*_why_it_survives(spec, variant, explored), *served.lines])
     proof = proof or redundant(spec, lemmas, known=known)
-    if proof.verdict == "holds" and served.told:
-        kept = [n for n in proof.inductive.kept if lemmas[n].role == "lemma"]
-        told = [f"every promise is proved from: {', '.join(kept)}", *served.told]
-        return verdict("redundant", "induction", told, bound=None)
+    if proof.verdict == "holds" and served.lines:
+        lemmas_used = [n for n in proof.inductive.remaining if lemmas[n].role == "lemma"]
+        lines = [f"every promise is proved from: {', '.join(lemmas_used)}", *served.lines]
+        return verdict("redundant", "induction", lines, bound=None)
     why = [f"{name} is not proved: {action} breaks the attempt" for name, action in proof.open.items()]
-    missing = [] if served.told else ["no property of this variant says that work still gets done"]
-    return verdict("survives-bounded", "explore", [*why, *missing, *served.told, "no promise fails within the bound"])
+    missing = [] if served.lines else ["no property of this variant says that work still gets done"]
+    return verdict("survives-bounded", "explore", [*why, *missing, *served.lines, "no promise fails within the bound"])
 
 
 def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
@@ -282,11 +282,11 @@ def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "prom
 
 
 def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Whether the mutant still does as the core, whose promises are proved."""
+    """Return whether the mutant still does as the core, whose promises are proved."""
     refinements = _refinements(variant)
     refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
-    told = ["no promise fails within the bounds"]
-    return [*told, "every step explored is one of the core's, whose safety is proved"] if refines else told
+    lines = ["no promise fails within the bounds"]
+    return [*lines, "every step explored is one of the core's, whose safety is proved"] if refines else lines
 
 
 def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
@@ -294,11 +294,11 @@ def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
     it may use, if it still holds."""
     every = (variant.for_mutants or variant.properties).properties
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
-    kept = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
-    own = {n for n, p in kept.items() if p.rule == rule}
+    lemmas_used = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
+    own = {n for n, p in lemmas_used.items() if p.rule == rule}
     return {
         n: replace(p, role="lemma") if n in own and p.role == "promise" else p
-        for n, p in kept.items()
+        for n, p in lemmas_used.items()
         if n not in own or p.role == "promise"
     }
 
@@ -312,9 +312,9 @@ def show(variant: Variant, profile: Profile) -> Necessity:
     broken = first_broken(variant.spec, evidence_of(variant.rule, variant.asked), bound)
     broken = broken or first_broken(variant.spec, variant.asked, bound) or _waits(variant) or _departs(variant, bound)
     if broken is None:
-        told = ["the documents predict a violation, and there is none within the bound"]
+        why = ["the documents predict a violation, and there is none within the bound"]
         return Necessity(
-            variant.name, variant.rule, variant.says, "refuted", None, "explore", None, bound, told,
+            variant.name, variant.rule, variant.says, "refuted", None, "explore", None, bound, why,
             time.perf_counter() - start, variant.spec,
         )  # fmt: skip
     name, trace = broken
@@ -325,7 +325,7 @@ def show(variant: Variant, profile: Profile) -> Necessity:
 
 
 def _waits(variant: Variant) -> tuple[str, Trace] | None:
-    """The progress promise that is predicted to fail, with a run that shows it."""
+    """The progress promise that is predicted to fail, with a run that reveals it."""
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and variant.expected.get(n) == "violated"}
     for bound in variant.progress_bounds if asked else ():
         for name, found in check_progress(explore(variant.spec, asked, bound)).items():
@@ -343,7 +343,7 @@ def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) 
     """Every promise that fails without the rule within the variant's bounds, among so many states of each feature,
     with a shortest run to it; not only the one that fails soonest."""
     spec, found = mutant.apply(), dict[str, Trace]()
-    promises = {n: p for n, p in evidence_of(mutant.rule, variant.kept).items() if p.kind in ("always", "step")}
+    promises = {n: p for n, p in evidence_of(mutant.rule, variant.promised).items() if p.kind in ("always", "step")}
     for bounds in features_of(variant, profile).values():
         left = {n: p for n, p in promises.items() if n not in found}
         if left:
@@ -379,10 +379,10 @@ def _broken_within(
 @dataclass(frozen=True)
 class _Served:
     """``fails``: a progress promise that fails of a mutant, with a run and the bounds in which it does; without a run
-    where nothing ever comes so far as to wait.  ``told``: of each property that says that work gets done, in words."""
+    where nothing ever comes so far as to wait.  ``lines``: of each property that says that work gets done, in words."""
 
     fails: tuple[str, Trace | None, dict[str, int]] | None
-    told: list[str]
+    lines: list[str]
 
 
 def _served(spec: Spec, variant: Variant) -> _Served:
@@ -408,8 +408,8 @@ def _served(spec: Spec, variant: Variant) -> _Served:
             if name in waits and not found.waiting:
                 otherwise = check_progress(explore(variant.spec, {name: asked[name]}, usual))[name].waiting
                 if otherwise:
-                    told = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
-                    return _Served((name, None, bound), [told])
+                    line = f"{name_in_words(name)}: no state comes so far as to wait for that; {otherwise} do otherwise"
+                    return _Served((name, None, bound), [line])
         within.append(", ".join(f"{n} {v}" for n, v in bound.items()))
     waiting = {name_in_words(name): sum(states) for name, states in waits.items()}
     return _Served(

@@ -1,7 +1,7 @@
 """Sets of rules, searched once and kept: for each promise of a proved variant the minimal sets that suffice for its
 proof, and the minimal cut sets: rules that taken out together make it fail within the variant's bounds.
 
-The search takes long and belongs to the nightly profile; what it found is a file beside the variant's properties, with
+The search takes long and belongs to the nightly profile; what it found is a file next to the variant's properties, with
 the hash of the model.  `read` refuses the file of another model; `faults` holds a file against the model: every cut set
 has a run that is replayed with its rules taken out, and every sufficient set is proved again, from its lemmas alone.
 
@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, keep, replay
 from fencepost.proofs.necessity.killers import folder_of
 from fencepost.proofs.necessity.rule_removal import OUT, rules_of, settled, taken_out
+from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, keep, replay
 from fencepost.proofs.necessity.validity_cores import Cores, Proofs, Sufficient, cores
 from fencepost.proofs.provenance import hash_of_model
 from fencepost.proofs.readings.ground import BoundsError
@@ -33,8 +33,8 @@ STATES = (1_000_000, 150_000, 150_000)
 
 @dataclass(frozen=True)
 class Sets:
-    """Of one promise.  ``cut_sets``: a shortest run for each, whose ``without`` names the rules; ``undecided``: the
-    sets that so many states did not decide."""
+    """The sets of rules of one promise.  ``cut_sets``: a shortest run for each, whose ``without`` names the rules;
+    ``undecided``: the sets that so many states did not decide."""
 
     cores: Cores
     cut_sets: tuple[KeptRun, ...]
@@ -45,13 +45,13 @@ class Sets:
         return tuple(rules_taken(run) for run in self.cut_sets)
 
     def is_minimal(self, cut: tuple[str, ...]) -> bool:
-        """Whether it is known that no part of a cut set is one."""
+        """Return whether it is known that no part of a cut set is one."""
         return not any(set(part) < set(cut) for part in self.undecided)
 
 
 @dataclass(frozen=True)
-class KeptSets:
-    """Of one variant, with the hash of the model and the most states of an exploration, by number of rules."""
+class SavedSets:
+    """The sets of one variant, with the hash of the model and the most states of an exploration, by number of rules."""
 
     variant: str
     model: str
@@ -76,24 +76,24 @@ def rules_taken(run: KeptRun) -> tuple[str, ...]:
 
 
 def search(
-    variant: Variant, told: Callable[[str], None] = lambda _: None, states: tuple[int, ...] = STATES
-) -> KeptSets:
+    variant: Variant, report: Callable[[str], None] = lambda _: None, states: tuple[int, ...] = STATES
+) -> SavedSets:
     """All of it, for one variant that is proved."""
     found = cores(variant)
     for one in found:
         whole = "all" if one.complete else "not all"
-        told(f"{variant.name}: {one.promise}: {len(one.sufficient)} sets suffice ({whole}, of {one.tried} tried)")
-    cuts = _Cutting(variant, found, states, told).run()
-    return KeptSets(variant.name, hash_of_model(variant), states, {c.promise: cuts[c.promise] for c in found})
+        report(f"{variant.name}: {one.promise}: {len(one.sufficient)} sets suffice ({whole}, of {one.tried} tried)")
+    cuts = _Cutting(variant, found, states, report).run()
+    return SavedSets(variant.name, hash_of_model(variant), states, {c.promise: cuts[c.promise] for c in found})
 
 
 class _Cutting:
     """The search for cut sets: smaller ones first, each explored for all promises that it may cut."""
 
     def __init__(
-        self, variant: Variant, found: list[Cores], states: tuple[int, ...], told: Callable[[str], None]
+        self, variant: Variant, found: list[Cores], states: tuple[int, ...], report: Callable[[str], None]
     ) -> None:
-        self.variant, self.found, self.states, self.told = variant, found, states, told
+        self.variant, self.found, self.states, self.report = variant, found, states, report
         self.runs: dict[str, list[KeptRun]] = {c.promise: [] for c in found}
         self.undecided: dict[str, list[tuple[str, ...]]] = {c.promise: [] for c in found}
 
@@ -114,7 +114,7 @@ class _Cutting:
         return len(chosen) <= 2 or chosen in known.unproved
 
     def _explore(self, chosen: tuple[str, ...], asked: list[str]) -> None:
-        left = {name: self.variant.kept[name] for name in asked}
+        left = {name: self.variant.promised[name] for name in asked}
         spec, whole = settled(self.variant.properties.protocol.spec, chosen), True
         for feature, bounds in features_of(self.variant, "smoke").items():
             if not left:
@@ -129,13 +129,13 @@ class _Cutting:
                 run = keep(name, [(rule, OUT) for rule in chosen], feature, made.traces[name])
                 self.runs[name].append(run)
                 del left[name]
-                self.told(f"{self.variant.name}: {name} fails without {' and '.join(chosen)}: {len(run.steps)} steps")
+                self.report(f"{self.variant.name}: {name} fails without {' and '.join(chosen)}: {len(run.steps)} steps")
         for name in left if not whole else ():
             self.undecided[name].append(chosen)
 
 
 def file_of(variant: Variant) -> Path | None:
-    """Where the sets of a variant are kept."""
+    """Return where the sets of a variant are stored."""
     folder = folder_of(variant)
     return None if folder is None else folder / f"sets-{variant.name}.json"
 
@@ -145,7 +145,7 @@ def asked(entry: ProtocolEntry) -> list[Variant]:
     return [v for v in entry.variants if v.main and v.is_proved_in("smoke")]
 
 
-def write(file: Path, sets: KeptSets) -> None:
+def write(file: Path, sets: SavedSets) -> None:
     document = {
         "variant": sets.variant,
         "model": sets.model,
@@ -157,13 +157,13 @@ def write(file: Path, sets: KeptSets) -> None:
 
 
 def _promise(one: Sets) -> dict[str, Any]:
-    told = asdict(one.cores)
-    del told["promise"]
-    return {**told, "cut_sets": [run.as_dict() for run in one.cut_sets], "undecided": one.undecided}
+    row = asdict(one.cores)
+    del row["promise"]
+    return {**row, "cut_sets": [run.as_dict() for run in one.cut_sets], "undecided": one.undecided}
 
 
-def read(variant: Variant) -> KeptSets | None:
-    """The sets kept of a variant; None if none are.  CatalogueError if they are of another model."""
+def read(variant: Variant) -> SavedSets | None:
+    """The sets stored of a variant; None if none are.  CatalogueError if they are of another model."""
     file = file_of(variant)
     if file is None or not file.exists():
         return None
@@ -174,21 +174,21 @@ def read(variant: Variant) -> KeptSets | None:
             f"{hash_of_model(variant)} now; search them again: "
             "fencepost necessity PROTOCOL --mutations sets --profile nightly"
         )
-    promises = {name: _read_promise(name, told) for name, told in document["promises"].items()}
-    return KeptSets(document["variant"], document["model"], tuple(document["states"]), promises)
+    promises = {name: _read_promise(name, row) for name, row in document["promises"].items()}
+    return SavedSets(document["variant"], document["model"], tuple(document["states"]), promises)
 
 
-def _read_promise(name: str, told: Mapping[str, Any]) -> Sets:
+def _read_promise(name: str, row: Mapping[str, Any]) -> Sets:
     def tuples(lists: list[list[str]]) -> tuple[tuple[str, ...], ...]:
         return tuple(map(tuple, lists))
 
-    sufficient = tuple(Sufficient(tuple(one["rules"]), tuple(one["lemmas"])) for one in told["sufficient"])
-    of_proof = Cores(name, tuple(told["rules"]), sufficient, tuples(told["unproved"]), told["complete"], told["tried"])
+    sufficient = tuple(Sufficient(tuple(one["rules"]), tuple(one["lemmas"])) for one in row["sufficient"])
+    of_proof = Cores(name, tuple(row["rules"]), sufficient, tuples(row["unproved"]), row["complete"], row["tried"])
     runs = tuple(
         KeptRun(name, tuple((rule, how) for rule, how in run["without"]), run["feature"], tuple(run["steps"]))
-        for run in told["cut_sets"]
+        for run in row["cut_sets"]
     )
-    return Sets(of_proof, runs, tuples(told["undecided"]))
+    return Sets(of_proof, runs, tuples(row["undecided"]))
 
 
 AGAIN = 10
@@ -196,8 +196,8 @@ AGAIN = 10
 against more than that."""
 
 
-def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
-    """The faults of kept sets, a sentence each: a run that is none any more, or a set that proves nothing."""
+def faults(variant: Variant, sets: SavedSets) -> Iterator[str]:
+    """The faults of saved sets, a sentence each: a run that is none any more, or a set that proves nothing."""
     raw = variant.properties.protocol.spec
     outs = [taken_out(raw, rule) for rule in rules_of(raw)]
     every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]
@@ -206,7 +206,7 @@ def faults(variant: Variant, sets: KeptSets) -> Iterator[str]:
     for name, one in sets.promises.items():
         for run in one.cut_sets:
             try:
-                replay(run, raw, variant.kept[name], features_of(variant, "smoke")[run.feature], known=outs)
+                replay(run, raw, variant.promised[name], features_of(variant, "smoke")[run.feature], known=outs)
             except DoesNotFit as why:
                 yield f"{variant.name}: {name} without {' and '.join(rules_taken(run))}: {why}"
         for chosen in one.cores.sufficient:

@@ -1,9 +1,9 @@
-"""Tables of verdicts as they are kept: beside the code that makes them, each with the hash of the models it is of.
+"""Tables of verdicts as they are stored: next to the code that makes them, each with the hash of the models it is of.
 
 `fencepost necessity PROTOCOL --kept proofs/verdicts/PROTOCOL.json --table proofs/verdicts/PROTOCOL.md` makes a table,
-and judges again only what has changed since: a verdict is kept under the hash of the variant that it is of, and of the
-fuller one that was asked in its place.  The hash is of what the models mean, not of words or engines; after a change of
-an engine, leave out ``--kept``.
+and judges again only what has changed since: a verdict is stored under the hash of the variant that it is of, and of
+the fuller one that was asked in its place.  The hash is of what the models mean, not of words or engines; after a
+change of an engine, leave out ``--kept``.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from fencepost.model.language.protocol import Spec
 from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term
 from fencepost.model.rules import RULES
-from fencepost.proofs.necessity.kept import read_runs
 from fencepost.proofs.necessity.killers import file_of
 from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, Verdicts, counts, has_verdict, ledger
+from fencepost.proofs.necessity.saved_runs import read_runs
 from fencepost.proofs.necessity.search import Necessity
 from fencepost.proofs.report import write_text
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant
@@ -88,8 +88,8 @@ def _hash(text: str) -> str:
 
 
 def digest_of(entries: Sequence[ProtocolEntry]) -> str:
-    """A hash of the models of a protocol and its parts, with the dangers that they have, and of the kept runs that tell
-    where a promise can be broken."""
+    """A hash of the models of a protocol and its parts, with the dangers that they have, and of the saved runs that
+    tell where a promise can be broken."""
     every = [variant for entry in entries for variant in entry.variants]
     parts = [(v, _dangers(v.properties.protocol.spec), _runs(v)) for v in every]
     return _hash("\n".join(f"{v.name} {digest(v)} {had} {runs}" for v, had, runs in parts))
@@ -97,7 +97,10 @@ def digest_of(entries: Sequence[ProtocolEntry]) -> str:
 
 def _dangers(spec: Spec) -> str:
     steps = [(a.name, a.dangers) for a in spec.actions.values() if a.dangers]
-    left_out = [(name, said.why if said.standing == "excused" else "") for name, said in sorted(spec.outside.items())]
+    left_out = [
+        (name, standing.why if standing.standing == "excused" else "")
+        for name, standing in sorted(spec.outside.items())
+    ]
     return repr((steps, [(p.name, p.danger) for p in spec.presences.values()], left_out))
 
 
@@ -107,7 +110,7 @@ def _runs(variant: Variant) -> str:
 
 
 @dataclass
-class Kept:
+class SavedFacts:
     """Verdicts of earlier runs, each under what it depends on.  ``used``: those that were asked for in this run, and
     are written again; ``digests``: of the variants that were asked about, by identity."""
 
@@ -116,8 +119,8 @@ class Kept:
     digests: dict[int, tuple[Variant, str]] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, file: Path) -> "Kept":
-        """Nothing is kept in a file that does not exist."""
+    def read(cls, file: Path) -> "SavedFacts":
+        """Nothing is stored in a file that does not exist."""
         if not file.exists():
             return cls()
         try:
@@ -145,13 +148,13 @@ class Kept:
         return key in self.rows
 
     def find(self, key: str, spec: Spec) -> Necessity:
-        """What is kept under a key that there is."""
+        """What is stored under a key that there is."""
         row = self.rows[key]
         self.used[key] = row
         return Necessity(**{**row, "spec": spec, "kept": True})
 
     def add(self, key: str, found: Necessity) -> None:
-        """Of a run only its steps are kept: `fencepost show … --without` tells the rest."""
+        """Of a run only its steps are stored: `fencepost show … --without` prints the rest."""
         steps = [str(event) for event in found.trace.events] if found.trace is not None else found.evidence
         row = found.as_dict() | {"evidence": steps, "seconds": round(found.seconds, 1), "reason": found.reason}
         self.used[key] = {name: value for name, value in row.items() if name != "kept"}
@@ -170,9 +173,9 @@ class Kept:
 
 def page(
     entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None,
-    kept: Kept | None = None,
+    saved: SavedFacts | None = None,
 ) -> str:  # fmt: skip
-    """A protocol's table as it is kept.  ``kept``: what was found before."""
+    """A protocol's table as it is stored.  ``saved``: what was found before."""
     name = entry.name
     command = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
     return f"""# Verdicts: {name}
@@ -188,7 +191,7 @@ line is one property. No verdict goes beyond the dangers that its variant stands
 a search has one in for a promise only where it met it within bounds in which some mutation breaks that promise.
 `fencepost dangers {name}` says of the others why they are out.
 
-{ledger(entries, judged, tests, Verdicts((kept or Kept()).remember))}"""
+{ledger(entries, judged, tests, Verdicts((saved or SavedFacts()).remember))}"""
 
 
 def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, list[str]]:
@@ -215,32 +218,32 @@ rule was taken out of one, or it breaks by itself, the dangers that its model ha
 
 
 def _cells(rows: Sequence[Row]) -> str:
-    """What one or several protocols say of a rule."""
-    said = [row for row in rows if has_verdict(row.verdict)] or rows[:1]
-    if not said:
+    """Return what one or several protocols say of a rule."""
+    rows_of = [row for row in rows if has_verdict(row.verdict)] or rows[:1]
+    if not rows_of:
         return f"{NO_VERDICT} | "
     return " | ".join(
-        "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in said), strict=True)
+        "; ".join(dict.fromkeys(texts)) for texts in zip(*((r.verdict, r.scope) for r in rows_of), strict=True)
     )
 
 
 RELEASES = FOLDER / "releases.json"
 
 
-def everything_kept() -> Kept:
-    """What is kept beside the code, of all protocols and of the table of releases."""
-    kept = Kept()
+def all_saved() -> SavedFacts:
+    """Return what is stored next to the code, of all protocols and of the table of releases."""
+    saved = SavedFacts()
     for file in (*(FOLDER / f"{protocol}.json" for protocol in PROTOCOLS), RELEASES):
-        kept.rows |= Kept.read(file).rows
-    return kept
+        saved.rows |= SavedFacts.read(file).rows
+    return saved
 
 
-def write_facts(file: Path, kept: Kept, whole: bool = True) -> None:
+def write_facts(file: Path, saved: SavedFacts, whole: bool = True) -> None:
     """The words on variants that were asked for in this run, and that no protocol's own file has.  ``whole``: as in
     `Kept.write`."""
-    theirs = {key for protocol in PROTOCOLS for key in Kept.read(FOLDER / f"{protocol}.json").rows}
-    rows, used = ({key: row for key, row in of.items() if key not in theirs} for of in (kept.rows, kept.used))
-    Kept(rows=rows, used=used).write(file, whole)
+    theirs = {key for protocol in PROTOCOLS for key in SavedFacts.read(FOLDER / f"{protocol}.json").rows}
+    rows, used = ({key: row for key, row in of.items() if key not in theirs} for of in (saved.rows, saved.used))
+    SavedFacts(rows=rows, used=used).write(file, whole)
 
 
 def table_of(protocol: str) -> Path:
@@ -253,6 +256,6 @@ def is_of_these_models(text: str, entries: Sequence[ProtocolEntry]) -> bool:
     return found is not None and found[1] == digest_of(entries)
 
 
-def kept_counts() -> dict[str, tuple[list[str], list[str]]]:
-    """By area, the rules that the kept tables have a verdict on, and those that none has."""
+def saved_counts() -> dict[str, tuple[list[str], list[str]]]:
+    """Return, by area, the rules that the saved tables have a verdict on, and those that none has."""
     return counts({p.name: p.read_text(encoding="utf-8") for p in sorted(FOLDER.glob("*.md"))})

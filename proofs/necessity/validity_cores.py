@@ -5,7 +5,7 @@ induction with all other rules taken out, from the lemmas that are left then: ru
 together, as in the inductive validity cores of Kind 2.  A rule is *must* if it is in every minimal set, *may* if it is
 in some, and *not needed* if it is in none: of the proofs that these lemmas allow.
 
-Sets are enumerated by their duality with cuts: what takes a rule from each known sufficient set either shows another
+Sets are enumerated by their duality with cuts: what takes a rule from each known sufficient set either reveals another
 one or is a minimal set without which there is no proof.  When every such hitting set is a cut, the enumeration is
 complete.
 """
@@ -67,13 +67,13 @@ class Cores:
 
 def pool(variant: Variant) -> dict[str, Property]:
     """The promises and lemmas from which a proof may choose: those declared for mutants too."""
-    every = variant.kept | (variant.for_mutants.properties if variant.for_mutants is not None else {})
+    every = variant.promised | (variant.for_mutants.properties if variant.for_mutants is not None else {})
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
     return {n: p for n, p in every.items() if p.kind == "always" and n not in spared}
 
 
 def promises_of(variant: Variant) -> list[str]:
-    return [n for n, p in variant.kept.items() if p.role == "promise" and p.kind == "always"]
+    return [n for n, p in variant.promised.items() if p.role == "promise" and p.kind == "always"]
 
 
 def cores(variant: Variant, most: int = MOST) -> list[Cores]:
@@ -170,8 +170,10 @@ class Proofs:
         """The largest set of promises and lemmas that is inductive with these rules and no other."""
         if rules not in self._inductive:
             # What falls with more rules falls with fewer.
-            above = [kept for more, kept in self._inductive.items() if more > rules]
-            left = {n: t for n, t in self.always.items() if n in self._at_first() and all(n in kept for kept in above)}
+            above = [proved for more, proved in self._inductive.items() if more > rules]
+            left = {
+                n: t for n, t in self.always.items() if n in self._at_first() and all(n in proved for proved in above)
+            }
             switches = frozenset(self.switch[rule] for rule in rules)
             while fallen := self._fallen(left, switches):
                 for name in fallen:
@@ -180,7 +182,7 @@ class Proofs:
         return self._inductive[rules]
 
     def inductive_together(self, names: Iterable[str], rules: Rules) -> bool:
-        """Whether these promises and lemmas alone are inductive with these rules and no other."""
+        """Return whether these promises and lemmas alone are inductive with these rules and no other."""
         chosen = dict.fromkeys(names)
         if not chosen.keys() <= self._at_first():
             return False

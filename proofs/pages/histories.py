@@ -2,7 +2,7 @@
 
 Of a property, those events of its history that could matter, by its `key`, and of these those that name what the event
 that violates it names, or the one that explains it: the same transaction, producer id, request, set.  Of conformance,
-all of them.  Up to the violation, and of those the last `MOST`; how many there are is told.
+all of them.  Up to the violation, and of those the last `MOST`; how many there are is reported.
 """
 
 from typing import Any
@@ -42,12 +42,12 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
         says, rule = "Every event is a step of the model, in the state that those before have led to.", ""
         explain = getattr(kernel, "explain", None)
         explained = tuple(explain(columns).splitlines()[1:]) if explain is not None else ()
-    shown = chosen[-MOST:]
-    if other != NONE and other not in shown:
-        shown = np.concatenate([[other], shown[1:]])
+    observed = chosen[-MOST:]
+    if other != NONE and other not in observed:
+        observed = np.concatenate([[other], observed[1:]])
     left_out = ""
-    if len(chosen) > len(shown):
-        left_out = f"; the {len(shown)} shown are the last" + (
+    if len(chosen) > len(observed):
+        left_out = f"; the {len(observed)} shown are the last" + (
             ", and the one that explains it" if other != NONE else ""
         )
     about = (
@@ -57,11 +57,11 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
         f"In {place} its row is {int(columns['row'][first.step])}, counted from 0.",
         *explained,
     )
-    lanes = in_order(event_lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in shown)
-    steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in shown)
+    lanes = in_order(event_lanes_of(_filled(properties.vocabulary, columns, int(row))) for row in observed)
+    steps = tuple(_step(properties.vocabulary, columns, int(row), lanes, int(row) == other) for row in observed)
     return Story(
         title, "", name_in_words(first.property), says, f"violated at step {first.step}", False, about, (),
-        tuple(lanes), steps, ((),) * (len(steps) + 1), (), int(np.flatnonzero(shown == first.step)[0]) + 1,
+        tuple(lanes), steps, ((),) * (len(steps) + 1), (), int(np.flatnonzero(observed == first.step)[0]) + 1,
         {rule: RULES[rule].says} if rule in RULES else {}, None,
     )  # fmt: skip
 
@@ -87,23 +87,23 @@ def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> t
 def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Columns, at: int, other: int) -> np.ndarray:
     """The rows up to the violation that may matter to it, and are about the same; and the one that explains it."""
     absent = {column.name: column.absent for column in vocabulary.columns}
-    kept = np.arange(len(columns["kind"])) <= at
+    related = np.arange(len(columns["kind"])) <= at
     for name in item.key:
         value = columns[name][at]
         if name in absent and value != absent[name]:
-            kept &= (columns[name] == value) | (columns[name] == absent[name])
+            related &= (columns[name] == value) | (columns[name] == absent[name])
     both = [at, other] if other != NONE else [at]
-    about = np.zeros(len(kept), bool)
+    about = np.zeros(len(related), bool)
     for name in IDENTITIES:
         values = [columns[name][row] for row in both if name in absent and columns[name][row] != absent[name]]
         about |= np.isin(columns[name], values) if values else False
-    kept = kept & about if about.any() else kept
-    kept[both] = True
-    return np.flatnonzero(kept)
+    related = related & about if about.any() else related
+    related[both] = True
+    return np.flatnonzero(related)
 
 
 def _filled(vocabulary: Vocabulary, columns: Columns, row: int) -> dict[str, int]:
-    """What an event fills, but for the common columns."""
+    """Return what an event fills, but for the common columns."""
     absent = {column.name: column.absent for column in vocabulary.columns}
     used = vocabulary.used_by[_kind(vocabulary, columns, row)]
     return {name: int(columns[name][row]) for name in used if columns[name][row] != absent[name]}

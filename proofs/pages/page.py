@@ -43,9 +43,9 @@ def _script() -> str:
     return own("view.js") + own("page.js")
 
 
-def as_data(told: object) -> str:
+def as_data(value: object) -> str:
     """JSON that may stand in a script element: nothing in it ends that element, or begins a comment in it."""
-    text = json.dumps(told, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -1,8 +1,9 @@
 """A program that fails as a page: the calls that were made, and the events of the implementation that came of them.
 
-Calls stand in a lane of their own, events in the lanes of the processes that they name, and the model beside them: an
-event reaches its lane where it is a step of the model.  The first event, or call, that no state of the model explains,
-or that breaks a promise, is marked, and does not reach it; what is false of the model's nearest step is told.
+Calls stand in a lane of their own, events in the lanes of the processes that they name, and the model in addition to
+them: an event reaches its lane where it is a step of the model.  The first event, or call, that no state of the model
+explains, or that breaks a promise, is marked, and does not reach it; what is false of the model's nearest step is
+reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ Taken = Mapping[str, Sequence[Do]]
 
 
 def pages_of(report: AgreementReport) -> list[Story]:
-    """What failed, what differs, and what is broken as predicted."""
+    """Return what failed, what differs, and what is broken as predicted."""
     found = [report.failure] if report.failure is not None else []
     stories = [_page(report, each, "disagrees") for each in (*found, *report.differences)]
     return stories + [_page(report, each, "breaks it, as predicted") for each in report.predicted.values()]
@@ -75,10 +76,10 @@ def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barr
     if not (steps := taken.get(text, ())):
         says = "The model takes no step, and has to fit it" if text in taken else "The model says nothing of it"
         return replace(made, says=f"{made.says} {says}.")
-    told = ", ".join(_in_words(step, filled) for step in steps)
+    reported = ", ".join(_in_words(step, filled) for step in steps)
     return replace(
-        made, says=f"{made.says} The model takes {told}.", reaches=(*made.reaches, lanes.index(MODEL)),
-        words=f"{made.words}; model: {told}" if made.words else f"model: {told}",
+        made, says=f"{made.says} The model takes {reported}.", reaches=(*made.reaches, lanes.index(MODEL)),
+        words=f"{made.words}; model: {reported}" if made.words else f"model: {reported}",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
 from fencepost.proofs.results import Event, State, Trace
 
-# What of a run is told: its lanes, its steps with what they change, and which property holds after each.
+# What of a run is reported: its lanes, its steps with what they change, and which property holds after each.
 #
 # A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
 # with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
@@ -65,8 +65,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class Story:
-    """A run as it is told.  ``about``: the lines that say what was judged; ``left_out``: what the model does not have,
-    which stands beside the verdict; ``states``: after each number of steps, what differs from zero, a line each;
+    """A run as it is reported.  ``about``: the lines that say what was judged; ``left_out``: what the model does not
+    have, which stands next to the verdict; ``states``: after each number of steps, what differs from zero, a line each;
     ``broken_at``: the number of steps after which what was asked is broken, if a state or a step breaks it; ``rules``:
     what each rule says that a step follows; ``loop``: the number of steps after which an endless run goes on as it did
     before."""
@@ -102,16 +102,16 @@ class Asked:
     left_out: tuple[str, ...] = ()
 
 
-def tell(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds: Bounds, trace: Trace) -> Story:
-    """A run within bounds as a story; ``properties``: those whose standing is told, the one asked for first.
+def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds: Bounds, trace: Trace) -> Story:
+    """A run within bounds as a story; ``properties``: those whose standing is reported, the one asked for first.
 
     A property that cannot be judged state by state, such as progress, has no standing.
     """
     lanes = lanes_of(spec, trace)
-    told = {asked.of.name: asked.of, **properties}
+    every = {asked.of.name: asked.of, **properties}
     steps = tuple(steps_of(spec, trace, lanes))
     plain = Plain(spec, {name: bound_of(bounds, name) for name in spec.constants}, bounds)
-    judged = {name: one for name, each in told.items() if (one := standing_of(plain, each, trace)) is not None}
+    judged = {name: one for name, each in every.items() if (one := standing_of(plain, each, trace)) is not None}
     own = judged.get(asked.of.name)
     return Story(
         asked.title, asked.says, name_in_words(asked.of.name), one_line(asked.of.doc), asked.verdict,
@@ -137,7 +137,7 @@ def _named(action: Action, event: Event) -> list[str]:
 
 
 def _acts(action: Action) -> bool:
-    """Whether a process takes the step: it is named before what is handed over."""
+    """Return whether a process takes the step: it is named before what is handed over."""
     sorts = [kind for _, kind in action.parameters if isinstance(kind, AtomsType)]
     return bool(sorts) and process(sorts[0]) is not None
 
@@ -209,8 +209,8 @@ def parameters_in_words(action: Action, event: Event) -> str:
 
 def _cited(action: Action) -> tuple[str, ...]:
     """The rules that an action and its guards and updates encode, once each."""
-    told = (action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates))
-    return tuple(dict.fromkeys(number for number in told if number is not None))
+    rules = (action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates))
+    return tuple(dict.fromkeys(number for number in rules if number is not None))
 
 
 def _changes(spec: Spec, before: State, after: State) -> Iterator[Change]:
@@ -221,7 +221,7 @@ def _changes(spec: Spec, before: State, after: State) -> Iterator[Change]:
 
 
 def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
-    """Whether a property holds after each step; None of one that cannot be judged so, such as progress."""
+    """Return whether a property holds after each step; None of one that cannot be judged so, such as progress."""
     if one.kind not in ("always", "step", "sometimes") or not variables(one.term) <= plain.spec.types.keys():
         return None
     try:
@@ -252,7 +252,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# The lanes of events that an implementation or a history shows: the processes that their columns name.
+# The lanes of events that an implementation or a history reveals: the processes that their columns name.
 #
 # What an event fills is a mapping from its columns to their values, without those that do not apply to it.
 
@@ -279,5 +279,5 @@ def event_step(kind: str, filled: Filled, lanes: Sequence[str], says: str) -> St
     named = event_lanes_of(filled)
     own, *others = [lanes.index(lane) for lane in named]
     words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in filled.items() if name not in PROCESSES)
-    told = f"{says} It names {', '.join(named)}."
-    return Step(kind.replace("_", " "), words, told, own, tuple(others), (), (), ())
+    text = f"{says} It names {', '.join(named)}."
+    return Step(kind.replace("_", " "), words, text, own, tuple(others), (), (), ())

@@ -19,7 +19,7 @@ STYLES, SCRIPTS = ("page.css", "verdicts.css"), ("view.js", "verdicts.js")
 
 @dataclass(frozen=True)
 class Run:
-    """What an engine found that breaks a property: in ``words``, and by the ``command`` that tells it.  ``story``: its
+    """What an engine found that breaks a property: in ``words``, and by the ``command`` that prints it.  ``story``: its
     place among the stories that are drawn; None where the evidence is in words alone."""
 
     engine: str
@@ -82,7 +82,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Without:
-    """What breaks where a rule is got wrong, in ``words``, and the ``command`` that tells the run."""
+    """What breaks where a rule is got wrong, in ``words``, and the ``command`` that prints the run."""
 
     words: str
     command: str
@@ -135,16 +135,16 @@ def verdict_page(verdicts: Verdicts) -> str:
 def _shared(stories: Sequence[Story]) -> dict[str, Any]:
     """Stories, with what many of them say once: the sentences of steps by number, and the rules."""
     sentences: dict[str, int] = {}
-    told = []
+    found = []
     for story in stories:
         one = asdict(story)
         del one["rules"]
         for step in one["steps"]:
             step["says"] = sentences.setdefault(step["says"], len(sentences))
             step["changes"] = [list(change.values()) for change in step["changes"]]
-        told.append(one)
+        found.append(one)
     rules = {number: says for story in stories for number, says in story.rules.items()}
-    return {"stories": told, "sentences": list(sentences), "rules": rules}
+    return {"stories": found, "sentences": list(sentences), "rules": rules}
 
 
 @cache

@@ -22,7 +22,7 @@ LONG = 40
 """Characters from which on an expression that stands in several places is better named."""
 
 Fold = dict[Term, Term]
-"""Expressions, each with the name that stands for it, as a term that is said as that name."""
+"""Expressions, each with the name that stands for it, as a term that is stated as that name."""
 
 
 def say_actions(protocol: type[Protocol], spec: Spec) -> Iterator[str]:
@@ -99,17 +99,17 @@ class Names:
         """Has a name from now on, if it is one of those helpers; what it was given was computed and named before."""
         kind = call.returned.type
         if call.helper in self.helpers and call.returned not in self.fold and isinstance(kind, ScalarType):
-            given = ", ".join(self._said(value) for _, value in call.given)
+            given = ", ".join(self._stated(value) for _, value in call.given)
             self.fold[call.returned] = local(call.helper + (f"({given})" if given else ""), kind)
 
-    def _said(self, value: Any) -> str:
+    def _stated(self, value: Any) -> str:
         return say(self._fold(_settled(value.term))) if isinstance(value, Symbol) else str(value)
 
     def _fold(self, root: Term) -> Term:
         if root in self.fold:
             self._used[root] = None
             for _, value in self.calls[root].given:
-                self._said(value)  # its name has their names in it
+                self._stated(value)  # its name has their names in it
             return self.fold[root]
         return with_args(root, tuple(map(self._fold, root.args))) if root.args else root
 
@@ -120,9 +120,9 @@ class Names:
         free = {n: Symbol(local(n, node.type)) for n, node in symbols.items() if isinstance(node.type, ScalarType)}
         before = set(self.calls)
         returned = body(StateProxy(self.owner, None), *(free.get(n, value) for n, value in call.given))
-        meaning, head = _settled(returned.term), ", ".join(n if n in free else self._said(v) for n, v in call.given)
+        meaning, head = _settled(returned.term), ", ".join(n if n in free else self._stated(v) for n, v in call.given)
         if substitute(meaning, symbols) is not call.returned:
-            meaning, head = call.returned, ", ".join(self._said(value) for _, value in call.given)
+            meaning, head = call.returned, ", ".join(self._stated(value) for _, value in call.given)
         for node in self.calls.keys() - before - {meaning}:
             self._name(self.calls[node])
         inside = with_args(meaning, tuple(map(self._fold, meaning.args)))
@@ -152,7 +152,7 @@ def _with_roots(action: Action, changed: Callable[[Term], Term]) -> Action:
 
 
 def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
-    """How often each expression stands in the text of these."""
+    """Return how often each expression stands in the text of these."""
     counts: Counter[Term] = Counter()
     left = list(roots)
     while left:

@@ -173,7 +173,7 @@ class Plain:
         return scope["function"]
 
     def _cached(self, root: Term, shape: str) -> Any:
-        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters beside its own
+        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters in addition to its own
         if key not in self._namespace:
             self._namespace[key] = eval(shape.format(self.text(root)), self._namespace)
         return self._namespace[key]
@@ -187,10 +187,10 @@ class Plain:
         return self._update_source(action.updates, "".join(f", {n}_" for n, _ in action.parameters))
 
     def _update_source(self, updates: tuple[Update, ...], names: str) -> str:
-        kept = [u for u in updates if self.ghosts or u.variable not in self.spec.ghosts]
+        remaining = [u for u in updates if self.ghosts or u.variable not in self.spec.ghosts]
         lines = [f"def function(S{names}):", "    N = dict(S)"]
         copied: set[str] = set()
-        for u in kept:
+        for u in remaining:
             kind, name = self.spec.types[u.variable], repr(u.variable)
             if u.bound:
                 assert isinstance(kind, MapType)

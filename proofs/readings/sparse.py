@@ -36,14 +36,14 @@ class Places:
     count: int = 1
 
     def and_in(self, other: "Places") -> "Places":
-        """Where both are; these alone, where they bind the same variable."""
+        """Return where both are; these alone, where they bind the same variable."""
         if self.bound & other.bound:
             return self
         return Places((*self.loops, *other.loops), self.bound | other.bound, self.count * other.count)
 
 
 Support = tuple[Places, ...] | None
-"""A term is zero but in one of these; None: that cannot be said."""
+"""A term is zero but in one of these; None: that cannot be stated."""
 
 
 def python_name(local: str) -> str:
@@ -52,8 +52,8 @@ def python_name(local: str) -> str:
 
 
 class Sparse:
-    """Of one comprehension.  ``text``: a term as a Python expression; ``domain``: all values of a type.  The source
-    refers to ``chain`` of itertools."""
+    """The sparse forms of one comprehension.  ``text``: a term as a Python expression; ``domain``: all values of a
+    type.  The source refers to ``chain`` of itertools."""
 
     def __init__(self, variables: Mapping[str, ScalarType], text: Callable[[Term], str], domain: Domain) -> None:
         self.variables, self.text, self.domain = dict(variables), text, domain
@@ -81,7 +81,7 @@ class Sparse:
         return " ".join([*places.loops, *(f"for {name} in {values!r}" for name, values in rest)])
 
     def _support(self, term: Term, positive: bool = True) -> Support:
-        """Where a term is not zero; with ``positive=False``, where a Bool is false."""
+        """Return where a term is not zero; with ``positive=False``, where a Bool is false."""
         match term.op:
             case "const":
                 return () if _is_zero(term) == positive else None
@@ -174,7 +174,7 @@ def _is_zero(constant: Term) -> bool:
 
 
 def _binds(node: Term) -> Iterable[str]:
-    """What a term binds in its arguments."""
+    """Yield what a term binds in its arguments."""
     if node.op in ("forall", "exists"):
         return [name for name, _ in node.data]
     return node.data[:1] if node.op == "latest" else ()

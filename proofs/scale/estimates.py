@@ -35,7 +35,7 @@ GROWS = 1.3
 UNCOUNTABLE = 10**100
 """Larger numbers are counted as this one: times another one of its size it is still a floating-point number."""
 BYTES_OF_AN_EVENT = 400
-"""In memory, while a piece is judged, beside its columns."""
+"""In memory, while a piece is judged, in addition to its columns."""
 MOST_OF_A_CLUSTER = 8_000_000_000
 """Bytes in memory that one cluster may take where nothing is known of the machine's."""
 
@@ -52,7 +52,7 @@ def require_affordable(
     if histories * LARGER < 10_000_000 and not sizes:
         return
     if _tried(once, small) is None:
-        return  # it cannot be simulated with that config, which is told where it is
+        return  # it cannot be simulated with that config, which is reported where it is
     for name, size in sizes.items():
         _require_size(once, small, name, size, cores)
     began = time.perf_counter()
@@ -89,14 +89,16 @@ def _require_size(
         (less_time, less_memory), (more_time, more_memory) = (each for each in tried if each is not None)
         of_one = min(size, UNCOUNTABLE) / (LARGER - SMALL) / times
         took, takes = (more_time - less_time) * of_one, (more_memory - less_memory) * of_one
-        told, room = [], _memory() / 2 / cores
+        parts, room = [], _memory() / 2 / cores
         if more_time > GROWS * less_time and took > LONGEST_ONE:
-            told.append(f"about {_span(took)}")
+            parts.append(f"about {_span(took)}")
         if more_memory > GROWS * less_memory and takes > room:
-            told.append(f"about {takes / 1e9:,.0f} GB of memory on each core, where {room / 1e9:,.0f} GB are to be had")
-        if not told:
+            parts.append(
+                f"about {takes / 1e9:,.0f} GB of memory on each core, where {room / 1e9:,.0f} GB are to be had"
+            )
+        if not parts:
             return
-    raise HistoryError(f"one history with {name} {size:,} would take {' and '.join(told)}; choose a smaller number")
+    raise HistoryError(f"one history with {name} {size:,} would take {' and '.join(parts)}; choose a smaller number")
 
 
 def _tried(once: Callable[[Mapping[str, Any]], int], config: Mapping[str, Any]) -> tuple[float, int] | None:

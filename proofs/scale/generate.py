@@ -4,21 +4,21 @@ Workers write their own Parquet under names of their own; only manifest entries 
 of the attempts that counted their final names and writes the manifest last. A task that was retried or killed may leave
 a file behind, which no manifest lists; it goes away in the end, and if that was missed, with the next run.
 
-A simulator of a system in which several protocols are at work may tell the same run in the words of each:
+A simulator of a system in which several protocols are at work may report the same run in the words of each:
 
     class WholeSystem:
         def __call__(self, seed, config):
             return {PROTOCOL: rows, ANOTHER: rows, …}, faults               # by protocol, each with steps 0, 1, 2 …
 
-        def vocabularies(self, config):                                     # what is said of the histories of each
+        def vocabularies(self, config):                                     # what is stated about the histories of each
             return {PROTOCOL: {"config": config}, ANOTHER: {"variant": "shipped", "config": {…}}, …}
 
     simulate = WholeSystem()
 
 `generate_set` makes a directory of each (see `fencepost.properties.history.sets`), and ``fencepost generate`` does so
-by itself.  What is said of a vocabulary are entries of its `Manifest`: variant, config, observable, ordered, notes; the
-config is what the properties and the model of that protocol are told, such as its mode and sizes.  Every vocabulary
-that the simulator ever tells is named; in a single run one may have no event, but for the protocol simulated.
+by itself.  What is stated about a vocabulary are entries of its `Manifest`: variant, config, observable, ordered,
+notes; the config is what the properties and the model of that protocol are given, such as its mode and sizes.  Every
+vocabulary that the simulator ever uses is named; in a single run one may have no event, but for the protocol simulated.
 """
 
 import importlib
@@ -67,15 +67,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Where the histories go that are told in the words of one protocol; `said`: what their manifest says of them."""
+    """Where the histories go that are reported in the words of one protocol; `given`: what their manifest says of
+    them."""
 
     protocol: str
     directory: Location
-    said: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def variant(self) -> str:
-        return str(self.said.get("variant", ""))
+        return str(self.given.get("variant", ""))
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Recipe:
     several: bool = False
 
 
-SAID = frozenset({"variant", "config", "observable", "ordered", "notes"})
+GIVEN = frozenset({"variant", "config", "observable", "ordered", "notes"})
 """What a simulator may say of a vocabulary."""
 
 
@@ -128,8 +129,8 @@ def generate(
     _require_histories(protocol)
     if (several := vocabularies_of(simulator, config)) and not many:
         raise HistoryError(f"{simulator}: tells of {', '.join(several)}; make a set of these, with generate_set")
-    said = {"variant": variant, "config": config, "notes": notes, "source": source}
-    recipe = Recipe((Dataset(protocol, location, said),), simulator, many, seed, config)
+    given = {"variant": variant, "config": config, "notes": notes, "source": source}
+    recipe = Recipe((Dataset(protocol, location, given),), simulator, many, seed, config)
     with claimed(location):
         ((manifest,), _) = _made(recipe, histories, spark, cores, begins)
         manifest.write(location)
@@ -154,15 +155,15 @@ def generate_set(
     manifest of the set, which is written last and returned."""
     location, config = Location.of(directory), dict(config or {})
     require_reachable(location, spark)
-    said = vocabularies_of(simulator, config)
-    if protocol not in said:
+    given = vocabularies_of(simulator, config)
+    if protocol not in given:
         raise HistoryError(f"{simulator}: says nothing of {protocol}, which it simulates, in its vocabularies(config)")
-    for name in said:
+    for name in given:
         _require_histories(name)
-    names = (protocol, *(name for name in said if name != protocol))
-    told = {name: {"config": config, **said[name]} for name in names}
-    told[protocol].setdefault("variant", variant)
-    datasets = tuple(Dataset(name, location.within(name), told[name]) for name in names)
+    names = (protocol, *(name for name in given if name != protocol))
+    reported = {name: {"config": config, **given[name]} for name in names}
+    reported[protocol].setdefault("variant", variant)
+    datasets = tuple(Dataset(name, location.within(name), reported[name]) for name in names)
     recipe = Recipe(datasets, simulator, False, seed, config, several=True)
     with _all_claimed((location, *(dataset.directory for dataset in datasets))):
         manifests, faults = _made(recipe, histories, spark, cores, begins)
@@ -178,19 +179,19 @@ def generate_set(
 
 
 def vocabularies_of(simulator: str, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What a simulator of several vocabularies says of the histories of each; nothing where it is of one.  Raises
-    `HistoryError` for what it may not say."""
+    """Return what a simulator of several vocabularies says of the histories of each; nothing where it is of one.
+    Raises `HistoryError` for what it may not say."""
     say = getattr(simulator_named(simulator), "vocabularies", None)
     if say is None:
         return {}
     try:
-        said = {str(name): dict(entries) for name, entries in say(dict(config)).items()}
+        manifest = {str(name): dict(entries) for name, entries in say(dict(config)).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _unusable(simulator, config, error) from error
-    for name, entries in said.items():
-        if strange := sorted(entries.keys() - SAID):
-            raise HistoryError(f"{simulator}: says {strange[0]!r} of {name}; it may say {', '.join(sorted(SAID))}")
-    return said
+    for name, entries in manifest.items():
+        if strange := sorted(entries.keys() - GIVEN):
+            raise HistoryError(f"{simulator}: says {strange[0]!r} of {name}; it may say {', '.join(sorted(GIVEN))}")
+    return manifest
 
 
 def _require_histories(protocol: str) -> None:
@@ -225,9 +226,9 @@ def _made(
             name, file = f"part-{unit.number:05d}.parquet", unit.files[place]
             dataset.directory.move(file.name, name)
             files.append(HistoryFile(name, file.rows, file.histories, file.row_groups))
-        said = {"observable": tuple(VOCABULARIES[dataset.protocol].codes), **dataset.said}
+        manifest = {"observable": tuple(VOCABULARIES[dataset.protocol].codes), **dataset.given}
         manifests.append(
-            Manifest(dataset.protocol, files=tuple(files), seed=recipe.seed, faults=faults, broken=broken, **said)
+            Manifest(dataset.protocol, files=tuple(files), seed=recipe.seed, faults=faults, broken=broken, **manifest)
         )
     if manifests[0].totals.histories != histories:
         empty = histories - manifests[0].totals.histories

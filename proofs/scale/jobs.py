@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # which imports this module
 
 T = TypeVar("T")
 ENDING = 0.3
-"""Seconds in which a process that was told to end has ended."""
+"""Seconds in which a process that was instructed to end has ended."""
 
 
 def cores_here() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -161,19 +161,19 @@ class _Alone:
             process.join()
             self._process = None
             assert process.exitcode is not None
-            raise ChildProcessError(_told(name, process.exitcode)) from None
+            raise ChildProcessError(_text(name, process.exitcode)) from None
         return opened(answer)
 
 
 def _serve(asked: multiprocessing.connection.Connection) -> None:
-    """Of the process of `_Alone`."""
+    """Serve as the process of `_Alone`."""
     _end_with_parent()
     while True:
         asked.send_bytes(done(asked.recv_bytes()))
 
 
-def _told(name: str, code: int) -> str:
-    """Which job a process did that has ended by itself, how, and what to do."""
+def _text(name: str, code: int) -> str:
+    """Return which job a process did that has ended by itself, how, and what to do."""
     job = f"a process that did a part of the work, {name}, was"
     again = "first with others, then by itself"
     if code >= 0:

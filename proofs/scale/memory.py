@@ -13,7 +13,7 @@ from contextlib import contextmanager
 # and more.
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # of malloc.h
-KEPT = 2**29
+RETAINED = 2**29
 """Bytes that may lie idle at the end of the heap."""
 LARGE = 2**25
 """Bytes of an array from which on it is given back; the most that the C library takes."""
@@ -24,7 +24,7 @@ def keep_freed_memory() -> None:
     """Let this process keep what it frees; without effect where the C library is not GNU's."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(TRIM_THRESHOLD, KEPT)
+        mallopt(TRIM_THRESHOLD, RETAINED)
         mallopt(MMAP_THRESHOLD, LARGE)
 
 

@@ -93,7 +93,8 @@ class _Route:
 
 
 def units_of(opened: HistoryDirectory, limit: int) -> tuple[list[tuple[Piece, ...]], list[Piece]]:
-    """What a worker holds, each a row group or all parts of a history that is cut; and the row groups of the rest."""
+    """Return what a worker holds, each a row group or all parts of a history that is cut; and the row groups of the
+    rest."""
     cut: dict[int, list[Piece]] = {}
     for part in opened.parts:
         cut.setdefault(part.first_history, []).append(part)
@@ -141,7 +142,7 @@ def rekey(
     if sum(rows for *_, rows in answers) != due:
         raise HistoryError(f"{opened.location}: groups have {due} events, and others were judged")
     of_large = [answer for is_small, answer, _ in answers if not is_small]
-    keys = {name: route.spread.told for route in routes if route.spread for name in route.names if name != FIGURES}
+    keys = {name: route.spread.text for route in routes if route.spread for name in route.names if name != FIGURES}
     return Outcome(
         of_large, [answer for is_small, answer, _ in answers if is_small], unknown,
         Rekeyed(len(large), many, len(of_large), limit, keys) if large else None,
@@ -202,7 +203,7 @@ def _grouped(
     many = {row.route: row.rows for row in pairs.groupBy("route").agg(expr(SIZES[0])).collect()} if linked else {}
     for route in linked:
         if route.spread and many.get(route.number, 0) > NODES * limit:
-            why = f"{many[route.number]:,} pairs of values of {route.spread.told} hold events together"
+            why = f"{many[route.number]:,} pairs of values of {route.spread.text} hold events together"
             why = f"of a history that was re-keyed {why}, and a worker holds {NODES * limit:,}"
             unknown |= dict.fromkeys(route.names, why)
     if fit := [number for number, pairs_of in many.items() if pairs_of <= NODES * limit]:
@@ -247,8 +248,8 @@ def _slices(batches: Iterator[pa.RecordBatch]) -> Iterator[Columns]:
 
 
 def _nodes(columns: Columns, links: Sequence[Link]) -> tuple[np.ndarray, np.ndarray]:
-    """For each link and row a number, the same where the history and the link's columns are equal, and whether the link
-    applies.  Two that get the same number by chance stay together, which is harmless."""
+    """Return, for each link and row a number, the same where the history and the link's columns are equal, and whether
+    the link applies.  Two that get the same number by chance stay together, which is harmless."""
     nodes = np.stack([_hashed(columns, link.columns, at) for at, link in enumerate(links)])
     there = np.ones(nodes.shape, bool)
     for at, link in enumerate(links):
@@ -317,7 +318,7 @@ def _deal(
 
 
 def _key(spread: Spread, rows: Columns, roots: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-    """For each row a number, the same for rows that must stay together."""
+    """Return, for each row a number, the same for rows that must stay together."""
     alone = _hashed(rows, () if spread.whole else ("step",), ALONE)
     if spread.whole or not spread.links:
         return alone
@@ -343,7 +344,7 @@ def _where(spread: Spread) -> str:
     if spread.whole:
         return "have to be in one place"
     kinds = ", ".join(sorted(kind.name for kind in spread.everywhere))
-    held = f"are held together by {spread.told}" if spread.links else "are in each piece"
+    held = f"are held together by {spread.text}" if spread.links else "are in each piece"
     return f"{held}, with all {kinds}" if kinds else held
 
 

@@ -72,7 +72,7 @@ class ReplayReport:
     reason why a property is not decided, be it that the histories hide what it needs or that there was nothing to
     judge; `not_promised` why it is not asked of them; `undecided` how many histories a further check did not decide, by
     the reason. `dangers`: how often the events show each danger, if that was asked. `predicted`: by property, how many
-    violations beside those in `violations` are as the documents predict of the variant, by what excuses them.
+    violations in addition to those in `violations` are as the documents predict of the variant, by what excuses them.
     `followed_by`: how many events each further check followed by what, all of which finds the same. `rekeyed`: of
     histories that were, into how many pieces and by which keys; the findings are the same. `seconds` is from start to
     report, `cpu_seconds` what the workers spent on reading and checking, on all cores together.
@@ -96,7 +96,7 @@ class ReplayReport:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is violated; what is unknown does not count."""
+        """Return whether nothing is violated; what is unknown does not count."""
         return not self.violations
 
     @property
@@ -110,18 +110,19 @@ class ReplayReport:
         return tuple(name for name in self.judged if name not in self.unknown)
 
     def followed(self, check: str) -> float | None:
-        """Which share of the histories a further check has decided; None if it was not made."""
+        """Return which share of the histories a further check has decided; None if it was not made."""
         if check not in self.judged:
             return None
         left = sum(self.undecided.get(check, {}).values())
         return (self.histories - left) / self.histories if self.histories else 0.0
 
     def unmet(self, required: Iterable[str]) -> dict[str, str]:
-        """Which of these properties are not decided, each with the reason; of a further check, on every history."""
+        """Return which of these properties are not decided, each with the reason; of a further check, on every
+        history."""
         why = {**self.not_promised, **self.unknown}
         for name, reasons in self.undecided.items():
-            told = "; ".join(f"{reason} ({count:,} times)" for reason, count in reasons.items())
-            why.setdefault(name, f"not decided on {sum(reasons.values()):,} of {self.histories:,} histories: {told}")
+            text = "; ".join(f"{reason} ({count:,} times)" for reason, count in reasons.items())
+            why.setdefault(name, f"not decided on {sum(reasons.values()):,} of {self.histories:,} histories: {text}")
         return {name: why[name] for name in required if name in why and name not in self.violations}
 
     @property
@@ -129,7 +130,7 @@ class ReplayReport:
         return self.events / self.seconds if self.seconds else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: all fields, and events_per_second."""
+        """Return all fields, and events_per_second, for JSON."""
         return {**asdict(self), "events_per_second": self.events_per_second}
 
 
@@ -197,7 +198,7 @@ def replay(
     limit = rekey or events_held(properties, spark, cores)
     fits, large = units_of(opened, limit)
     checked = run_units(fits, check, spark=spark, cores=cores, label="replay", done=found.append)
-    told: Rekeyed | None = None
+    reported: Rekeyed | None = None
     if large:
         outcome = rekeyed(
             opened, large, names, limit, spark, partial(check_columns, **check.keywords),
@@ -205,9 +206,9 @@ def replay(
         )  # fmt: skip
         checked += _of_large(outcome, large, kernels)
         unknown |= {name: why for name, why in outcome.unknown.items() if name != FIGURES}
-        told = outcome.rekeyed
+        reported = outcome.rekeyed
     _require_all(opened, checked)
-    report = replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=told)
+    report = replace(_report(checked, asked, unknown, unpromised, started_at), rekeyed=reported)
     gone = properties.gone(opened.manifest)
     nothing_left = {name: f"{NOTHING_LEFT}: {gone[name]}" for name in report.vacuous if name in {*gone} - {*unknown}}
     return replace(report, unknown=report.unknown | nothing_left)
@@ -246,7 +247,7 @@ def _report(
     unpromised: dict[str, str],
     began: float,
 ) -> ReplayReport:
-    """All that was found on these pieces.  `unknown`: what is not decided, whatever they hold."""
+    """Return all that was found on these pieces.  `unknown`: what is not decided, whatever they hold."""
     findings = merged([dict.fromkeys(asked, Finding()), *(piece.findings for piece in checked)])
     every = {name for piece in checked for name in piece.undecided}
     undecided = {

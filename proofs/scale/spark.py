@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.model.language.checks.errors import InputError
-from fencepost.proofs.cache_folder import NOTHING_KEPT, NOTHING_TAKEN
+from fencepost.proofs.cache_folder import NO_CACHE, NOTHING_TAKEN
 from fencepost.proofs.scale.task_messages import opened, packed
 from fencepost.proofs.scale.units import Outcome, Result, Shipped, SparkSettings, Unit
 from fencepost.properties.history import HistoryError
@@ -124,7 +124,7 @@ class Tasks(Executor):
             folder = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
             self._context = self._open.enter_context(session(settings)).sparkContext
             if not settings.is_local:
-                # Jobs read files beside what they import.  A session knows a file by its name, and has the other one.
+                # Jobs read files next to what they import.  A session knows a file by its name, and has the other one.
                 archive = packed_distribution(folder).rename(folder / f"{folder.name}.zip")
                 self._context.addArchive(f"{archive}#{folder.name}")
             self._work = _work(None if settings.is_local else folder.name)
@@ -158,14 +158,14 @@ class Tasks(Executor):
 
 
 def _work(unpacked: str | None) -> Callable[[bytes], bytes]:
-    """What makes a call in a worker, after what is installed there has given way to the fencepost that is ``unpacked``
-    among the executor's files.
+    """Return what makes a call in a worker, after what is installed there has given way to the fencepost that is
+    ``unpacked`` among the executor's files.
 
     It is pickled by value, as every function within another is: the name of one of a module would have that imported
     first, from the wrong place.
     """
     here = tuple(sys.path)
-    asked = {name: os.environ.get(name, "") for name in (NOTHING_KEPT, NOTHING_TAKEN)}
+    asked = {name: os.environ.get(name, "") for name in (NO_CACHE, NOTHING_TAKEN)}
 
     def work(call: bytes) -> bytes:
         if unpacked is not None:

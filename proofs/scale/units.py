@@ -33,12 +33,13 @@ class SparkSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether the workers are threads and processes of this machine's one Spark."""
+        """Return whether the workers are threads and processes of this machine's one Spark."""
         return self.master == "local" or self.master.startswith("local[")
 
     @property
     def is_here(self) -> bool:
-        """Whether all workers are on this machine: those of a master that listens on the loopback address alone are."""
+        """Return whether all workers are on this machine: those of a master that listens on the loopback address alone
+        are."""
         hosts = re.fullmatch(r"spark://([^/]+)", self.master)
         names = [] if hosts is None else [place.rpartition(":")[0] for place in hosts[1].split(",")]
         return self.is_local or (bool(names) and all(_LOOPBACK.fullmatch(name) for name in names))
@@ -131,7 +132,7 @@ def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it shows something
+    taken = isinstance(sys.stderr, FileProxy)  # what rich puts in its place while it reveals something
     with Progress(*columns, console=console, transient=True, disable=taken or not console.is_terminal) as bar:
         task = bar.add_task(label, total=total)
         yield lambda done: bar.advance(task, done)

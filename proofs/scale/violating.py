@@ -112,7 +112,7 @@ def _of_columns(
             if excuse is None:
                 at.append(row)
                 explained_by = int(columns["step"][other]) if other != NONE else NONE
-                about.append((name, item.rule, item.tell(view, row, other), explained_by))
+                about.append((name, item.rule, item.describe(view, row, other), explained_by))
     for name, kernel in further:
         for violation in kernel(columns).violations:
             at.append(int(np.searchsorted(columns["history"], violation.history)) + violation.step)
@@ -131,14 +131,14 @@ def _of_group(
 def _table(
     protocol: str, columns: Mapping[str, np.ndarray], at: Sequence[int], about: Sequence[tuple[str, str, str, int]]
 ) -> pa.Table:
-    """These rows, with what is said of each, in order of row."""
+    """These rows, with what is stated about each, in order of row."""
     vocabulary = properties_of(protocol).vocabulary
     order = sorted(range(len(at)), key=lambda n: (at[n], about[n][0]))
     rows_at = np.array([at[n] for n in order], np.intp)
     kinds = {int(kind): kind.name for kind in vocabulary.kinds}
-    told = [[about[n][part] for n in order] for part in range(4)]
+    parts = [[about[n][part] for n in order] for part in range(4)]
     events = [kinds[code] for code in columns["kind"][rows_at].tolist()]
-    values = [[protocol] * len(order), *told, events]
+    values = [[protocol] * len(order), *parts, events]
     arrays = [pa.array(value, field.type) for value, field in zip(values, ABOUT, strict=True)]
     arrays += [pa.array(columns[field.name][rows_at], field.type) for field in vocabulary.schema]
     return pa.Table.from_arrays(arrays, schema=_schema(protocol))

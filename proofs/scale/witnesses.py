@@ -40,7 +40,7 @@ class Witness:
 
 
 def witnesses(opened: HistoryDirectory, firsts: Iterable[Violation]) -> dict[str, Witness]:
-    """By property, the events of its violation.  HistoryError where they cannot be read."""
+    """Return, by property, the events of its violation.  HistoryError where they cannot be read."""
     firsts = tuple(firsts)
     places = {(first.history, step): None for first in firsts for step in (0, first.step, first.explained_by)}
     found = _events(opened, {place for place in places if place[1] != NONE})

@@ -1,7 +1,7 @@
 """Findings: what these models, and the programs that drive real systems, found out about systems that others wrote.
 
 Each was seen on a running system or in a client library of the version named; what was only deduced from source is no
-finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page beside the verdict tables.
+finding.  `fencepost findings --table proofs/verdicts/findings.md` prints the page next to the verdict tables.
 """
 
 import re
@@ -20,8 +20,8 @@ Means = Literal["live", "classes", "client", "reference", "model"]
 class Finding:
     """``where``: the system, or the part of it; ``version``: with which settings, or which release of a client;
     ``breaks``: the promises and mechanisms that it breaks, none for a false alarm; ``status``: new, known elsewhere,
-    confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command, that
-    reproduces it; ``note``: how near the public record comes.
+    confirmed by KAFKA-n, fixed in a release, or false alarm; ``program``: the test, or for a known bug the command,
+    that reproduces it; ``note``: how near the public record comes.
 
     ``variants``: those of the catalogue (protocol/variant) whose model has the defect, and in which it breaks one of
     these promises; ``seen``, ``not_seen``: the exact releases of Kafka on which the program saw it, and on which it ran

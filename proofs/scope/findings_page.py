@@ -88,8 +88,8 @@ def reproduced(each: Finding) -> str:
 
 
 def _newest(each: Finding) -> Reproduced | None:
-    told = [row for row in last(each).values() if row.outcome != "not run"]
-    return max(told, key=lambda row: (row.date, _place(row.release)), default=None)
+    ran = [row for row in last(each).values() if row.outcome != "not run"]
+    return max(ran, key=lambda row: (row.date, _place(row.release)), default=None)
 
 
 def _place(release: str) -> int:
@@ -106,5 +106,4 @@ def summary(findings: Sequence[Finding] = FINDINGS) -> Iterator[str]:
 
 
 def document(findings: Iterable[Finding] = FINDINGS) -> list[Mapping[str, Any]]:
-    """Both tables for scripts."""
     return [each.as_dict() for each in (*findings, *known_bugs())]

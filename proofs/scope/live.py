@@ -1,6 +1,6 @@
 """Live: how often the dangers were met in runs of agreement against real brokers.
 
-Such a run needs brokers and minutes, so that its counts are kept, in ``verdicts/live.json``: which test made it, of
+Such a run needs brokers and minutes, so that its counts are stored, in ``verdicts/live.json``: which test made it, of
 which release, how many sequences it drove, and what they met.  The tests of live brokers write it anew when they are
 given ``--keep-live FILE``; nothing else does, and a danger that is not counted there is out.
 """
@@ -29,8 +29,8 @@ class LiveRun:
 
 
 def run_of(report: AgreementReport, brokers: str, test: str) -> LiveRun:
-    """The entry that is kept of a report.  ValueError for one that fails, or follows no model: it judges no promise by
-    it."""
+    """The entry that is stored of a report.  ValueError for one that fails, or follows no model: it judges no promise
+    by it."""
     if report.verdict != "holds" or report.model == "none":
         raise ValueError(f"{test}: {report.verdict}, held against model {report.model}: nothing of that is kept")
     met = dict(sorted(report.dangers.items()))
@@ -42,10 +42,10 @@ def write(file: Path, runs: Sequence[LiveRun]) -> None:
 
 
 def runs_of(protocol: str, variant: str, file: Path = FILE) -> list[LiveRun]:
-    """The runs that are kept of a variant; none where the file is not there, as in a wheel."""
+    """The runs that are stored of a variant; none where the file is not there, as in a wheel."""
     if not file.is_file():
         return []
-    every = [LiveRun(**told) for told in json.loads(file.read_text(encoding="utf-8"))]
+    every = [LiveRun(**row) for row in json.loads(file.read_text(encoding="utf-8"))]
     return [run for run in every if (run.protocol, run.variant) == (protocol, variant)]
 
 

@@ -1,4 +1,4 @@
-"""The matrix: promise × danger × engine, computed from what the engines said and met, never written by hand.
+"""The matrix: promise × danger × engine, computed from what the engines stated and met, never written by hand.
 
 `matrix_of` makes it of the verdicts of a run of `verify`; `Line` is one of its cells with what it is about.  A promise
 that an engine does not judge has no danger in there, whatever that engine met for other promises; and by a search, what
@@ -14,7 +14,7 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.cells import ENGINES, Cell, Engine
 from fencepost.proofs.scope.live import counts_of, runs_of
-from fencepost.proofs.scope.scopes import NOTHING_SAID, SEARCHING, scope_of_counts, unaccounted
+from fencepost.proofs.scope.scopes import NOTHING_STATED, SEARCHING, scope_of_counts, unaccounted
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 from fencepost.properties.conformance_spec import DRIVEN, driven
 
@@ -68,8 +68,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Of one variant.  ``scopes``: what each engine met that ran on it, for some promise; ``said``: of each danger that
-    the model leaves out, why; ``tagged``: those that it has."""
+    """The matrix of one variant.  ``scopes``: what each engine met that ran on it, for some promise; ``stated``: of
+    each danger that the model leaves out, why; ``tagged``: those that it has."""
 
     protocol: str
     variant: str
@@ -90,7 +90,7 @@ class Matrix:
         return found
 
     def met(self, asked: Asked, engine: Engine) -> Mapping[str, Cell]:
-        """What an engine that judges a promise met for it."""
+        """Return what an engine that judges a promise met for it."""
         return asked.scopes.get(engine, self.scopes[engine])
 
     def having(self, asked: Asked, danger: str) -> list[Engine]:
@@ -98,8 +98,8 @@ class Matrix:
         return [e for e in asked.engines if self.met(asked, e)[danger].status != "out"]
 
     def _unasked(self, engine: Engine, danger: str) -> str:
-        said = self.said.get(danger, "")
-        return said if said.startswith(("not of", "Kafka excludes")) else NOT_ASKED[engine]
+        reason = self.said.get(danger, "")
+        return reason if reason.startswith(("not of", "Kafka excludes")) else NOT_ASKED[engine]
 
     def why_open(self, asked: Asked, danger: str) -> str | None:
         """Why no engine that judges a model has it, if that is a hole; None if one has it, or the model or Kafka
@@ -107,9 +107,9 @@ class Matrix:
         judges = [e for e in ENGINES if e in asked.engines and e in MODELLED]
         if MODELLED.intersection(self.having(asked, danger)):
             return None
-        said = self.said.get(danger, "excused")
-        if not said.startswith("excused"):
-            return None if said.startswith(("not of", "Kafka excludes")) else said
+        reason = self.said.get(danger, "excused")
+        if not reason.startswith("excused"):
+            return None if reason.startswith(("not of", "Kafka excludes")) else reason
         return self.met(asked, judges[0])[danger].why if judges else "open: no engine judges it"
 
     def lines(self, promise: str | None = None) -> Iterator[Line]:
@@ -127,22 +127,24 @@ class Matrix:
         return asdict(self)
 
     @staticmethod
-    def of_dict(told: Mapping[str, Any]) -> "Matrix":
+    def of_dict(document: Mapping[str, Any]) -> "Matrix":
         """The matrix that `as_dict` wrote."""
         asked = tuple(
             Asked(**(item | {"engines": tuple(item["engines"]), "scopes": _cells(item["scopes"])}))
-            for item in told["asked"]
+            for item in document["asked"]
         )
-        scopes = _cells(told["scopes"])
-        return Matrix(told["protocol"], told["variant"], asked, scopes, told["said"], tuple(told["tagged"]))
+        scopes = _cells(document["scopes"])
+        return Matrix(
+            document["protocol"], document["variant"], asked, scopes, document["said"], tuple(document["tagged"])
+        )
 
 
-def _cells(told: Mapping[Engine, Mapping[str, Any]]) -> dict[Engine, dict[str, Cell]]:
-    return {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in told.items()}
+def _cells(document: Mapping[Engine, Mapping[str, Any]]) -> dict[Engine, dict[str, Cell]]:
+    return {e: {danger: Cell(**cell) for danger, cell in cells.items()} for e, cells in document.items()}
 
 
 def matrix_of(entry: ProtocolEntry, variants: Iterable[Variant], results: Sequence[Result]) -> list[Matrix]:
-    """Of what the engines said of these variants."""
+    """Make the matrix of what the engines stated of these variants."""
     return [_matrix(entry, v, [r for r in results if r.variant == v.name and r.within is not None]) for v in variants]
 
 
@@ -180,9 +182,9 @@ def _matrix(entry: ProtocolEntry, variant: Variant, results: Sequence[Result]) -
             engines = tuple(e for e in ENGINES if _judges(e, name, item.rule, judged))
             excuses = _excuses(entry, variant, item.rule)
             asked.append(Asked(item.rule, name, engines, excuses, own.get(name, {}), unbroken.get(name, {})))
-    said = {name: str(item) for name, item in variant.spec.outside.items()}
-    said |= dict.fromkeys(unaccounted(variant.spec), NOTHING_SAID)
-    return Matrix(entry.name, variant.name, tuple(asked), scopes, said, variant.spec.dangers)
+    reason = {name: str(item) for name, item in variant.spec.outside.items()}
+    reason |= dict.fromkeys(unaccounted(variant.spec), NOTHING_STATED)
+    return Matrix(entry.name, variant.name, tuple(asked), scopes, reason, variant.spec.dangers)
 
 
 def _judges(engine: Engine, name: str, rule: str, judged: Mapping[Engine, set[str]]) -> bool:
@@ -225,12 +227,12 @@ def _excuses(entry: ProtocolEntry, variant: Variant, rule: str) -> dict[str, str
 class Hole:
     """A danger that no engine which judges a model met, though nothing excludes it.  ``nowhere``: the promises for
     which that is so in every variant that was looked at; ``partly``: the variants in which it is so, while another one
-    has it in for the same promise; ``beside``: the engines that met it without a model that has it."""
+    has it in for the same promise; ``without_model``: the engines that met it without a model that has it."""
 
     danger: str
     nowhere: tuple[str, ...]
     partly: tuple[str, ...]
-    beside: tuple[Engine, ...]
+    without_model: tuple[Engine, ...]
     whys: tuple[str, ...]
 
 
@@ -243,7 +245,7 @@ def holes(matrices: Sequence[Matrix], promise: str | None = None) -> list[Hole]:
 def _hole(danger: str, matrices: Sequence[Matrix], promise: str | None) -> Hole | None:
     met: set[str] = set()
     open_in: list[tuple[str, str, str]] = []
-    beside: set[Engine] = set()
+    without_model: set[Engine] = set()
     for matrix in matrices:
         for asked in matrix.asked:
             if promise is not None and promise not in (asked.promise, asked.property):
@@ -253,11 +255,11 @@ def _hole(danger: str, matrices: Sequence[Matrix], promise: str | None) -> Hole 
                 met.add(asked.promise)
             elif why := matrix.why_open(asked, danger):
                 open_in.append((asked.promise, f"{matrix.protocol}/{matrix.variant}", why))
-                beside.update(have)
+                without_model.update(have)
     if not open_in:
         return None
     order = list(RULES)
     nowhere = sorted({p for p, _, _ in open_in} - met, key=order.index)
     partly = dict.fromkeys(place for p, place, _ in open_in if p in met)
-    whys = dict.fromkeys(why for _, _, why in sorted(open_in, key=lambda told: told[0] in met))
-    return Hole(danger, tuple(nowhere), tuple(partly), tuple(e for e in ENGINES if e in beside), tuple(whys))
+    whys = dict.fromkeys(why for _, _, why in sorted(open_in, key=lambda pair: pair[0] in met))
+    return Hole(danger, tuple(nowhere), tuple(partly), tuple(e for e in ENGINES if e in without_model), tuple(whys))

@@ -122,7 +122,7 @@ class Releases:
 
     @cached_property
     def asked(self) -> dict[str, list[Asked]]:
-        """By promise, in the order of the rules, what is asked of variants that are of some release."""
+        """Return, by promise, in the order of the rules, what is asked of variants that are of some release."""
         found: dict[str, list[Asked]] = {number: [] for number, rule in RULES.items() if rule.kind == "promise"}
         for entry in self.entries:
             for variant in entry.variants:
@@ -182,7 +182,7 @@ class Releases:
         return ("proved", "") if weakest.verdict == "proved" else ("holds-bounded", "")
 
     def _elsewhere(self, promise: str) -> str:
-        """Where the promise is asked."""
+        """Return where the promise is asked."""
         where = dict.fromkeys(str(kafka) for each in self.asked[promise] for kafka in each_of(each.variant.of))
         names = list(where)[:FEW]
         return f"it is asked of {'; '.join(names)}" + (f"; and {len(where) - FEW} more" if len(where) > FEW else "")

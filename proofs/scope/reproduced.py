@@ -40,10 +40,10 @@ class Reproduced:
 
 
 def rows(file: Path = FILE) -> list[Reproduced]:
-    """All that is written down; none where the file is not there, as in a wheel."""
+    """Return all that is written down; none where the file is not there, as in a wheel."""
     if not file.is_file():
         return []
-    return [Reproduced(**told) for told in json.loads(file.read_text(encoding="utf-8"))]
+    return [Reproduced(**row) for row in json.loads(file.read_text(encoding="utf-8"))]
 
 
 def add(file: Path, fresh: Iterable[Reproduced]) -> None:
@@ -57,19 +57,19 @@ def add(file: Path, fresh: Iterable[Reproduced]) -> None:
 
 
 def last(finding: Finding, file: Path = FILE) -> Mapping[str, Reproduced]:
-    """By release, what its program saw there last."""
+    """Return, by release, what its program saw there last."""
     return {row.release: row for row in rows(file) if row.program == finding.program}
 
 
 def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
-    """Where a finding says another thing than its rows."""
+    """Return where a finding says another thing than its rows."""
     found = []
     for each in findings:
-        told = last(each, file)
+        newest = last(each, file)
         for outcome, releases in (("seen", each.seen), ("not seen", each.not_seen)):
-            written = {release for release, row in told.items() if row.outcome == outcome}
+            written = {release for release, row in newest.items() if row.outcome == outcome}
             for release in sorted(set(releases) - written):
-                row = told.get(release)
+                row = newest.get(release)
                 found.append(
                     f"{each.name}: {outcome} on {release}, and last {row.outcome if row else 'not tried'} there"
                 )
@@ -78,7 +78,7 @@ def disagreements(findings: Iterable[Finding], file: Path = FILE) -> list[str]:
 
 
 def too_old(today: Day, file: Path = FILE) -> list[str]:
-    """What has not been reproduced for longer than `OLDEST_DAYS`."""
+    """Return what has not been reproduced for longer than `OLDEST_DAYS`."""
     return [
         f"{row.program} on {row.release}: last run on {row.date}"
         for row in rows(file) if (today - row.day).days > OLDEST_DAYS

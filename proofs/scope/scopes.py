@@ -4,7 +4,7 @@ A tag is a claim of the model (`fencepost.model.dangers`); a danger is *in* only
 
 - explore and progress took a step that is tagged with it, or reached a state in which its condition holds, within
   bounds in which the promise could have been broken: `fencepost.proofs.necessity.killers` knows a mutation that does;
-- induction shows a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
+- induction reveals a tagged action enabled, or the condition possible, in a state that satisfies the invariant;
 - agreement, live, histories and recordings count it.
 
 Every danger that is *out* has a reason: what the model says of it (``outside``), else that it is open, and why.
@@ -30,7 +30,7 @@ SEARCHING: tuple[Engine, ...] = ("explore", "progress")
 """Engines that look at states within bounds, so that each promise has a scope of its own."""
 USERS_RELY_ON = ("promise", "step", "progress")
 """The roles of properties whose *holds* needs a mutation that breaks it: lemmas serve a proof, a witness is its own."""
-NOTHING_SAID = "open: the model says nothing of it"
+NOTHING_STATED = "open: the model says nothing of it"
 
 
 Met = Mapping[str, int | None]
@@ -43,14 +43,14 @@ def scope(spec: Spec, engine: Engine, met: Met, unmet: Callable[[str], str]) -> 
 
 
 def _cell(spec: Spec, name: str, met: Met, unmet: Callable[[str], str]) -> Cell:
-    said, tagged = spec.outside.get(name), name in spec.dangers
-    if said is not None and said.standing == "excused" and (name in met or not tagged):
-        return Cell("excused", met.get(name), said.why)
+    reason, tagged = spec.outside.get(name), name in spec.dangers
+    if reason is not None and reason.standing == "excused" and (name in met or not tagged):
+        return Cell("excused", met.get(name), reason.why)
     if name in met:
         return Cell("in", met[name])
-    if said is not None and said.standing != "excused":
-        return Cell("out", why=str(said))
-    return Cell("out", why=f"open: {unmet(name)}" if tagged else NOTHING_SAID)
+    if reason is not None and reason.standing != "excused":
+        return Cell("out", why=str(reason))
+    return Cell("out", why=f"open: {unmet(name)}" if tagged else NOTHING_STATED)
 
 
 def scope_of(spec: Spec, engine: Literal["induction", "explore", "progress"], evidence: Any) -> Scope:
@@ -74,7 +74,7 @@ def met_by(spec: Spec, explored: Exploration) -> dict[str, int | None]:
 def scope_of_search(
     spec: Spec, explored: Sequence[Exploration], engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
-    """Of explorations together: what one of them met."""
+    """Return the scope of several explorations: what one of them met."""
     met: dict[str, int | None] = {}
     for made in explored:
         for name, count in met_by(spec, made).items():
@@ -90,14 +90,14 @@ def scope_of_search(
 def scope_of_features(
     spec: Spec, explored: Mapping[str, Exploration], engine: Literal["explore", "progress"] = "explore"
 ) -> Scope:
-    """Of explorations by feature: what one of them met, and what each did."""
+    """Return the scope of explorations by feature: what one of them met, and what each did."""
     alone = {feature: scope_of_search(spec, [made], engine) for feature, made in explored.items()}
     return replace(scope_of_search(spec, list(explored.values()), engine), features=alone)
 
 
 def narrowed(whole: Scope, features: Collection[str]) -> Scope:
-    """What a search within several bounds met within those of these features: of a promise that can be broken in these
-    alone.  A danger that was met elsewhere is out, since nothing is known that it could have done there."""
+    """Return what a search within several bounds met within those of these features: of a promise that can be broken in
+    these alone.  A danger that was met elsewhere is out, since nothing is known that it could have done there."""
     mine = [whole.features[feature] for feature in features]
     return replace(whole, cells={name: _met_among(name, cell, mine, whole) for name, cell in whole.cells.items()})
 
@@ -128,8 +128,8 @@ def _switched_off(spec: Spec, name: str, bounds: Sequence[Mapping[str, int]]) ->
 def scope_of_proof(
     spec: Spec, properties: Mapping[str, Property], proof: Proof | None = None, *, rlimit: int = RLIMIT
 ) -> Scope:
-    """Of an induction that assumed these properties.  ``proof``: one that has asked already which actions can
-    happen."""
+    """Return the scope of an induction that assumed these properties.  ``proof``: one that has asked already which
+    actions can happen."""
     always = invariant(properties).values()
     known = {o.action: _can_happen(o.kind, o.verdict) for o in (proof.obligations if proof else ()) if o.kind in _ALIVE}
     met: dict[str, int | None] = {}
@@ -165,7 +165,7 @@ def _can_happen(kind: str, verdict: Verdict) -> Verdict:
 
 def _possible(question: Question, term: Term, always: Collection[Term]) -> Verdict:
     verdict = question.possible(term, always).verdict
-    # A small model shows that it is possible, even where the unbounded question was too hard.
+    # A small model reveals that it is possible, even where the unbounded question was too hard.
     if verdict == "unknown" and Shrinker(question, always).shrink():
         verdict = "holds"
     question.forget()
@@ -183,18 +183,18 @@ def _note(verdict: Verdict, dangers: Iterable[str], met: dict[str, int | None], 
 def scope_of_counts(
     spec: Spec | None, engine: Engine, counts: Mapping[str, int], unmet: str, excused: Mapping[str, str] | None = None
 ) -> Scope:
-    """Of an engine that counts; without a model nothing says what is outside of it.  ``unmet``: what did not contain a
-    danger that was not counted; ``excused``: the condition under which what was counted was not held against
-    anything."""
+    """Return the scope of an engine that counts; without a model nothing says what is outside of it.  ``unmet``: what
+    did not contain a danger that was not counted; ``excused``: the condition under which what was counted was not held
+    against anything."""
     met = {name: count for name, count in counts.items() if count}
 
     def cell(name: str) -> Cell:
         if name in met:
             condition = (excused or {}).get(name)
             return Cell("excused", met[name], condition) if condition else Cell("in", met[name])
-        said = spec.outside.get(name) if spec else None
-        if said is not None and said.standing in ("not of this protocol", "excluded by Kafka"):
-            return Cell("out", 0, str(said))
+        reason = spec.outside.get(name) if spec else None
+        if reason is not None and reason.standing in ("not of this protocol", "excluded by Kafka"):
+            return Cell("out", 0, str(reason))
         return Cell("out", 0, f"open: {unmet}")
 
     return Scope(engine, {name: cell(name) for name in DANGERS})
@@ -218,23 +218,23 @@ def scope_lines(results: Sequence[Result], says: str = "against") -> list[str]:
     """The scope of each engine's verdicts on each variant, a line for those that have the same: where a search could
     break one promise within other bounds than another one, a line for each set of promises.  ``says``: how the dangers
     are introduced; a search alone, of which it is not known what could be broken there, has ``met`` them."""
-    told = []
+    found = []
     for of in dict.fromkeys(f"{r.protocol}/{r.variant}" for r in results):
         lines: dict[tuple[Any, ...], list[str]] = {}
         about = [r for r in results if f"{r.protocol}/{r.variant}" == of and r.out]
         for engine in dict.fromkeys(r.engine for r in about):
             for key, names in _alike([r for r in about if r.engine == engine]).items():
                 lines.setdefault(key, []).append(f"{engine} of {names}" if names else engine)
-        told += [_line(engines, says, *key, of=of) for key, engines in lines.items()]
-    return told
+        found += [_line(engines, says, *key, of=of) for key, engines in lines.items()]
+    return found
 
 
 def _alike(mine: Sequence[Result]) -> dict[tuple[Any, ...], str]:
     """The scopes of one engine's verdicts, each with the promises that it is of; with none if all have the same."""
     promises = [r for r in mine if r.engine in SEARCHING and r.evidence.get("role") in USERS_RELY_ON]
     # What holds is what the scope is about; a violation is shown by its run.
-    kept = [r for r in promises or mine if r.verdict == "holds"] or promises or mine
-    groups = [[r] for r in kept] if promises else [kept]
+    remaining = [r for r in promises or mine if r.verdict == "holds"] or promises or mine
+    groups = [[r] for r in remaining] if promises else [remaining]
     found: dict[tuple[Any, ...], list[str]] = {}
     for group in groups:
         together = shared(group)

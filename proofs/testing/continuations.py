@@ -23,7 +23,7 @@ def going_on(
     agreeing: Agreeing, factory: Factory, program: Program, expecting: frozenset[str], observed: frozenset[str]
 ) -> str:
     """Which promise is broken when the program goes on in one of the protocol's ways; empty if none is.  ``observed``:
-    the kinds of event that are shown."""
+    the kinds of event that are observed."""
     for name, way in agreeing.ways.items():
         watcher = _Monitoring(agreeing.monitoring(program.config, expecting))
         watcher.monitor.observed = observed

@@ -162,7 +162,7 @@ class Coverage:
         return [] if self.spec is None else [name for name in self.spec.actions if not self.actions[name]]
 
     def never(self) -> dict[str, list[str]]:
-        """What was never reached, in words: actions, and guards never true, never false, or never decisive."""
+        """Return what was never reached, in words: actions, and guards never true, never false, or never decisive."""
         if self.spec is None:
             return {}
         places = {(a.name, i): g for a in self.spec.actions.values() for i, g in enumerate(a.guards)}

@@ -51,12 +51,12 @@ class ImplementationError(InputError):
 @dataclass(frozen=True)
 class AgreementReport:
     """What came of it.  ``examples``: systems driven, up to the one that failed; ``observe``: whether all that it shows
-    was looked at, or what a black box shows; ``observed``: which event kinds that is; ``model``: what it was held
-    against beside the promises, or ``none``; ``predicted``: promises that the variant is known to break and did break,
-    each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share of the
-    systems that the model must follow to their end for *holds*, else the verdict is *unknown*, or, of an implementation
-    that shows no more than a black box, one `by_promises`; ``least_compared``: the share of the calls that must be held
-    against it.
+    was looked at, or what a black box emits; ``observed``: which event kinds that is; ``model``: what it was held
+    against in addition to the promises, or ``none``; ``predicted``: promises that the variant is known to break and did
+    break, each with its shortest program; ``dangers``: how often each of those that were met was; ``least``: the share
+    of the systems that the model must follow to their end for *holds*, else the verdict is *unknown*, or, of an
+    implementation that emits no more than a black box, one `by_promises`; ``least_compared``: the share of the calls
+    that must be held against it.
 
     ``differences``: what is otherwise than in the model and breaks no promise as far as was seen, where the search goes
     on past that; with any of them the verdict is *differs*, unless a promise is broken.  ``ended``: why the search did
@@ -118,7 +118,7 @@ class AgreementReport:
 
     @property
     def by_promises(self) -> bool:
-        """Was it judged by its promises alone, as it shows no more than a black box, and the model followed less than
+        """Was it judged by its promises alone, as it emits no more than a black box, and the model followed less than
         the least of that?"""
         too_little = self.coverage.followed < self.least or self.coverage.share_compared < self.least_compared
         return self.verdict == "holds" and too_little
@@ -152,7 +152,7 @@ def agree(
     promises: Collection[str] | None = None,
     verdict_only: bool = False,
     call_limit: float | None = CALL_LIMIT,
-    kept: "Regressions | None" = None,
+    saved: "Regressions | None" = None,
     progress: Callable[[], object] = lambda: None,
     started: Callable[["SoFar"], object] = lambda _: None,
 ) -> AgreementReport:
@@ -162,15 +162,15 @@ def agree(
 
     ``steps``: machine steps in an example, each a call or a burst of calls (default: as many as the protocol says);
     ``config``: further keys for the factory;
-    ``observe``: whether all that the implementation shows is held against model and promises, or only what a black box
+    ``observe``: whether all that the implementation emits is held against model and promises, or only what a black box
     shows (default: all, and a black box where real brokers are driven);
-    ``observed``: the event kinds that the implementation shows whenever they happen (default: those of a black box, or
+    ``observed``: the event kinds that the implementation emits whenever they happen (default: those of a black box, or
     where all is looked at, found out by trying);
-    ``prefixes``: programs from which examples start, beside the empty one; ``expecting``: promises (rule numbers) whose
-    violation is no failure where it comes about as the documents predict (default: those of the variant);
-    ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of these alone,
-    and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a promise as
-    predicted, is not found out; ``kept``: play these programs, and drive nothing else;
+    ``prefixes``: programs from which examples start, in addition to the empty one; ``expecting``: promises (rule
+    numbers) whose violation is no failure where it comes about as the documents predict (default: those of the
+    variant); ``promises_only``: follow no model, which is faster and sees less; ``promises``: look for violations of
+    these alone, and for nothing else; ``verdict_only``: which guards were covered, and how short a program breaks a
+    promise as predicted, is not found out; ``saved``: play these programs, and drive nothing else;
     ``call_limit``: seconds in which a call has to return;
     ``progress`` is called at the start of each example; ``started`` is given, before the
     first, what makes a report of what was found so far.  The same arguments give the same
@@ -207,14 +207,14 @@ def agree(
         found = _Found(search, name or repr(implementation), name, seed, began, looked_at, verdict_only)
         started(found.so_far)
         try:
-            if kept is not None:
-                search.play(kept.programs)
+            if saved is not None:
+                search.play(saved.programs)
             else:
                 search.search(seed, max_examples, agreeing.steps if steps is None else steps, database)
         except Flaky as error:
-            raise ImplementationError(_not_deterministic(found.shown, search.differing())) from error
+            raise ImplementationError(_not_deterministic(found.named, search.differing())) from error
         if agreeing.tries == 1 and not search.failures and (differing := search.differing()):
-            raise ImplementationError(_not_deterministic(found.shown, differing))
+            raise ImplementationError(_not_deterministic(found.named, differing))
         return found.report()
 
 
@@ -236,7 +236,7 @@ class _Found:
     """What a search has found, as a report."""
 
     search: Search
-    shown: str
+    named: str
     name: str
     seed: int
     began: float
@@ -244,7 +244,7 @@ class _Found:
     verdict_only: bool
 
     def report(self) -> AgreementReport:
-        """Of a search that is over: every failure is shrunk."""
+        """Report on a search that is over: every failure is shrunk."""
         search = self.search
         failure = _shortest(search, self.name, search.failures) if search.failures else None
         differences = [] if failure else _differences(search, self.name)
@@ -255,12 +255,12 @@ class _Found:
         return self._report(failure or broken, tuple(each for each in differences if each is not broken), shortest)
 
     def so_far(self, ended: str) -> AgreementReport:
-        """Of one under way, that ``ended`` so: nothing is driven for it, and so nothing is shrunk."""
+        """Report on a search under way, that ``ended`` so: nothing is driven for it, and so nothing is shrunk."""
         failing = min(self.search.failures, key=lambda failure: len(failure.program.calls), default=None)
         failure = _described(self.search, failing, self.name, None, driving=False) if failing else None
         differing = () if failure else self.search.differences.values()
-        told = tuple(_described(self.search, each, self.name, None, driving=False) for each in differing)
-        return self._report(failure, told, {}, ended)
+        descriptions = tuple(_described(self.search, each, self.name, None, driving=False) for each in differing)
+        return self._report(failure, descriptions, {}, ended)
 
     def _report(
         self, failure: Disagreement | None, differences: tuple[Disagreement, ...],
@@ -271,12 +271,12 @@ class _Found:
         least = agreeing.followed.get(variant, FOLLOWED) if model else 0.0
         least_compared = agreeing.compared.get(variant, 0.0) if model else 0.0
         too_little = search.coverage.followed < least or search.coverage.share_compared < least_compared
-        # Of what shows no more than a black box most models can't follow most; its promises were judged all the same.
+        # Of what emits no more than a black box most models can't follow most; its promises were judged all the same.
         too_little = too_little and not (agreeing.probed and search.observed <= agreeing.black_box)
         otherwise: Verdict = "unknown" if too_little or ended else "holds"
         verdict: Verdict = "violated" if failure else "differs" if differences else otherwise
         return AgreementReport(
-            self.shown, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
+            self.named, agreeing.protocol, variant, variant if model else "none", self.seed, verdict, failure,
             predicted, search.examples_to_failure or search.examples, tuple(sorted(search.observed)), search.coverage,
             time.monotonic() - self.began, search.exercised.counts(search.coverage), least, self.observe,
             least_compared, differences, ended, tuple(sorted(search.lacks)), self._excused(),
@@ -290,7 +290,7 @@ class _Found:
 
 
 def _differences(search: Search, name: str) -> list[Disagreement]:
-    """What the model has otherwise, each by its shortest program; the first few of them shrunk."""
+    """Return what the model has otherwise, each by its shortest program; the first few of them shrunk."""
     found = sorted(search.differences.items(), key=lambda each: len(each[1].program.calls))
     return [
         _shortest(search, name, [failure], difference=kind)

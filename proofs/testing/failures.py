@@ -81,8 +81,8 @@ def happened(made: Made, bad: "Evidence") -> Happened:
     place = None
     if made is bad.made:
         place = next((n for n, event in enumerate(made.events) if event is bad.event), -1)
-    told = tuple((str(read(event, "kind")), columns_of(event, made.call.columns)) for event in made.events)
-    return Happened(made.text, told, place)
+    events = tuple((str(read(event, "kind")), columns_of(event, made.call.columns)) for event in made.events)
+    return Happened(made.text, events, place)
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ class Disagreement:
 
 # Differences from the model that break no promise, of systems that are driven through a program that speaks to them.
 #
-# What such a system does otherwise than the model, and which harms nobody as far as can be seen, is told as what it
-# is, and the search goes on past it: the rest of the program is held against the promises, and the next one against
-# the model again.  Two differences are one where the same call shows the same event against the same conditions.
+# What such a system does otherwise than the model, and which harms no client as far as can be seen, is reported as what
+# it is, and the search goes on past it: the rest of the program is held against the promises, and the next one against
+# the model again.  Two differences are one where the same call reveals the same event against the same conditions.
 
 Signature = tuple[str, str, int, tuple[tuple[str, str], ...]]
 """(call, kind of event or empty, its error, conditions: the step and the rule of each)."""

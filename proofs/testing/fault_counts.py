@@ -50,15 +50,15 @@ class Exercised:
                     self.rows.append((self.runs, len(self.rows) - first, int(codes[kind]), *map(int, row)))
 
     def counts(self, coverage: Coverage) -> Mapping[str, int]:
-        """By danger, how often it was met in all runs."""
-        shown: Mapping[str, int] = {}
+        """Return, by danger, how often it was met in all runs."""
+        observed: Mapping[str, int] = {}
         if self.vocabulary is not None and self.rows:
             names = ("history", "step", "kind", *(column.name for column in self.vocabulary.columns))
             table = np.array(self.rows, np.int64)
             columns = {name: table[:, number] for number, name in enumerate(names)}
-            shown = counted(SIGNS.get(self.agreeing.protocol, ()), columns)
-        names_met = {*self.done, *coverage.dangers, *shown}
-        return {n: most for n in names_met if (most := max(self.done[n], coverage.dangers[n], shown.get(n, 0)))}
+            observed = counted(SIGNS.get(self.agreeing.protocol, ()), columns)
+        names_met = {*self.done, *coverage.dangers, *observed}
+        return {n: most for n in names_met if (most := max(self.done[n], coverage.dangers[n], observed.get(n, 0)))}
 
 
 # The choices of a search depend on its seed, and not on the code around it.

@@ -1,6 +1,6 @@
 """What is observed of an implementation: everything that it shows, or only what clients, readers and users could see.
 
-Whoever holds an implementation of their own against the documents may show its inside as well, which makes mistakes
+A user who holds an implementation against the documents may have it emit its inside as well, which makes mistakes
 show earlier; of a cluster that others run there is nothing to be had but the outside.
 """
 
@@ -14,7 +14,7 @@ Observe = Literal["black-box", "all"]
 
 
 class Outside:
-    """A system of which some kinds of event are shown; all else is as it is."""
+    """A system of which some kinds of event are observed; all else is as it is."""
 
     def __init__(self, system: Any, kinds: frozenset[str]) -> None:
         self._system, self._kinds = system, kinds
@@ -23,12 +23,12 @@ class Outside:
         return getattr(self._system, name)
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order, without those that are not shown."""
+        """The events since the last call, in order, without those that are not observed."""
         return [event for event in self._system.drain_events() if read(event, "kind") in self._kinds]
 
 
 def outside(factory: Factory, kinds: frozenset[str]) -> Factory:
-    """Systems of which only these kinds of event are shown."""
+    """Systems of which only these kinds of event are observed."""
 
     def made(config: Mapping[str, Any]) -> Outside:
         return Outside(factory(config), kinds)

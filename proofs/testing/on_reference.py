@@ -23,7 +23,7 @@ from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import UNDER_WAY, Event, Factory, Made, columns_of, read
 
 MOST_ROWS = 40
-"""Events that an assertion names one by one: nobody reads more."""
+"""Events that an assertion names one by one: a reader takes no more."""
 SAME = (
     "the program fails on the reference implementation too, which shows the same where it is called in the same way: "
     "no assertion was found that tells the two apart"
@@ -44,7 +44,8 @@ class Printed:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of a program: what its variables are at its end, or in which line it ended, counted from 0, and why."""
+    """The outcome of a program: what its variables are at its end, or in which line it ended, counted from 0, and
+    why."""
 
     variables: Mapping[str, Any]
     error: BaseException | None = None
@@ -57,7 +58,7 @@ def printed(
 ) -> Printed:  # fmt: skip
     """The program, with an assertion that the reference fulfils if there is one.  ``name``: the implementation's, as
     ``module:factory``; nothing is compared where it is the reference itself, or where real brokers are driven.
-    ``observed``: the kinds of event that the implementation shows."""
+    ``observed``: the kinds of event that the implementation emits."""
     reference = None if agreeing.between or name == agreeing.reference else _reached(agreeing.reference)
     evidence, conjuncts = disagreed.evidence, disagreed.conjuncts
     if reference is None:
@@ -118,7 +119,7 @@ def executed(text: str, factory: Factory) -> Outcome:
 
 
 def _place(text: str, line: int, calls: int) -> int:
-    """Of the call in a line of a program; -1 if there is none."""
+    """Return the place of the call in a line of a program; -1 if there is none."""
     lines = text.splitlines()
     start = next(n for n, each in enumerate(lines) if each.startswith("system = factory(")) + 1
     before = [each for each in lines[start:line] if "system.drain_events()" not in each and each != "result = None"]
@@ -129,7 +130,7 @@ def _reached(reference: str) -> Factory | None:
     module, _, name = reference.partition(":")
     try:
         factory: Factory = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError):  # a protocol of somebody's own need not have one
+    except (ImportError, AttributeError, ValueError):  # a user's own protocol need not have one
         return None
     return factory
 
@@ -169,7 +170,7 @@ class Ended:
 
 def endings(made: Made, event: Event | None, ours: Ended, theirs: Ended, kinds: Collection[str]) -> Iterator[Ending]:
     """Assertions that fail where a program ends as ``ours`` and hold where it ends as ``theirs``, the simplest first.
-    ``event``: the one that is wrong; ``kinds``: those that are shown."""
+    ``event``: the one that is wrong; ``kinds``: those that are observed."""
     both = ((ours.events, theirs.events, False), (ours.all, theirs.all, True))
     if event is not None:
         for here, there, from_the_start in both:
@@ -185,7 +186,7 @@ def endings(made: Made, event: Event | None, ours: Ended, theirs: Ended, kinds: 
 def _before(
     made: Made, event: Event, ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool
 ) -> Iterator[Ending]:
-    """What comes less often, or more often, before the event."""
+    """Yield what comes less often, or more often, before the event."""
     names, values = compared(made, event)
 
     def first(events: Sequence[Event]) -> int | None:
@@ -201,7 +202,7 @@ def _before(
 
 
 def _counted(ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool) -> Iterator[Ending]:
-    """What comes less often, or more often, in all."""
+    """Yield what comes less often, or more often, in all."""
     variables = (f"kinds = [{_kind(ours)} for e in events]",)
     for condition in _otherwise(_kinds(ours), _kinds(theirs), "kinds"):
         yield Ending(condition, variables, from_the_start)
@@ -219,7 +220,7 @@ def _otherwise(ours: Sequence[str], theirs: Sequence[str], where: str) -> Iterat
 def _in_full(
     made: Made, ours: Sequence[Event], theirs: Sequence[Event], from_the_start: bool, kinds: Collection[str]
 ) -> Iterator[Ending]:  # fmt: skip
-    """What the events of one kind say, of that with the fewest first; and the order of the kinds."""
+    """Yield what the events of one kind say, of that with the fewest first; and the order of the kinds."""
     for kind, number in sorted(Counter(_kinds(ours)).items(), key=lambda each: (each[1], each[0])):
         of_kind = [event for event in ours if read(event, "kind") == kind]
         names = list(dict.fromkeys(name for event in of_kind for name in columns_of(event, made.call.columns)))
@@ -228,8 +229,8 @@ def _in_full(
             line = seen_line("seen", of_kind[0], ["kind", *names], f"events if {_kind(ours)} == {kind!r}")
             yield Ending(f"seen != {rows!r}", (line,), from_the_start)
     if ours and len(ours) <= MOST_ROWS and _kinds(ours) != _kinds(theirs):
-        shown = f"kinds = [{_kind(ours)} for e in events if {_kind(ours)} in {sorted(kinds)!r}]"
-        yield Ending(f"kinds != {_kinds(ours)!r}", (shown,), from_the_start)
+        text = f"kinds = [{_kind(ours)} for e in events if {_kind(ours)} in {sorted(kinds)!r}]"
+        yield Ending(f"kinds != {_kinds(ours)!r}", (text,), from_the_start)
 
 
 def _kinds(events: Sequence[Event]) -> list[str]:

@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from fencepost.proofs.necessity.kept import EVENT, read_runs
+from fencepost.proofs.necessity.saved_runs import EVENT, read_runs
 from fencepost.proofs.results import Event
 from fencepost.proofs.testing.failures import Evidence
 from fencepost.properties.conformance_spec import Agreeing, FalseConjunct, driven
@@ -60,7 +60,8 @@ def paste(
 @dataclass(frozen=True)
 class Ending:
     """What a program asserts: conditions over ``result``, and over ``events``, which are those of the last call or
-    ``from_the_start`` of all calls.  ``variables``: lines that define what ``condition`` speaks of beside those."""
+    ``from_the_start`` of all calls.  ``variables``: lines that define what ``condition`` speaks of in addition to
+    those."""
 
     condition: str
     variables: tuple[str, ...] = ()
@@ -88,7 +89,8 @@ def because(evidence: Evidence, conjuncts: Sequence[FalseConjunct]) -> str:
 
 
 def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None = None) -> list[str]:
-    """The call that shows it, and the assertion.  ``earlier``: the call of the other event, where that is not this."""
+    """The call that reveals it, and the assertion.  ``earlier``: the call of the other event, where that is not
+    this."""
     call, _, remark = made.text.partition("  # ")
     if evidence.event is None and evidence.check:
         return [f"result = {call}", f"assert {evidence.check}, {reason!r}"]
@@ -113,7 +115,7 @@ def last_call(made: Made, evidence: Evidence, reason: str, earlier: Made | None 
 
 
 def compared(made: Made, event: Any) -> tuple[list[str], tuple[Any, ...]]:
-    """The columns by which a program tells an event apart, and what it has there."""
+    """The columns by which a program distinguishes an event, and what it has there."""
     applying = columns_of(event, made.call.columns)
     names = ["kind", *applying, *_left_empty(made, event, applying)]
     return names, tuple(read(event, name) for name in names)
@@ -126,7 +128,6 @@ def seen_line(variable: str, event: Any, names: Sequence[str], events: str = "ev
 
 
 def _until(events: Sequence[Any], event: Any) -> Iterator[Any]:
-    """Those that come before this one."""
     return takewhile(lambda each: each is not event, events)
 
 
@@ -166,7 +167,7 @@ def calls_from(events: Iterable[Event], protocol: str) -> list[Any]:
 
 # Regressions: the runs of the model by which rules were found necessary, as programs for any implementation.
 #
-# Each kept run breaks a property of a model in which one rule is got wrong.  Led along it, an implementation that gets
+# Each saved run breaks a property of a model in which one rule is got wrong.  Led along it, an implementation that gets
 # the same rule wrong comes to where that shows, and one that is right does not.  A run is turned into calls step by
 # step; one with a step for which there is no call is left out, and counted by that step.
 
@@ -175,7 +176,7 @@ Steps = list[tuple[str, dict[str, Any]]]
 
 @dataclass
 class Regressions:
-    """``runs``: how many are kept; ``turned``: how many of them became ``programs``, of which some are the same;
+    """``runs``: how many are stored; ``turned``: how many of them became ``programs``, of which some are the same;
     ``left``: for each step that has no call, how many runs were left out for it."""
 
     runs: int = 0
@@ -186,8 +187,8 @@ class Regressions:
     def __str__(self) -> str:
         """In words."""
         why = ", ".join(f"{step} ({count} times)" for step, count in self.left.most_common())
-        said = f"{self.turned} of {self.runs} kept runs are turned into {len(self.programs)} different programs"
-        return said + (f"; there is no call for {why}" if why else "")
+        text = f"{self.turned} of {self.runs} kept runs are turned into {len(self.programs)} different programs"
+        return text + (f"; there is no call for {why}" if why else "")
 
     @property
     def as_dict(self) -> dict[str, Any]:
@@ -195,10 +196,10 @@ class Regressions:
 
 
 def regressions(agreeing: Agreeing) -> Regressions:
-    """All kept runs of a protocol as programs, the shortest first."""
+    """All saved runs of a protocol as programs, the shortest first."""
     found, programs = Regressions(), dict[str, Program]()
-    kept = Path(str(files("fencepost.properties"))) / folder(agreeing.protocol) / "kept"
-    for file in sorted(kept.glob("killers-*.json")):
+    folder_of_runs = Path(str(files("fencepost.properties"))) / folder(agreeing.protocol) / "kept"
+    for file in sorted(folder_of_runs.glob("killers-*.json")):
         for run in read_runs(file):
             found.runs += 1
             config, calls, lacking = agreeing.turned([_step(text) for text in run.steps])

@@ -29,7 +29,7 @@ class Driven(Plain):
         return True
 
     def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
-        """Where there are entries: ranges are far larger than what one system fills."""
+        """Return where there are entries: ranges are far larger than what one system fills."""
         return Sparse(dict(variables), self.text, self.domain).loops(term)
 
     def value(self, node: Term, state: State, **row: Any) -> Any:
@@ -41,8 +41,8 @@ class Driven(Plain):
         return self._values[key](state, *row.values())
 
     def outcomes(self, action: Action, state: State, choices: Sequence[tuple[Any, ...]]) -> set[tuple[bool, ...]]:
-        """Which guards of an action hold together, with one or another of these values for its parameters in their
-        order; all at once, as coverage asks for very many."""
+        """Return which guards of an action hold together, with one or another of these values for its parameters in
+        their order; all at once, as coverage asks for very many."""
         if action.name not in self._outcomes:
             names = "".join(f"{name}_, " for name, _ in action.parameters)
             parts = "".join(f"bool({self.text(guard.condition)})," for guard in action.guards)
@@ -124,10 +124,10 @@ class Reading:
 
 def conjuncts_of(term: Term, columns: Iterable[str]) -> tuple[Conjunct, ...]:
     known = frozenset(columns)
-    kept = [part for part in conjuncts(term) if not (part.op == "const" and part.data is True)]
+    remaining = [part for part in conjuncts(term) if not (part.op == "const" and part.data is True)]
     return tuple(
         Conjunct(part, tuple(sorted({n.data for n in subterms(part) if n.op == "local" and n.data in known})))
-        for part in kept
+        for part in remaining
     )
 
 

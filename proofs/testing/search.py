@@ -97,7 +97,7 @@ class Watch:
 
 
 def _place(disagreed: Disagreed) -> float:
-    """Which event of its call it is."""
+    """Return which event of its call it is."""
     event = disagreed.evidence.event
     return next((n for n, each in enumerate(disagreed.evidence.made.events) if each is event), inf)
 
@@ -146,7 +146,7 @@ def _differed(run: Run) -> Failure | None:
 
 
 class BetweenError(InputError):
-    """What speaks to the system that is judged has failed, and nothing is said of that system."""
+    """What speaks to the system that is judged has failed, and nothing is stated about that system."""
 
     def __init__(self, made: Made) -> None:
         error = f"{type(made.error).__name__}: {made.error}"
@@ -274,12 +274,14 @@ class Search:
     def differing(self) -> str:
         """The first call that went otherwise when a program was run again; empty where none of them did."""
         for run in self.longest:
-            again = Run(self.factory, run.config, _Nobody())
+            again = Run(self.factory, run.config, _NoScreen())
             for number, (call, before) in enumerate(zip(run.tried, run.made, strict=False), 1):
                 after = again.call(call)
-                if after is None or said(after) != said(before):
-                    now = "could not be made" if after is None else f"gave {said(after)[:200]}"
-                    first = f"call {number} of a program that was run twice, {before.text}, gave {said(before)[:200]}"
+                if after is None or described(after) != described(before):
+                    now = "could not be made" if after is None else f"gave {described(after)[:200]}"
+                    first = (
+                        f"call {number} of a program that was run twice, {before.text}, gave {described(before)[:200]}"
+                    )
                     return f"{first}, then {now}"
         return ""
 
@@ -377,8 +379,9 @@ class Search:
         return _failed(run, None)
 
     def _probe(self) -> frozenset[str]:
-        """Which event kinds the implementation shows: those that appear when it is led through everything once."""
-        run = Run(self.factory, {**self.agreeing.small, **self.config}, _Nobody())
+        """Return which event kinds the implementation emits: those that appear when it is led through everything
+        once."""
+        run = Run(self.factory, {**self.agreeing.small, **self.config}, _NoScreen())
         for call in self.agreeing.tour(self.variant):
             made = run.call(call)
             if made is not None and made.error is not None:
@@ -386,16 +389,16 @@ class Search:
         return self.agreeing.black_box | {read(e, "kind") for made in run.made for e in made.events}
 
 
-def said(made: Made) -> str:
-    """What an implementation said to a call: its result, and the events; of an object its type alone, since where it
-    lies in memory is chance."""
+def described(made: Made) -> str:
+    """Return what an implementation stated to a call: its result, and the events; of an object its type alone, since
+    where it lies in memory is chance."""
     plain = isinstance(made.result, int | float | str | bytes | tuple | list | dict | None)
     result = repr(made.result) if plain else type(made.result).__name__
     error = f"{type(made.error).__name__}" if made.error is not None else ""
     return " ".join(filter(None, (error or result, *(event_text(e, made.call.columns) for e in made.events))))
 
 
-class _Nobody:
+class _NoScreen:
     def watch(self, made: Made, messages: Sequence[Message]) -> None:
         """Nothing is held against anything yet."""
 
@@ -405,7 +408,7 @@ KNOWN_BUGS: Found[KnownBugs] = Found(("scenarios.known", "scenarios"), "KNOWN_BU
 
 
 def played(protocol: str, name: str, factory: Factory, broken: bool = True) -> Failure | None:
-    """How an implementation fails in the scenario of a known bug; None if it does not.  ``broken``: in the
+    """Return how an implementation fails in the scenario of a known bug; None if it does not.  ``broken``: in the
     configuration, and by the calls, that bring the bug out.  Raises KeyError with the known names."""
     bugs = KNOWN_BUGS[protocol]
     bug = bugs[name]

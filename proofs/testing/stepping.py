@@ -11,7 +11,7 @@ from fencepost.proofs.testing.words import false_parts, with_values
 from fencepost.properties.conformance_spec import UNKNOWN, FalseConjunct, Interpreter, Row
 from fencepost.properties.driving import Made
 
-REASONS = 3  # conditions told of further candidates, beside those of the first
+REASONS = 3  # conditions reported of further candidates, in addition to those of the first
 
 
 Holds = Callable[[State, Row], bool]
@@ -57,13 +57,13 @@ class Stepper:
         """Every state to which the event may lead."""
         seen = self.reading.observations[kind]
         for full in self.interpreter.choices(candidate.state, seen, row):
-            result = self._walk(candidate, seen, full, telling=False)
+            result = self._walk(candidate, seen, full, explaining=False)
             if isinstance(result, Applied):
                 yield result
 
     def apply_chosen(self, candidate: Candidate, kind: str, row: Row) -> Applied | None:
         """The state to which the event leads, of which nothing is left to choose."""
-        result = self._walk(candidate, self.reading.observations[kind], row, telling=False)
+        result = self._walk(candidate, self.reading.observations[kind], row, explaining=False)
         return result if isinstance(result, Applied) else None
 
     def why_not(self, candidates: Sequence[Candidate], asked: Sequence[tuple[str, Row]]) -> tuple[FalseConjunct, ...]:
@@ -78,19 +78,19 @@ class Stepper:
 
     def _tried(self, candidate: Candidate, asked: Sequence[tuple[str, Row]]) -> list[Obstacle]:
         results = [
-            self._walk(candidate, self.reading.observations[kind], full, telling=True)
+            self._walk(candidate, self.reading.observations[kind], full, explaining=True)
             for kind, row in asked
             for full in self.interpreter.choices(candidate.state, self.reading.observations[kind], row)
         ]
         return [r for r in results if isinstance(r, Obstacle)]
 
-    def _walk(self, candidate: Candidate, seen: Observed, row: Row, telling: bool) -> Applied | Obstacle:
-        """``telling``: say what is in the way, in words, which takes most of the time."""
+    def _walk(self, candidate: Candidate, seen: Observed, row: Row, explaining: bool) -> Applied | Obstacle:
+        """``explaining``: say what is in the way, in words, which takes most of the time."""
         state, passed = candidate.state, 0
         before, when, after = self._conditions(seen)
-        if not telling and not before(state, row):
+        if not explaining and not before(state, row):
             return NOT_YET
-        false = self._false(seen, seen.before, state, row) if telling else ()
+        false = self._false(seen, seen.before, state, row) if explaining else ()
         false += self.interpreter.barred(candidate.memory, seen.kind, row)
         if false:
             return Obstacle(passed, false)
@@ -100,17 +100,17 @@ class Stepper:
             if not is_due(state, row):
                 continue
             if strangers := [column for column, _ in step.members if type(row[column]) is int and row[column] < 0]:
-                return Obstacle(passed, self._not_named(step, strangers) if telling else ())
+                return Obstacle(passed, self._not_named(step, strangers) if explaining else ())
             action, values = self.plain.spec.actions[step.action], [row[c] for c in step.columns]
             taken = self.plain.taken(step.action, state, values)
             if taken is None:
-                return Obstacle(passed, self._barred(action, state, step, values) if telling else ())
+                return Obstacle(passed, self._barred(action, state, step, values) if explaining else ())
             if false := self.interpreter.uncalled_for(step.action, row):
                 return Obstacle(passed, false)
             state = taken
             actions.append(action)
         if not after(state, row):
-            return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if telling else ())
+            return Obstacle(passed + 1, self._false(seen, seen.after, state, row) if explaining else ())
         memory = self.interpreter.remember(candidate.memory, seen.kind, row, candidate.state, state)
         return Applied(Candidate(state, memory, candidate.done), tuple(actions))
 
@@ -151,7 +151,7 @@ class Stepper:
         )
 
     def check(self, made: Made, candidate: Candidate, row: Row) -> tuple[FalseConjunct, ...]:
-        """What should be so when the call returns, and is not."""
+        """Return what should be so when the call returns, and is not."""
         name = self.interpreter.asked(made)
         seen = self.reading.checks.get(name)
         if seen is None or not self._false(seen, seen.before, candidate.state, row):

@@ -21,7 +21,7 @@ from fencepost.properties.driving import Event, Made, Message, read
 MOST_CANDIDATES = 2_000
 MOST_KEYS = 50_000
 FEW = 4
-"""Event kinds that are named where too few are shown."""
+"""Event kinds that are named where too few are observed."""
 NOTHING_KNOWN: Row = {}
 """Of a call in which nothing happens unseen: its row is not asked for."""
 
@@ -35,7 +35,7 @@ class Share:
 
 
 class Tracker:
-    """Follows one system.  ``observed``: the event kinds that this implementation shows whenever they happen.
+    """Follows one system.  ``observed``: the event kinds that this implementation emits whenever they happen.
 
     ``beyond``: why the model cannot follow it any more, if so; nothing is held against it from there on.  ``ending``:
     calls that end a program, and do too much for a model to follow.  ``share``: of those that follow the same
@@ -99,9 +99,9 @@ class Tracker:
         hidden = [k for k in (*allowed.once, *allowed.often) if self._is_hidden(k)]
         if hidden or allowed.must or self.reading.checks:
             base = self.interpreter.row_of_call(made)
-        for shown, event in self._said(made):
+        for observed, event in self._reported(made):
             if read(event, "kind") not in self.followed.ignored:
-                self._take(event, shown, made, allowed, hidden, base)
+                self._take(event, observed, made, allowed, hidden, base)
         if hidden:
             self._close(allowed, hidden, base)
         self._finish(made, allowed, base)
@@ -109,17 +109,19 @@ class Tracker:
         self.coverage.called(name)
         self.coverage.sample(self.stepper, self.candidates[0].state)
 
-    def _said(self, made: Made) -> Iterator[tuple[Event, Event]]:
+    def _reported(self, made: Made) -> Iterator[tuple[Event, Event]]:
         try:
-            yield from self.interpreter.said(made, self.observed)
+            yield from self.interpreter.reported(made, self.observed)
         except Contradiction as impossible:
             raise Disagreed(Evidence(made, None, (impossible.kind,), True), (impossible.conjunct,)) from None
 
-    def _take(self, event: Any, shown: Event, made: Made, allowed: Allowed, hidden: Sequence[str], base: Row) -> None:
+    def _take(
+        self, event: Any, observed: Event, made: Made, allowed: Allowed, hidden: Sequence[str], base: Row
+    ) -> None:
         kind = read(event, "kind")
 
         def evidence() -> Evidence:
-            return Evidence(made, shown, (kind,))
+            return Evidence(made, observed, (kind,))
 
         if kind not in self.reading.observations:
             words = f"the model of {self.followed.variant} has no step for it"
@@ -182,13 +184,13 @@ class Tracker:
                 raise Disagreed(Evidence(made, None, expected, not any(k in self.observed for k in expected)), reasons)
             self.candidates = done
         left = [(c, self.stepper.check(made, c, base)) for c in self.candidates]
-        kept = [c for c, reasons in left if not reasons]
-        if not kept:
+        remaining = [c for c, reasons in left if not reasons]
+        if not remaining:
             raise Disagreed(Evidence(made, None, self.followed.expected.get(made.call.name, ())), left[0][1])
-        self.candidates = kept
+        self.candidates = remaining
 
     def _clear_up(self, made: Made, messages: Sequence[Message]) -> None:
-        """What left the network, and what nobody will speak of any more."""
+        """What left the network, and what no event will name any more."""
         before = [c.state for c in self.candidates]
         states, taken = self.interpreter.clear_up(made, before, messages, self._step)
         if states is before:
@@ -213,9 +215,9 @@ class Tracker:
     def _freeze(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        kept = self._frozen.get(id(value))
-        if kept is None or kept[0] is not value:
+        frozen = self._frozen.get(id(value))
+        if frozen is None or frozen[0] is not value:
             if len(self._frozen) > MOST_KEYS:
                 self._frozen.clear()
-            kept = self._frozen[id(value)] = value, tuple(sorted(value.items()))
-        return kept[1]
+            frozen = self._frozen[id(value)] = value, tuple(sorted(value.items()))
+        return frozen[1]

@@ -25,7 +25,7 @@ class Batch:
 
     ``history`` numbers the lanes 0, 1, …; ``kind`` is the code, -1 for what the protocol does not have; ``values`` are
     the columns that conditions read, int64 or bool, those of a sort 0 … its size in ``sizes``, the size itself for none
-    of them; ``rows``: each event's row in the piece; ``told``: what the numbers in a lane stand for.
+    of them; ``rows``: each event's row in the piece; ``text``: what the numbers in a lane stand for.
     """
 
     history: np.ndarray
@@ -35,7 +35,7 @@ class Batch:
     sizes: Mapping[str, int]
     rows: np.ndarray
     constants: Mapping[str, int]
-    told: Callable[[int], str]
+    text: Callable[[int], str]
 
     @property
     def longest(self) -> int:
@@ -70,7 +70,7 @@ def batch_of(laid: Laid, columns: Mapping[str, Any], phases: Mapping[int, tuple[
     known[list(phases)] = list(phases)
     typed = _typed(laid.values, columns, laid.sizes)
     return Batch(
-        laid.lane, known[laid.kind], starts_of(laid.lane), typed, laid.sizes, laid.rows, laid.constants, laid.told
+        laid.lane, known[laid.kind], starts_of(laid.lane), typed, laid.sizes, laid.rows, laid.constants, laid.text
     )  # fmt: skip
 
 

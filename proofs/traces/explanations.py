@@ -16,16 +16,16 @@ from fencepost.properties.trace_spec import Conforming
 NEAREST = 5
 
 
-def told_event(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
+def event_in_words(vocabulary: Vocabulary, event: Mapping[str, int]) -> str:
     """``id_handed_out at step 7 (broker 1, producer_id 12)``."""
     if event["kind"] not in set(vocabulary.kinds):
         return f"kind {event['kind']} at step {event['step']}"
     name = vocabulary.kinds(event["kind"]).name
-    said = ", ".join(f"{column} {event[column]}" for column in vocabulary.used_by[name])
-    return f"{name} at step {event['step']} ({said})"
+    text = ", ".join(f"{column} {event[column]}" for column in vocabulary.used_by[name])
+    return f"{name} at step {event['step']} ({text})"
 
 
-def told_check(check: Check) -> str:
+def check_in_words(check: Check) -> str:
     """``allocate needs registered[broker] = asker_epoch[slot] (730.18)``."""
     rule = f" ({check.rule})" if check.rule else ""
     match check.role:
@@ -45,19 +45,19 @@ def explanation(
     stop: Stop,
     values: Mapping[str, int],
     allowed: Sequence[Event],
-    told: str,
+    text: str,
 ) -> str:
     """Several lines: the first event that does not fit, what is false, the model's state, the nearest allowed steps.
-    ``told``: what the model's numbers stand for, if they are not those of the history."""
+    ``text``: what the model's numbers stand for, if they are not those of the history."""
     lines = [
         f"history {event['history']} does not fit the model {spec.name}",
-        f"  first misfit: {told_event(conforming.vocabulary, event)}",
+        f"  first misfit: {event_in_words(conforming.vocabulary, event)}",
     ]
-    lines.append(f"  {told_check(stop.check)}")
+    lines.append(f"  {check_in_words(stop.check)}")
     if stop.check.rule in RULES:
         lines.append(f"  rule {stop.check.rule}: {RULES[stop.check.rule].says}")
-    if told:
-        lines.append(f"  {told}")
+    if text:
+        lines.append(f"  {text}")
     lines.append("  the model's state before it, where it is not as at the start:")
     lines += [f"    {line}" for line in say_state(spec, _changed(stop.state, stop.initial))]
     nearest = _nearest(conforming, spec, stop.check, values, allowed)

@@ -117,7 +117,7 @@ def follow(followed: Followed, events: Sequence[EmittedEvent], strange: Check) -
 
 
 def _check(followed: Followed, false: FalseConjunct) -> Check:
-    """What is false, as a check of an event (`observed.py`)."""
+    """Return what is false, as a check of an event (`observed.py`)."""
     action = false.action if false.action in followed.spec.actions else None
     return Check("guard" if action else "before", false.text, false.rule or None, action)
 

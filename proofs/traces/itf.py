@@ -124,11 +124,11 @@ def read_itf(spec: Spec, document: Mapping[str, Any]) -> list[tuple[State, Event
             there = ", ".join(sorted(one))
             raise ItfError(f"state {place} has no {missing[0]!r}, which {spec.name} has; it has {there}")
         state = {n: _read(one[n], kind, f"state {place}, {n}") for n, kind in spec.types.items() if n in one}
-        found.append((state, _told(spec, one.get("#meta"))))
+        found.append((state, _event_of(spec, one.get("#meta"))))
     return found
 
 
-def _told(spec: Spec, meta: Any) -> Event | None:
+def _event_of(spec: Spec, meta: Any) -> Event | None:
     action = meta.get("action") if isinstance(meta, dict) else None
     if action not in spec.actions or not isinstance(meta.get("parameters"), dict):
         return None
@@ -175,7 +175,7 @@ def _read(value: Any, kind: Type, where: str) -> Any:
 
 
 def _member(sort: str) -> re.Pattern[str]:
-    """How a member of a sort is written."""
+    """Return how a member of a sort is written."""
     return re.compile(rf"(\d{{1,9}})_OF_{re.escape(sort.upper())}", re.ASCII)
 
 
@@ -187,8 +187,8 @@ def follow(spec: Spec, bounds: Bounds, given: Sequence[tuple[State, Event | None
     if not _same(state, first):
         return Misfit(0, ("it is no initial state:", *_apart(spec, state, first)))
     states, events = [state], list[Event]()
-    for place, (wanted, told) in enumerate(given[1:], 1):
-        found = _step(plain, state, wanted, told)
+    for place, (wanted, given_event) in enumerate(given[1:], 1):
+        found = _step(plain, state, wanted, given_event)
         if found is None:
             return Misfit(place, tuple(_nearest(plain, state, wanted)))
         event, state = found
@@ -201,9 +201,11 @@ def _same(state: State, wanted: State) -> bool:
     return all(state[name] == value for name, value in wanted.items())
 
 
-def _step(plain: Plain, state: State, wanted: State, told: Event | None) -> tuple[Event, State] | None:
-    """A step to the state wanted: the one that was told, if it leads there, else any."""
-    choices = itertools.chain([told] if told is not None else [], *(plain.events(name) for name in plain.spec.actions))
+def _step(plain: Plain, state: State, wanted: State, given_event: Event | None) -> tuple[Event, State] | None:
+    """A step to the state wanted: the one that was reported, if it leads there, else any."""
+    choices = itertools.chain(
+        [given_event] if given_event is not None else [], *(plain.events(name) for name in plain.spec.actions)
+    )
     for event in choices:
         after = plain.step(state, event) if plain.enabled(state, event) else None
         if after is not None and _same(after, wanted):
@@ -214,7 +216,7 @@ def _step(plain: Plain, state: State, wanted: State, told: Event | None) -> tupl
 def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
     """Of the steps that would lead there if they were enabled, what is false; else the enabled one that comes
     nearest."""
-    told = list[str]()
+    lines = list[str]()
     best: tuple[int, str, list[str]] | None = None
     for name, action in plain.spec.actions.items():
         for event in plain.events(name):
@@ -223,19 +225,19 @@ def _nearest(plain: Plain, state: State, wanted: State) -> list[str]:
                 continue
             if _same(after, wanted):
                 false = [g for g in action.guards if not plain.holds(g.condition, state, None, **event.parameters)]
-                told += [f"{event} would lead there, and needs {say(g.condition)} [{g.rule}]" for g in false[:1]]
+                lines += [f"{event} would lead there, and needs {say(g.condition)} [{g.rule}]" for g in false[:1]]
             elif plain.enabled(state, event):
                 apart = list(_apart(plain.spec, after, wanted))
                 if best is None or len(apart) < best[0]:
                     best = len(apart), str(event), apart
-    if told:
-        return ["no enabled step leads there:", *told]
+    if lines:
+        return ["no enabled step leads there:", *lines]
     if best:
         return ["no step leads there; the nearest is", f"{best[1]}, after which", *best[2]]
     return ["no step is enabled in the state before"]
 
 
 def _apart(spec: Spec, state: State, wanted: State) -> list[str]:
-    """What differs, of the variables that the trace has: what the model has, then what the trace has."""
+    """Return what differs, of the variables that the trace has: what the model has, then what the trace has."""
     lines = differences(spec, state, {**state, **wanted})
     return [line.replace(" -> ", " in the model, in the trace ") for line in lines]

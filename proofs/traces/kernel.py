@@ -4,7 +4,7 @@
     replay(directory, further={"conformance": kernel})    # millions of events, every core
     print(kernel.explain(columns_of_one_history))         # why it does not fit, and what would have
 
-Only the first event of a history that does not fit is told, since after it the model's state is unknown.
+Only the first event of a history that does not fit is reported, since after it the model's state is unknown.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from fencepost.proofs.readings.columns import Columns
 from fencepost.proofs.readings.columns.magnitudes import NOTHING, Growth, growth_of_step, stays_small
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces.batches import Batch, batch_of
-from fencepost.proofs.traces.explanations import explanation, told_check, told_event
+from fencepost.proofs.traces.explanations import check_in_words, event_in_words, explanation
 from fencepost.proofs.traces.interpreted import PlainReplay, Stop, follow
 from fencepost.proofs.traces.observed import Check, Phase, phases_by_kind
 from fencepost.proofs.traces.recordings import RecordingKernel
@@ -54,7 +54,7 @@ class ConformanceKernel:
         found, undecided = self._judged(columns, by)
         violations = [
             Violation(
-                int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._told(columns, m)
+                int(columns["history"][m.row]), int(columns["step"][m.row]), "conformance", self._text(columns, m)
             )
             for m in found
         ]
@@ -100,9 +100,9 @@ class ConformanceKernel:
         row, begin, stop, batch, replay = min(stops, key=lambda found: found[0])
         event = {name: int(column[row]) for name, column in columns.items()}
         values = {name: int(column[begin + stop.index]) for name, column in batch.values.items()}
-        told = batch.told(int(batch.history[begin]))
+        text = batch.text(int(batch.history[begin]))
         allowed = list(replay.allowed(stop.state))
-        return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, told)
+        return explanation(CONFORMING[self.protocol], spec, event, stop, values, allowed, text)
 
     def _judged(self, columns: Mapping[str, np.ndarray], by: Counter[str]) -> tuple[list[Misfit], Mapping[int, str]]:
         """The misfits of the piece, and why a history is not decided, by its number.  ``by`` counts the events that are
@@ -136,7 +136,7 @@ class ConformanceKernel:
         return follow(self._followed, self._events(columns, begin, end), NO_SUCH_KIND)
 
     def _events(self, columns: Mapping[str, np.ndarray], begin: int, end: int) -> list[dict[str, Any]]:
-        """Rows of a piece as an implementation shows them."""
+        """Rows of a piece as an implementation emits them."""
         kinds = {kind.value: name for name, kind in CONFORMING[self.protocol].vocabulary.codes.items()}
         lists = {name: column[begin:end].tolist() for name, column in columns.items()}
         return [
@@ -193,9 +193,9 @@ class ConformanceKernel:
             firsts.setdefault(int(columns["history"][misfit.row]), misfit)
         return list(firsts.values())
 
-    def _told(self, columns: Mapping[str, np.ndarray], misfit: Misfit) -> str:
+    def _text(self, columns: Mapping[str, np.ndarray], misfit: Misfit) -> str:
         event = {name: int(column[misfit.row]) for name, column in columns.items()}
-        return f"{told_event(CONFORMING[self.protocol].vocabulary, event)}: {told_check(misfit.check)}"
+        return f"{event_in_words(CONFORMING[self.protocol].vocabulary, event)}: {check_in_words(misfit.check)}"
 
 
 def conformance_kernel(variant: str, config: Mapping[str, Any], protocol: str) -> ConformanceKernel:

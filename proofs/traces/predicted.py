@@ -57,9 +57,9 @@ class Predicted:
 
 
 def predicted_of(manifest: Manifest, expecting: Collection[str] = (), *, misfits: bool = False) -> Predicted | None:
-    """What is excused in the histories of a directory; ``expecting``: in recordings, nothing but these properties.
-    ``misfits``: also where a history does not fit the model, to ask of a known defect whether what is found is its own
-    doing."""
+    """Return what is excused in the histories of a directory; ``expecting``: in recordings, nothing but these
+    properties. ``misfits``: also where a history does not fit the model, to ask of a known defect whether what is found
+    is its own doing."""
     kernel = conformance_of(manifest)
     if not isinstance(kernel, ConformanceKernel) or CONFORMING[manifest.protocol].excusing is None:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from fencepost.proofs.readings.words import say_state
 from fencepost.proofs.scale.replay import Judged
-from fencepost.proofs.traces.explanations import told_event
+from fencepost.proofs.traces.explanations import event_in_words
 from fencepost.proofs.traces.interleavings import Blocked, Merged, Merging
 from fencepost.properties.history import HistoryError
 from fencepost.properties.history.pieces import starts_of
@@ -40,8 +40,8 @@ class RecordingKernel:
         return Judged([], undecided)
 
     def explain(self, columns: Mapping[str, np.ndarray]) -> str:
-        """How far one history (its rows, all columns) was followed, what each of its sources had next, and why that
-        could not be."""
+        """Return how far one history (its rows, all columns) was followed, what each of its sources had next, and why
+        that could not be."""
         if len(np.unique(columns["history"])) != 1:
             raise HistoryError("explain takes the rows of one history; select them by their history number")
         found = list(self._followed(columns))
@@ -51,12 +51,12 @@ class RecordingKernel:
         if left is None:
             return f"history {history} is a run of the model {self.variant}: all {rows} rows, with hidden steps"
         sources, search, merged = left
-        lines = [f"history {history} is not decided: {self._told(columns, search, merged)}"]
+        lines = [f"history {history} is not decided: {self._text(columns, search, merged)}"]
         lines.append("  what each log, and the clients, had next, and what was false:")
         for blocked in merged.blocked:
             lines.append(f"    {blocked.source}: {self._event(columns, blocked)}")
             lines += [f"      {false}" for false in blocked.false]
-        lines.append(f"  {sources.told}")
+        lines.append(f"  {sources.text}")
         lines.append("  the model's state there, where it is not as at the start:")
         lines += [f"    {line}" for line in say_state(sources.followed.spec, search.changed(merged.state))]
         return "\n".join(lines)
@@ -67,7 +67,7 @@ class RecordingKernel:
             return f"a recording of more than {MOST_ROWS:,} rows is not followed"
         for _, search, merged in self._followed(columns):
             if not merged.whole:
-                return self._told(columns, search, merged)
+                return self._text(columns, search, merged)
         return ""
 
     def _followed(self, columns: Mapping[str, np.ndarray]) -> Iterator[tuple[Sources, Merging, Merged]]:
@@ -77,7 +77,7 @@ class RecordingKernel:
             search = Merging(sources)
             yield sources, search, search.follow()
 
-    def _told(self, columns: Mapping[str, np.ndarray], search: Merging, merged: Merged) -> str:
+    def _text(self, columns: Mapping[str, np.ndarray], search: Merging, merged: Merged) -> str:
         """One line: how far, the row, what is false, and the nearest step."""
         far = f"{merged.followed:,} of {merged.rows:,} rows are followed with hidden steps"
         if not merged.blocked:
@@ -93,8 +93,8 @@ class RecordingKernel:
 
     def _event(self, columns: Mapping[str, np.ndarray], blocked: Blocked) -> str:
         event = {name: int(column[blocked.row.row]) for name, column in columns.items()}
-        said = told_event(CONFORMING[self.protocol].vocabulary, event)
-        return f"what the coordinator did before {said}" if blocked.row.hidden else said
+        text = event_in_words(CONFORMING[self.protocol].vocabulary, event)
+        return f"what the coordinator did before {text}" if blocked.row.hidden else text
 
 
 def _histories(columns: Mapping[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:

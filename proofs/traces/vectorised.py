@@ -52,7 +52,8 @@ def misfits(
 def _cases(
     columns: Columns, states: ColumnStates, phases: Mapping[int, Phases], batch: Batch
 ) -> tuple[np.ndarray, list[Phases | None]]:
-    """Each event's case, and the phases of each case: kinds, told apart further by what their events alone decide."""
+    """Each event's case, and the phases of each case: kinds, distinguished further by what their events alone
+    decide."""
     case = np.zeros(len(batch.kind), np.int64)
     of_case: list[Phases | None] = [None]  # an event that the protocol does not have
     for kind, of_kind in phases.items():

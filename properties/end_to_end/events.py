@@ -21,7 +21,7 @@ AUDITOR = "auditor"  # who reads topics as far as they are committed
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     resumed = 1, TASK, TASKS  # an instance of a task begins to poll behind this offset of a partition; 0: at its start
     polled = 2, TASK, TASKS  # it has read the record, and sends it
@@ -48,8 +48,8 @@ COLUMNS = (
 END_TO_END = Vocabulary("end-to-end", Kind, COLUMNS, public=(AUDITOR,))
 
 
-# By which end-to-end events a danger shows; see `fencepost.properties.history.signs`. What strikes the layers below
-# shows in their own events.
+# Which end-to-end events detect a danger; see `fencepost.properties.history.signs`. What strikes the layers below
+# appears in their own events.
 
 SIGNS = (
     Sign("client-crash", "instances beyond the first that poll a record",

@@ -14,7 +14,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, Event, Operation, declared, each, first, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, put
+from fencepost.properties.planting.edits import END, Plant, change, drop, put
 
 PARTITION, RECORD = ("partition",), ("partition", "offset")
 OF_INSTANCE = ("client", "partition")
@@ -101,14 +101,14 @@ MECHANISMS = (
 )  # fmt: skip
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"auditor": END_TO_END.shown_by(AUDITOR), "outside": END_TO_END.shown_by(TASKS, AUDITOR),
+    {"auditor": END_TO_END.observed_by(AUDITOR), "outside": END_TO_END.observed_by(TASKS, AUDITOR),
      "all": tuple(END_TO_END.codes)}
 )  # fmt: skip
 """Kinds of event by recording."""
 
 
 def figures(view: EventView) -> dict[str, int]:
-    """What became of the records of one piece; the figures of several pieces add up."""
+    """Return what became of the records of one piece; the figures of several pieces add up."""
     kinds = {
         "instances_begun": Kind.resumed, "polled": Kind.polled, "in_output": Kind.output_read,
         "in_sink": Kind.sink_read, "owed": Kind.owed,
@@ -127,7 +127,7 @@ HISTORY = HistoryProperties(
 
 # What can be wrong in an end-to-end history, and what each property must then report.
 #
-# The history is written by hand, as a right system tells it: two source partitions of one connector, whose task is
+# The history is written by hand, as a right system reports it: two source partitions of one connector, whose task is
 # started anew after three records, one of which it had polled and gives up.
 
 Row = tuple[int, ...]

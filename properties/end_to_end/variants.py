@@ -103,7 +103,7 @@ REASONS = {
 }
 
 
-def _kept(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
+def _guaranteed(name: str, properties: Any, says: str, bounds: Bounds, *asked: str) -> Variant:
     """Asked for the interface of a part, and for no more than what that rests on."""
     others = all_but(properties, *asked, roles=("lemma",))
     return Variant(
@@ -153,17 +153,20 @@ VARIANTS = (
         features=OVER_CORE_FEATURES, leaves_out=NOT_OVER_CORE, judged=(), of=ABSTRACTION,
         proof_from="nightly",  # most of a minute of one core, for the states in which each of its many actions can happen
     ),
-    _kept("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
+    _guaranteed("producers", MarkersCome, "the transactions of many producers are to each what the interface of one says",
           PRODUCERS, "does_as_fated", "offsets_do_as_fated", "markers_come",
           "markers_come_to_offsets", "one_newest_by_the_interface", "nothing_of_the_fenced_by_the_interface",
           "one_after_another", "shut_out_in_between"),
-    _kept("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says", CONNECT,
+    _guaranteed("connect-admits", AdmittedByConnect, "Connect as it shipped admits instances as its interface says",
+    CONNECT,
           "does_as_admission", "all_covered", "an_earlier_task_left"),
-    _kept("kraft-hands-out", HandedByKraft, "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
+    _guaranteed("kraft-hands-out", HandedByKraft,
+    "KRaft's blocks hand each producer id out once, as the interface says", KRAFT,
           "does_as_handed"),
-    _kept("group-delivers", DeliveredByGroup, "the group that shipped delivers each partition as the interface says",
+    _guaranteed("group-delivers", DeliveredByGroup,
+    "the group that shipped delivers each partition as the interface says",
           GROUP, "does_as_delivered", "offsets_agree", "marker_on_its_way"),
-    _kept("sources-resume", ResumedByTheWorkersTopic,
+    _guaranteed("sources-resume", ResumedByTheWorkersTopic,
           "source offsets in the worker's topic, as they shipped, are to each source partition what the whole has of them, "
           "where no offset is null, no record dropped and no transaction aborted by the connector", SOURCES,
           "does_as_sources", "resume_not_ahead", "open_when_over", "committed_unheard"),

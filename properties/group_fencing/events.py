@@ -1,4 +1,4 @@
-"""The events of a consumer group that copies its input exactly once (KIP-447): kinds, columns, and who shows them.
+"""The events of a consumer group that copies its input exactly once (KIP-447): kinds, columns, and who observes them.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 Below 10 is what happens to instances of the application, from 10 on what their consumers see, from 20 on what their
@@ -22,11 +22,11 @@ COMMIT = f"generation member instance {PLACE} producer_id epoch"
 
 APPLICATION = "application"  # instances log it
 AUDITOR = "auditor"  # who reads the output as far as it is committed, and asks for the group's offsets
-OFFSETS = "offsets"  # it stands in the log that the group's offsets are kept in
+OFFSETS = "offsets"  # it stands in the log that the group's offsets are stored in
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     instance_started = 1, CLIENT, APPLICATION  # an instance of the application, or its successor in the slot
     instance_stopped = 2, f"{CLIENT} error?", APPLICATION  # it ends in order, or was killed: what it sent stays
@@ -48,13 +48,13 @@ class Kind(EventKind):
     offset_sent = 23, f"{PRODUCER} {PLACE} generation? member? instance?", APPLICATION  # with what it says of itself
     end_sent = 24, f"{PRODUCER} outcome", APPLICATION
     end_told = 25, f"{PRODUCER} outcome error?", APPLICATION
-    offset_put = 26, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed beside any transaction
+    offset_put = 26, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed outside any transaction
 
     generation_begun = 40, "generation", OFFSETS
     member_removed = 41, "member instance? generation"
     offset_taken = 42, COMMIT, OFFSETS  # one offset of a commit in a transaction: it is pending
     offset_refused = 43, f"{COMMIT} error"
-    fetch_held = 44, "partition error"  # no offset is told, as one is pending
+    fetch_held = 44, "partition error"  # no offset is reported, as one is pending
     coordinator_loaded = 45, "generation", OFFSETS  # another coordinator goes on with this generation
     # the transaction of a pending offset has ended: outcome 1, and it counts, or 0, and it is no more
     offset_settled = 46, f"{PLACE} producer_id epoch outcome", OFFSETS
@@ -94,7 +94,7 @@ COLUMNS = (
 GROUP_FENCING = Vocabulary("group-fencing", Kind, COLUMNS, public=(APPLICATION, AUDITOR))
 
 
-# By which events of a consumer group a danger shows; see `fencepost.properties.history.signs`.
+# Which events of a consumer group detect a danger; see `fencepost.properties.history.signs`.
 
 FENCED_INSTANCE = 82
 
@@ -125,7 +125,7 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of group fencing a row of the retelling stands for, and what it checks.
+# Which steps of the models of group fencing a row of the translation stands for, and what it checks.
 #
 # What an instance does for itself is taken as steps only where the model has them: a zombie may go on from an answer
 # that came long ago, or from a place that the model does not know of.  Whether its commits count is what has to fit,
@@ -285,7 +285,8 @@ CLASSIC = (*GENERATIONS, *COORDINATOR, _answered(), *_application())
 
 
 def _is_answered(s, e):
-    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is told."""
+    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is
+    reported."""
     return s.asks(e.client) & s.nothing_pending_for(e.client)
 
 
@@ -306,7 +307,7 @@ def _may_fence(s, e):
 
 
 def _has_no_transaction(s, n):
-    """One that has is only aborted yet: its own abort may still be told the next epoch (KAFKA-19367)."""
+    """One that has is only aborted yet: its own abort may still be given the next epoch (KAFKA-19367)."""
     return s.fate[n] == Fate.NONE
 
 
@@ -436,6 +437,6 @@ EPOCHS = (
     Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
-"""Of members with epochs: what the coordinator gives them is told as it is stored."""
+"""Of members with epochs: what the coordinator gives them is reported as it is stored."""
 
 MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

@@ -3,7 +3,7 @@ group's offsets show.
 
 An auditor reads the committed output in the order of its positions, and asks for the group's offsets after that. What
 it reads is the promise itself: every place of the input once. The others say where it was lost: who committed though
-another had begun, who was told an offset that was not settled. `ProtocolView` has the sizes and time-outs that the
+another had begun, which was given an offset that was not settled. `ProtocolView` has the sizes and time-outs that the
 config does not say.
 """
 
@@ -21,7 +21,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, put
+from fencepost.properties.planting.edits import END, Plant, change, drop, put
 
 CLASSIC = ("shipped", "group-id-only")
 NEW = ("new-protocol", "new-protocol-relaxed")
@@ -153,8 +153,8 @@ MECHANISMS = (
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "clients": GROUP_FENCING.shown_by(APPLICATION, AUDITOR),
-        "clients and offsets": GROUP_FENCING.shown_by(APPLICATION, AUDITOR, OFFSETS),
+        "clients": GROUP_FENCING.observed_by(APPLICATION, AUDITOR),
+        "clients and offsets": GROUP_FENCING.observed_by(APPLICATION, AUDITOR, OFFSETS),
         "all": tuple(GROUP_FENCING.codes),
     }
 )
@@ -171,7 +171,7 @@ class GroupView(EventView):
 
 
 def figures(view: GroupView) -> dict[str, int]:
-    """What became of the copies of one piece; the figures of several pieces add up."""
+    """Return what became of the copies of one piece; the figures of several pieces add up."""
     kinds = {
         "consumed": Kind.consumed, "transactions": Kind.txn_begun, "offsets_taken": Kind.offset_taken,
         "offsets_refused": Kind.offset_refused, "fetches_held": Kind.fetch_held, "failed": Kind.instance_failed,

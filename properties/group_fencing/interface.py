@@ -130,7 +130,7 @@ class System(Protocol):
         """Virtual milliseconds pass: heartbeats leave, sessions, requests and transactions time out."""
 
     def audit(self) -> Any:
-        """An auditor reads all of the committed output, then asks for the group's offsets, and shows both."""
+        """An auditor reads all of the committed output, then asks for the group's offsets, and reveals both."""
 
     def drain_events(self) -> Sequence[Event]:
         """The events since the last call, in order."""
@@ -144,8 +144,8 @@ class System(Protocol):
 # (447.P4). The same is true of every instance that is left when everything has had its time, though coordinators
 # change then.
 #
-# Of any earlier one it can't be said from outside: a request of its predecessor, or an older copy of its own, may come
-# late and fence it, and its transaction may have timed out.
+# Of any earlier one it can't be stated from outside: a request of its predecessor, or an older copy of its own, may
+# come late and fence it, and its transaction may have timed out.
 
 UNRELEASED = 111
 """A static member of the new protocol is refused its instance id until the session of the one before is over, and its
@@ -153,7 +153,7 @@ consumer takes that for fatal.  (GroupMetadataManager.throwIfInstanceIdIsUnrelea
 SHARED = frozenset({"draft-static-members"})
 """Variants whose slots share instance ids, so that no instance has its place to itself."""
 OF_BROKERS = frozenset({"fail_over", "move_group", "change_leader", "log_append", "audit"})
-"""Calls that leave alone what is said of an instance at rest."""
+"""Calls that leave alone what is stated about an instance at rest."""
 
 
 class Calm(AtRest):

@@ -22,8 +22,8 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """One violation: where it became visible, the events concerned told in one line, and the step of the other event
-    that explains it (-1: there is none)."""
+    """One violation: where it became visible, the events concerned reported in one line, and the step of the other
+    event that explains it (-1: there is none)."""
 
     history: int
     step: int
@@ -71,7 +71,7 @@ class HistoryProperty(Generic[View]):
     """A property of histories: its rule, what it needs to be seen, and its kernel.
 
     `key` names the columns within whose values it can be judged on its own: events that differ there never matter to
-    one another. `tell` words a violation. `spread` says more of how a history too long for one worker is dealt out,
+    one another. `describe` words a violation. `spread` says more of how a history too long for one worker is dealt out,
     where the key and the kinds that are needed are not all (see `spreading`).
 
     `needs` are the kinds of event of which all must be recorded, `needs_in` further ones by the mode that the config of
@@ -86,7 +86,7 @@ class HistoryProperty(Generic[View]):
     meaning: str
     key: tuple[str, ...]
     kernel: Callable[[View], Rows]
-    tell: Callable[[View, int, int], str]
+    describe: Callable[[View, int, int], str]
     needs: frozenset[IntEnum]
     needs_in: Mapping[str, frozenset[IntEnum]] = field(default_factory=dict)
     needs_order: bool = False
@@ -107,7 +107,7 @@ class HistoryProperty(Generic[View]):
         at, other = int(rows.at[least]), int(rows.other[least])
         explained_by = NONE if other == NONE else int(columns["step"][other])
         history, step = int(columns["history"][at]), int(columns["step"][at])
-        first = Violation(history, step, self.name, self.tell(view, at, other), explained_by)
+        first = Violation(history, step, self.name, self.describe(view, at, other), explained_by)
         return Finding(rows.judged, len(rows.at), first)
 
     def not_promised(self, mode: str) -> str | None:
@@ -130,7 +130,7 @@ class HistoryProperty(Generic[View]):
         hides although every event is there; `ordered_among`, kinds that stand in their real order among themselves; and
         `cuts`, the logs of which something is gone (see `cuts.py`).
         """
-        told: str | None = manifest.config.get("undecidable", {}).get(self.name)
+        reason: str | None = manifest.config.get("undecidable", {}).get(self.name)
         needed, gone = self.needed(mode), self.gone(manifest, mode)
         lost = {kind for cut in cuts_of(manifest.config) for kind in cut.kinds}
         missing = sorted({kind.name for kind in needed} - {*manifest.observable})
@@ -140,8 +140,8 @@ class HistoryProperty(Generic[View]):
             return f"nothing is left of what it needs: {gone}"
         if missing:
             return f"the histories do not show {', '.join(missing)}"
-        if told is not None:
-            return told
+        if reason is not None:
+            return reason
         if gone and self.left is None:
             return f"it needs all of every log, but {gone}"
         ordered = manifest.ordered or {kind.name for kind in needed} <= {*manifest.config.get("ordered_among", ())}
@@ -155,14 +155,14 @@ class HistoryProperty(Generic[View]):
 def reasons(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
     """The properties that these histories cannot answer, each with the reason; `default_mode` if none is named."""
     mode = mode_of(manifest, default_mode)
-    found = {told.name: told.undecidable(manifest, mode) for told in properties}
+    found = {item.name: item.undecidable(manifest, mode) for item in properties}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def not_promised(properties: Iterable[HistoryProperty[View]], manifest: Manifest, default_mode: str) -> dict[str, str]:
     """The properties that are not asked of these histories, each with the reason; `default_mode` if none is named."""
     mode = mode_of(manifest, default_mode)
-    found = {told.name: told.not_promised(mode) for told in properties}
+    found = {item.name: item.not_promised(mode) for item in properties}
     return {name: reason for name, reason in found.items() if reason is not None}
 
 

@@ -2,7 +2,7 @@
 what a run left that did not come to its end goes away.
 
 A claim is a lock of the operating system on the directory itself: it ends with the process that has it, however that
-ends. What other machines reach (`hdfs:`, `s3:`, `gs:`) has no such locks: there only histories that stand are kept.
+ends. What other machines reach (`hdfs:`, `s3:`, `gs:`) has no such locks: there only histories that stand are stored.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
-"""Logs of which something is gone: what a history shows of them, and what may be judged of the rest.
+"""Logs of which something is gone: what a history reveals of them, and what may be judged of the rest.
 
-Retention, DeleteRecords and the log cleaner take records from the beginning of a log on. A history of such a log shows
-nothing of it below some offset, and every event from there on. The config of the manifest says so, under `cuts`, for
-each log; the other logs are whole.
+Retention, DeleteRecords and the log cleaner take records from the beginning of a log on. A history of such a log
+reveals nothing of it below some offset, and every event from there on. The config of the manifest says so, under
+`cuts`, for each log; the other logs are whole.
 
 A property of such histories is unknown unless it says, by one of `Left`, why it is true of the rest wherever it is true
 of all: it then finds a violation only where all of the logs would show one, and it judges fewer events.
@@ -19,8 +19,8 @@ class Cut(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One log of which something is gone.
 
     `kinds`: the events that it holds. `column` and `values`: by what they are known, as partition 3 or transactional
-    ids 0 and 1; no values if nothing of it is shown. `below`: the offset below which nothing is shown. `why`: what
-    happened to it, as a clause.
+    ids 0 and 1; no values if nothing of it is observed. `below`: the offset below which nothing is observed. `why`:
+    what happened to it, as a clause.
     """
 
     kinds: tuple[str, ...]

@@ -1,8 +1,8 @@
 """What every view of one piece has: rows by kind, and small numbers for the values of columns over all its histories.
 
 A table is indexed by such a number and holds a row: the first at which something was sent, the latest that decided it.
-The last entry of a table stands for "unknown", so that what nobody did needs no case of its own. NEVER, of a row, is
-later than all, NONE is no row.
+The last entry of a table stands for "unknown", so that what did not happen needs no case of its own. NEVER, of a row,
+is later than all, NONE is no row.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,6 @@ class EventView:
         return np.empty(self.size + 1, np.int64)
 
     def setting(self, name: str) -> Any:
-        """What the config says."""
         return getattr(self, name) if hasattr(self, name) else self.config[name]
 
     def rows_of(self, *kinds: IntEnum) -> np.ndarray:

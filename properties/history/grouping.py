@@ -1,6 +1,6 @@
 """Rows that belong together: numbers for them that are small enough to index a table, and what came before in a group.
 
-Records, transactions, pairs and offsets are numbered from some start in every history, so most groups can be told by
+Records, transactions, pairs and offsets are numbered from some start in every history, so most groups can be found by
 arithmetic, without a sort; where the numbers of a history lie far apart they are ranked instead. Both give the same.
 """
 
@@ -45,7 +45,7 @@ def numbered(place: np.ndarray, *values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def most_numbers(rows: int) -> int:
-    """How many numbers there may be for so many rows."""
+    """Return how many numbers there may be for so many rows."""
     return 4 * rows + 1024
 
 
@@ -96,14 +96,14 @@ def joined(*columns: np.ndarray) -> np.ndarray:
 
 
 def first_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """For each number the first of its `rows`, which are ascending; NEVER where it has none."""
+    """Return, for each number the first of its `rows`, which are ascending; NEVER where it has none."""
     table = np.full(size, NEVER)
     table[number[::-1]] = rows[::-1]  # of repeated indices, the last assignment counts
     return table
 
 
 def last_rows(number: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """For each number the last of its `rows`, which are ascending; NONE where it has none."""
+    """Return, for each number the last of its `rows`, which are ascending; NONE where it has none."""
     table = np.full(size, NONE, np.int64)
     table[number] = rows
     return table
@@ -124,9 +124,9 @@ class Numbers:
 
 
 def first_equal(place: np.ndarray, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:
-    """For each of `rows`, the first of `among` in the same history with values equal to those wanted; or NEVER.
+    """Return, for each of `rows`, the first of `among` in the same history with values equal to those wanted; or NEVER.
 
-    `place` tells the history of any row; `among` is ascending.
+    `place` has the history of any row; `among` is ascending.
     """
     both = np.concatenate([rows, among])
     order = np.argsort(place[both], kind="stable")
@@ -141,7 +141,7 @@ class Groups:
     """Rows in order of their group's number, and within a group in the order given."""
 
     def __init__(self, rows: np.ndarray, number: np.ndarray, by: np.ndarray | None = None) -> None:
-        """`number` tells the group of each row; within a group rows are ordered by `by`, else stay as they are."""
+        """`number` has the group of each row; within a group rows are ordered by `by`, else stay as they are."""
         order, self.number = sorted_stably(number)
         if by is not None:
             value = by[order]
@@ -151,7 +151,7 @@ class Groups:
 
     @cached_property
     def same(self) -> np.ndarray:
-        """Whether each row is of the same group as the one before it."""
+        """Return whether each row is of the same group as the one before it."""
         return np.append(False, self.number[1:] == self.number[:-1])[: len(self.rows)]
 
     @cached_property
@@ -161,13 +161,14 @@ class Groups:
         return start
 
     def before(self, chosen: np.ndarray) -> np.ndarray:
-        """For each row, the place of the nearest chosen one before it in its group; NONE where there is none."""
+        """Return, for each row, the place of the nearest chosen one before it in its group; NONE where there is
+        none."""
         latest = np.maximum.accumulate(np.where(chosen, np.arange(len(chosen)), NONE))
         earlier = np.append(NONE, latest[:-1])[: len(chosen)]
         return np.where(earlier >= self.start, earlier, NONE)
 
     def after(self, chosen: np.ndarray) -> np.ndarray:
-        """For each row, the place of the nearest chosen one after it in its group; NONE where there is none."""
+        """Return, for each row, the place of the nearest chosen one after it in its group; NONE where there is none."""
         size = len(chosen)
         next_ = np.minimum.accumulate(np.where(chosen, np.arange(size), size)[::-1])[::-1]
         later = np.append(next_[1:], size)[:size]
@@ -182,19 +183,20 @@ class Groups:
         return greatest
 
     def reached(self, greatest: np.ndarray) -> np.ndarray:
-        """For each row, the place at which its group reached the running maximum."""
+        """Return, for each row, the place at which its group reached the running maximum."""
         rises = np.append(True, greatest[1:] > greatest[:-1])[: len(greatest)]
         reached: np.ndarray = np.maximum.accumulate(np.where(rises | ~self.same, np.arange(len(greatest)), 0))
         return reached
 
 
 def looked_up(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """For each key wanted, the place of the last of the ascending `keys` that is at or below it; NONE if none is."""
+    """Return, for each key wanted, the place of the last of the ascending `keys` that is at or below it; NONE if none
+    is."""
     return np.searchsorted(keys, wanted, side="right") - 1
 
 
 def contained(wanted: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Whether each key wanted, none negative, is among `keys`."""
+    """Return whether each key wanted, none negative, is among `keys`."""
     if not len(keys):
         return np.zeros(len(wanted), bool)
     size = int(keys.max()) + 1

@@ -48,7 +48,7 @@ class Location:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it: a plain path, or `file:`."""
+        """Return whether only this machine can reach it: a plain path, or `file:`."""
         return urlsplit(self.uri).scheme in ("", "file")
 
     @property
@@ -56,26 +56,25 @@ class Location:
         return _opened(self.uri)
 
     def __str__(self) -> str:
-        """As it is told: without keys to the store, and how to reach that."""
+        """As it is reported: without keys to the store, and how to reach that."""
         path = self.uri.partition("?")[0] if urlsplit(self.uri).scheme else self.uri
         return _KEYS.sub("", path)
 
     def __truediv__(self, name: str) -> str:
-        """How a file in it is told."""
+        """Return how a file in it is reported."""
         return f"{self}/{name}"
 
     def within(self, name: str) -> "Location":
-        """A directory in it."""
         return Location(_below(self.uri, name) if urlsplit(self.uri).scheme else f"{self.uri}/{name}")
 
     @property
     def path(self) -> str:
-        """Where its file system has it."""
+        """Return where its file system has it."""
         return str(self._opened[1])
 
     @property
     def finished(self) -> bool:
-        """Whether it has a manifest."""
+        """Return whether it has a manifest."""
         filesystem, path = self._opened
         return bool(filesystem.get_file_info(f"{path}/manifest.json").is_file)
 

@@ -1,6 +1,6 @@
 """manifest.json: what a directory of histories holds, who made it and how, and what it can be held to.
 
-A reader trusts only what the manifest lists. Attempts beside it are leftovers of retried or killed work, and a
+A reader trusts only what the manifest lists. Attempts next to it are leftovers of retried or killed work, and a
 directory without one is unfinished: the manifest is written last, by one atomic rename.
 """
 
@@ -75,14 +75,14 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             text = directory.read_text(MANIFEST)
             if text is None:
                 raise HistoryError(f"{where}: not found; a directory of histories needs one (unfinished?)")
-            told = decoded(text)
-            if isinstance(datasets := told.get("datasets"), list):
+            document = decoded(text)
+            if isinstance(datasets := document.get("datasets"), list):
                 there = ", ".join(map(_name, datasets))
                 raise HistoryError(f"{where}: these are histories in several vocabularies; name one of {there} in it")
-            version = told["schema_version"]
+            version = document["schema_version"]
             if version == SCHEMA_VERSION:
-                totals = msgspec.convert(told.pop("totals"), HistoryFile)
-                manifest = msgspec.convert(told, cls, str_keys=True)
+                totals = msgspec.convert(document.pop("totals"), HistoryFile)
+                manifest = msgspec.convert(document, cls, str_keys=True)
         except HistoryError:
             raise
         except KeyError as missing:
@@ -96,7 +96,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"{where}: schema version {version!r} is unknown; this fencepost reads version {SCHEMA_VERSION}"
             )
         if manifest.totals != totals:
-            raise HistoryError(f"{where}: files add up to {told_of(manifest.totals)}, totals say {told_of(totals)}")
+            raise HistoryError(f"{where}: files add up to {described(manifest.totals)}, totals say {described(totals)}")
         for contradiction in manifest._contradictions():
             raise HistoryError(f"{where}: {contradiction}")
         return manifest
@@ -107,7 +107,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise HistoryError(f"a run is followed from its beginning on, but {'; '.join(gone)}")
 
     def _contradictions(self) -> Iterator[str]:
-        """What of it cannot be so."""
+        """Yield what of it cannot be so."""
         names = [file.name for file in self.files]
         for file in self.files:
             if file.name in ("", ".", "..") or "/" in file.name or "\0" in file.name:
@@ -115,9 +115,9 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if names.count(file.name) > 1:
                 yield f"{file.name} is listed twice"
             if min(file.rows, file.histories, file.row_groups) < 0:
-                yield f"{file.name} cannot have {told_of(file)}: no count is negative"
+                yield f"{file.name} cannot have {described(file)}: no count is negative"
             if file.rows < file.histories:
-                yield f"{file.name} cannot have {told_of(file)}: every history has an event"
+                yield f"{file.name} cannot have {described(file)}: every history has an event"
         for history, parts in self.cut.items():
             if parts < 2:
                 yield f"history {history} is not cut if it lies in {parts} row groups"
@@ -145,7 +145,7 @@ def decoded(text: str) -> dict[str, Any]:
 
 
 def _name(dataset: Any) -> str:
-    """What an entry of a set's manifest calls its dataset."""
+    """Return what an entry of a set's manifest calls its dataset."""
     return str(dataset.get("name", "?")) if isinstance(dataset, dict) else "?"
 
 
@@ -156,6 +156,6 @@ def total(name: str, files: Sequence[HistoryFile]) -> HistoryFile:
     )
 
 
-def told_of(entry: HistoryFile) -> str:
+def described(entry: HistoryFile) -> str:
     """`3 rows, 1 histories, 1 row groups`."""
     return f"{entry.rows} rows, {entry.histories} histories, {entry.row_groups} row groups"

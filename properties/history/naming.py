@@ -37,7 +37,8 @@ class Naming:
     values: Mapping[str, Mapping[int, str]]
 
     def records(self, filled: Mapping[str, int]) -> Iterator[str]:
-        """What an event names, from the columns that it fills: ``orders-0 offset 5``, ``producer id 7 epoch 2``, …"""
+        """Yield what an event names, from the columns that it fills: ``orders-0 offset 5``, ``producer id 7 epoch 2``,
+        …"""
         left = dict(filled)
         for pair in TOGETHER:
             if left.keys() >= {*pair}:
@@ -75,7 +76,7 @@ def _list(names: Any) -> list[str]:
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-# How a violated property is told: one line that names the events concerned and where they stand.
+# How a violated property is reported: one line that names the events concerned and where they stand.
 
 Tell = Callable[[Any, int, int], str]
 _EVENT = re.compile(r"\b(\w+) at step (\d+) \([^()]*\)")
@@ -102,21 +103,21 @@ class Words:
         """Words for a violation: its event, `between`, and the event that explains it; or `alone` where there is
         none."""
 
-        def tell(view: EventView, at: int, other: int) -> str:
+        def describe(view: EventView, at: int, other: int) -> str:
             if other < 0:
                 return f"{self.event(view, at)}: {alone or between}"
             return f"{self.event(view, at)}: {between} {self.event(view, other)}"
 
-        return tell
+        return describe
 
     def event(self, view: EventView, row: int) -> str:
         """`record_read at step 12 (client 1000, partition 0, offset 3, record 5)`."""
         code, step = int(view.columns["kind"][row]), int(view.columns["step"][row])
         kind = self._vocabulary.kinds(code).name
         values = [(name, int(view.columns[name][row])) for name in self._used[kind]]
-        told = ", ".join(
+        text = ", ".join(
             f"{name.replace('_', ' ')} {self._names.get(name, {}).get(value, value)}"
             for name, value in values
             if value != self._absent[name]
         )
-        return f"{kind} at step {step} ({told})"
+        return f"{kind} at step {step} ({text})"

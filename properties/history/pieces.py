@@ -187,7 +187,7 @@ def sorted_stably(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranked(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """For each value its rank among the distinct ones, from 0, and how many there are."""
+    """Return, for each value its rank among the distinct ones, from 0, and how many there are."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     rank = np.zeros(len(values), np.int64)

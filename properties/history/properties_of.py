@@ -78,10 +78,10 @@ class HistoryProperties:
     @cached_property
     def rules(self) -> Mapping[str, str]:
         """The rule of each property."""
-        return {name: told.rule for name, told in self.properties.items()}
+        return {name: item.rule for name, item in self.properties.items()}
 
     def view_of(self, columns: Columns, config: Mapping[str, Any]) -> Any:
-        """What the kernels look at."""
+        """Return what the kernels look at."""
         if self.view is not None:
             return self.view(columns, config)
         return EventView(columns, config)
@@ -93,7 +93,7 @@ class HistoryProperties:
     def gone(self, manifest: Manifest) -> dict[str, str]:
         """The properties that are judged of what is left of some logs, each with what is gone of these."""
         mode = mode_of(manifest, self.mode)
-        found = {name: told.gone(manifest, mode) for name, told in self.properties.items()}
+        found = {name: item.gone(manifest, mode) for name, item in self.properties.items()}
         return {name: why for name, why in found.items() if why}
 
     def unpromised(self, manifest: Manifest) -> dict[str, str]:
@@ -105,7 +105,7 @@ class HistoryProperties:
         mode = mode_of(manifest, self.mode)
         broken = self.broken_by_design.get(mode, frozenset())
         why = f"mode {mode} does not promise it: {self.broken_by} break"
-        return {name: f"{why} {told.rule}" for name, told in self.properties.items() if name in broken}
+        return {name: f"{why} {item.rule}" for name, item in self.properties.items() if name in broken}
 
     def check(
         self, columns: Columns, names: Iterable[str] | None = None, config: Mapping[str, Any] = NO_CONFIG
@@ -123,8 +123,8 @@ def _none(protocol: str) -> HistoryProperties:
 
 HISTORIES: Found[HistoryProperties] = Found(
     ("histories.properties", "histories"), "HISTORY",
-    write="HISTORY = HistoryProperties(…) in histories.py, or SHOWN = Shown(…) in events.py",
-    derived=(("events",), "SHOWN", _none),
+    write="HISTORY = HistoryProperties(…) in histories.py, or MAPPING = EventMapping(…) in events.py",
+    derived=(("events",), "MAPPING", _none),
 )  # fmt: skip
 """By protocol: what must hold of its histories; where nothing is declared, they are held against the model alone."""
 SIGNS: Found[tuple[Sign, ...]] = Found(("events.kinds", "events"), "SIGNS")

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import ATTEMPT, HistoryFile, Manifest, told_of
+from fencepost.properties.history.manifest import ATTEMPT, HistoryFile, Manifest, described
 from fencepost.properties.history.pieces import check_goes_on, check_times, check_whole
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, VOCABULARIES, HistoryError, Vocabulary
 
@@ -182,7 +182,7 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, m
     found = HistoryFile(file.name, metadata.num_rows, file.histories, metadata.num_row_groups)
     if found != file:
         raise HistoryError(
-            f"{where}: holds {found.rows} rows in {found.row_groups} row groups, the manifest says {told_of(file)}"
+            f"{where}: holds {found.rows} rows in {found.row_groups} row groups, the manifest says {described(file)}"
         )
     columns = metadata.schema.to_arrow_schema().names
     pieces, timed = [], manifest.source == "simulated"
@@ -198,11 +198,11 @@ def _pieces_of(directory: Location, file: HistoryFile, vocabulary: Vocabulary, m
 
 def _range(group: Any, column: int, where: str, number: int) -> tuple[int, int]:
     """The least and the greatest value of a column in a row group, as the footer says."""
-    told = group.column(column).statistics
-    if told is None or not told.has_min_max:
+    statistics = group.column(column).statistics
+    if statistics is None or not statistics.has_min_max:
         name = group.column(column).path_in_schema
         raise HistoryError(f"{where}: row group {number} lacks the statistics of `{name}`; write it with them")
-    return told.min, told.max
+    return statistics.min, statistics.max
 
 
 def _require_parts(location: Location, manifest: Manifest, parts: Sequence[Piece]) -> None:
@@ -223,16 +223,16 @@ def _require_parts(location: Location, manifest: Manifest, parts: Sequence[Piece
 
 
 def _check_schema(where: str, found: pa.Schema, vocabulary: Vocabulary, variant: str) -> None:
-    said = {
-        name.decode(errors="replace"): told.decode(errors="replace") for name, told in (found.metadata or {}).items()
+    metadata = {
+        name.decode(errors="replace"): value.decode(errors="replace") for name, value in (found.metadata or {}).items()
     }
-    version = said.get("fencepost.schema_version", str(SCHEMA_VERSION))
+    version = metadata.get("fencepost.schema_version", str(SCHEMA_VERSION))
     if version != str(SCHEMA_VERSION):
         raise HistoryError(f"{where}: schema version {version!r} is unknown; this fencepost reads {SCHEMA_VERSION}")
     for what, asked in (("protocol", vocabulary.protocol), ("variant", variant)):
-        told = said.get(f"fencepost.{what}", asked)
-        if told != asked:
-            raise HistoryError(f"{where}: written of the {what} {told!r}, and the manifest says {asked!r}")
+        value = metadata.get(f"fencepost.{what}", asked)
+        if value != asked:
+            raise HistoryError(f"{where}: written of the {what} {value!r}, and the manifest says {asked!r}")
     for field in vocabulary.schema:
         index = found.get_field_index(field.name)
         if index < 0:

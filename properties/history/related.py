@@ -275,7 +275,8 @@ def first(*kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
 
 
 def greatest(column: str, *kinds: IntEnum, by: tuple[str, ...], **options: Any) -> Related:
-    """Of these kinds, before the event, the first with the greatest value of the column, which fits into int32."""
+    """Return, of these kinds, before the event, the first with the greatest value of the column, which fits into
+    int32."""
     return Related("greatest", kinds, by, column=column, **options)
 
 
@@ -348,7 +349,7 @@ class Declared:
 
     @property
     def needs_order(self) -> bool:
-        """Whether it compares the places of events that may have happened at different nodes."""
+        """Return whether it compares the places of events that may have happened at different nodes."""
         across = {event for event in self.related if not event.along and not event.in_place}
         compared = (part.args for part in self._parts() if isinstance(part, Operation) and part.name in ORDERING)
         places = ({arg.event for arg in args if isinstance(arg, Value) and arg.column == "at"} for args in compared)
@@ -369,7 +370,7 @@ class Declared:
 
 
 def declared(
-    name: str, rule: str, meaning: str, judged: Each, bad: Expression, tell: Callable[[Any, int, int], str], *,
+    name: str, rule: str, meaning: str, judged: Each, bad: Expression, describe: Callable[[Any, int, int], str], *,
     explained: Event | Expression | None = None, given: Expression | None = None,
     implied: Mapping[IntEnum, frozenset[IntEnum]] = MappingProxyType({}), needs: frozenset[IntEnum] | None = None,
     **options: Any,
@@ -380,6 +381,6 @@ def declared(
     kernel = Declared(judged, bad, given, place)
     derived = kernel.kinds.union(*(implied.get(kind, frozenset()) for kind in kernel.kinds))
     return HistoryProperty(
-        name, rule, meaning, kernel.key, kernel, tell, derived if needs is None else needs,
+        name, rule, meaning, kernel.key, kernel, describe, derived if needs is None else needs,
         needs_order=kernel.needs_order, **options,
     )  # fmt: skip

@@ -4,9 +4,9 @@
     DIR/PROTOCOL/manifest.json …      a directory of histories as any other, of the protocol that was simulated
     DIR/ANOTHER/manifest.json …       the same runs, in the words of another
 
-A dataset can be read, moved and judged by itself.  History 7 of each is the same run, told by what each protocol sees
-of it: steps are counted in each by itself, `time_us` is one clock.  A run need not have an event of every protocol, so
-that a dataset may lack some histories; only the one of the protocol that was simulated has them all.
+A dataset can be read, moved and judged by itself.  History 7 of each is the same run, reported by what each protocol
+sees of it: steps are counted in each by itself, `time_us` is one clock.  A run need not have an event of every
+protocol, so that a dataset may lack some histories; only the one of the protocol that was simulated has them all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 from fencepost.properties.history.location import Location
-from fencepost.properties.history.manifest import MANIFEST, HistoryFile, Manifest, decoded, told_of
+from fencepost.properties.history.manifest import MANIFEST, HistoryFile, Manifest, decoded, described
 from fencepost.properties.history.vocabulary import SCHEMA_VERSION, HistoryError
 
 DATASETS = "datasets"
@@ -56,13 +56,13 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if directory.refusal(MANIFEST):
             return None
         try:
-            told = decoded(directory.read_text(MANIFEST) or "{}")
-        except (ValueError, RecursionError):  # it is no manifest at all, which is told where it is read as one
+            document = decoded(directory.read_text(MANIFEST) or "{}")
+        except (ValueError, RecursionError):  # it is no manifest at all, which is reported where it is read as one
             return None
-        if DATASETS not in told:
+        if DATASETS not in document:
             return None
         try:
-            found = msgspec.convert(told, cls)
+            found = msgspec.convert(document, cls)
         except ValueError as error:
             raise HistoryError(f"{where}: not a manifest of a set of histories: {error}") from None
         for contradiction in found._contradictions(directory):
@@ -70,7 +70,7 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return found
 
     def _contradictions(self, directory: Location) -> Iterator[str]:
-        """What of it cannot be so."""
+        """Yield what of it cannot be so."""
         if self.schema_version != SCHEMA_VERSION:
             yield f"schema version {self.schema_version} is unknown; this fencepost reads version {SCHEMA_VERSION}"
         names = [dataset.name for dataset in self.datasets]
@@ -87,7 +87,7 @@ class HistorySet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if manifest.protocol != dataset.name:
                 yield f"{dataset.name} holds histories of {manifest.protocol}"
             if _sums(manifest.totals) != _sums(dataset):
-                yield f"{dataset.name} holds {told_of(manifest.totals)}, the set says {told_of(dataset)}"
+                yield f"{dataset.name} holds {described(manifest.totals)}, the set says {described(dataset)}"
             if manifest.seed != self.seed:
                 yield f"{dataset.name} was made with seed {manifest.seed}, the set with {self.seed}: of another run"
             complete = dataset.histories == self.histories

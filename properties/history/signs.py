@@ -1,7 +1,7 @@
 """Signs: by which events of a history one sees that a danger was there, and how often.
 
-A `Sign` counts, over whole histories at once.  Nothing is judged by it: it tells how often a danger was exercised where
-histories were found to keep their promises.  A danger without a sign is one that the events do not show.
+A `Sign` counts, over whole histories at once.  Nothing is judged by it: it counts how often a danger was exercised
+where histories were found to keep their promises.  A danger without a sign is one that the events do not show.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -57,8 +57,8 @@ class Events:
         """Those of the rows before which one of the others stands, equal to it in these columns."""
         mine, theirs = self.together((rows, others), *names)
         count = int(max(mine.max(initial=-1), theirs.max(initial=-1))) + 1
-        kept: np.ndarray = rows[self.first(others, theirs, count)[mine] < rows]
-        return kept
+        found: np.ndarray = rows[self.first(others, theirs, count)[mine] < rows]
+        return found
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def events(danger: str, says: str, *kinds: IntEnum) -> Sign:
 
 
 def counted(signs: Iterable[Sign], columns: Columns) -> dict[str, int]:
-    """How often each danger is seen; signs of one danger add up."""
+    """Return how often each danger is seen; signs of one danger add up."""
     found = Events(columns)
     counts: dict[str, int] = {}
     for sign in signs:

@@ -2,8 +2,8 @@
 
 A property says in which columns events must be equal to matter to one another: its links.  Events that are equal in all
 columns of one of them stay together, and so do those that are connected by others: a read has its record in common with
-the send, and the send its transaction with what the client was told.  Of a declared property (`related`) all of that is
-read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
+the send, and the send its transaction with what the client was answered.  Of a declared property (`related`) all of
+that is read off the declaration; of others `Spread` says it where their `key` and the kinds that they need do not.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class Spread:
     somewhere: Callable[[Any], np.ndarray] | None = None
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """`record or txn`: by what events are held together."""
         if self.whole:
             return "all events of their kinds"
@@ -66,7 +66,7 @@ def by(*names: str, blank: bool = False) -> tuple[Link, ...]:
 
 
 def spread_of(item: "HistoryProperty[Any]") -> Spread:
-    """How a property is dealt out."""
+    """Return how a property is dealt out."""
     from fencepost.properties.history.related import Declared
 
     if item.spread is not None:
@@ -80,7 +80,7 @@ def spread_of(item: "HistoryProperty[Any]") -> Spread:
 
 
 def of_declared(kernel: "Declared", needs: frozenset[IntEnum]) -> Spread:
-    """What a declaration says: related events are found by equal columns, or, where it names none, in all of the
+    """Return what a declaration says: related events are found by equal columns, or, where it names none, in all of the
     history."""
     from fencepost.properties.history.related import IT
 

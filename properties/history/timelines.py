@@ -70,7 +70,7 @@ class LeastOf:
             self._levels.append(np.minimum(below[:-half], below[half:]))
 
     def of(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Of values[first … last], both ends included and first at or below last."""
+        """Return, of values[first … last], both ends included and first at or below last."""
         level = np.frexp((last - first + 1).astype(float))[1] - 1
         least = np.zeros(len(first), np.int64)
         for height in np.unique(level).tolist():

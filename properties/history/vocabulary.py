@@ -63,30 +63,30 @@ class EventKind(IntEnum):
     """One kind of event, a row of its protocol's table: `name = code, "columns that it fills", who shows it`.
 
     The columns stand in one string. An event that is read from JSON lines may lack a `column?`, and if it has an error
-    a `column!` as well. `shown` says in a word of the protocol who sees all events of the kind; it is empty where only
-    the implementation itself does.
+    a `column!` as well. `observer` says in a word of the protocol who sees all events of the kind; it is empty where
+    only the implementation itself does.
     """
 
     columns: tuple[str, ...]
     optional: frozenset[str]
     optional_with_error: frozenset[str]
-    shown: str
+    observer: str
 
-    def __new__(cls, code: int, columns: str = "", shown: str = "") -> Self:
+    def __new__(cls, code: int, columns: str = "", observer: str = "") -> Self:
         kind = int.__new__(cls, code)
         kind._value_ = code
         words = columns.split()
         kind.columns = tuple(word.rstrip("?!") for word in words)
         kind.optional = frozenset(word[:-1] for word in words if word.endswith("?"))
         kind.optional_with_error = frozenset(word[:-1] for word in words if word.endswith("!"))
-        kind.shown = shown
+        kind.observer = observer
         return kind
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The kinds and columns of one protocol's histories. `public`: what is `shown` by these, every implementation can
-    show; where no kind says who shows it, all."""
+    """The kinds and columns of one protocol's histories. `public`: what is `observer` by these, every implementation
+    can show; where no kind says who observes it, all."""
 
     protocol: str
     kinds: type[EventKind]
@@ -109,14 +109,14 @@ class Vocabulary:
         """The columns that each kind fills."""
         return MappingProxyType({kind.name: kind.columns for kind in self.kinds})
 
-    def shown_by(self, *who: str) -> tuple[str, ...]:
+    def observed_by(self, *who: str) -> tuple[str, ...]:
         """The kinds of which every event is seen by one of these."""
-        return tuple(kind.name for kind in self.kinds if kind.shown in who)
+        return tuple(kind.name for kind in self.kinds if kind.observer in who)
 
     @cached_property
     def black_box(self) -> frozenset[str]:
         """The kinds that every implementation can show."""
-        return frozenset(self.shown_by(*self.public))
+        return frozenset(self.observed_by(*self.public))
 
     @cached_property
     def schema(self) -> "pa.Schema":
@@ -128,7 +128,6 @@ class Vocabulary:
 
     @cached_property
     def codes(self) -> Mapping[str, EventKind]:
-        """Kind by name."""
         return MappingProxyType(dict(self.kinds.__members__))
 
 

@@ -20,7 +20,7 @@ OUTSIDE = "outside"  # what every implementation can show
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     broker_started = 1, "broker broker_epoch"  # (re)started with an empty memory and registered under that epoch
     broker_stopped = 2, "broker"  # crashed: its blocks, its outstanding request and its back-off are gone
@@ -69,7 +69,7 @@ COLUMNS = (
 ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))
 
 
-# By which events of producer id blocks a danger shows; see `fencepost.properties.history.signs`.
+# Which events of producer id blocks detect a danger; see `fencepost.properties.history.signs`.
 
 
 def _granted_twice(e: Events) -> int:
@@ -155,7 +155,7 @@ def _block_of_the_answer(s, e):
 
 
 def _good_answer(s, e):
-    """Each conjunct on its own, so that a history that breaks one is told which."""
+    """Each conjunct on its own, so that a violation names the one that is broken."""
     return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.length(e.slot))
 
 
@@ -265,7 +265,7 @@ DRIVEN_KRAFT = (
 
 
 def _no_ids_after(s, next):
-    """A reader who finds the ids used up puts aside what it read, and reads again when somebody asks again: the same
+    """A reader that finds the ids used up puts aside what it read, and reads again when a broker asks again: the same
     once more."""
     return s.ids < next + s.size
 
@@ -367,7 +367,7 @@ DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}
 # What each call on the plug lets happen, seen or unseen, and what must be so when it returns.
 #
 # A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else.  So of an implementation
-# that shows little, only what this table allows is guessed at.
+# that reveals little, only what this table allows is guessed at.
 
 BACK_OFF_MS = (50, 100)
 """A back-off lasts at least, and at most, so long (shipped: 50 ms)."""

@@ -19,7 +19,7 @@ from fencepost.properties.history.related import IT, declared, each, evaluated, 
 from fencepost.properties.history.spreading import Spread, by
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import Plant, change, swap
+from fencepost.properties.planting.edits import Plant, change, swap
 
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max
@@ -51,7 +51,7 @@ class IdBlockView(EventView):
         return self.rows_of(Kind.id_handed_out)
 
     def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
-        """Whether each row's block holds at least one id and none below 0 or above the last id there is."""
+        """Return whether each row's block holds at least one id and none below 0 or above the last id there is."""
         well_formed: np.ndarray = evaluated(WELL_FORMED, self, {IT: rows})
         return well_formed
 
@@ -95,7 +95,7 @@ class IdBlockView(EventView):
 
     @cached_property
     def granted_since(self) -> np.ndarray:
-        """For each of `ids_in_order`, the row at which the first block that holds it was granted, or NEVER.
+        """Return, for each of `ids_in_order`, the row at which the first block that holds it was granted, or NEVER.
 
         Blocks cut the line of ids into intervals. A block covers a run of them; the run is written as two overlapping
         windows of a power of two, and the windows are then halved level by level, keeping the least row. So blocks that
@@ -121,7 +121,7 @@ class IdBlockView(EventView):
         return since[interval]  # before the first edge: -1, the extra last element, NEVER
 
 
-# How a violated id block property is told: one line that names the events concerned and the steps they stand at.
+# How a violated id block property is reported: one line that names the events concerned and the steps they stand at.
 
 
 def again(view: IdBlockView, at: int, other: int) -> str:
@@ -205,7 +205,7 @@ def blocks_disjoint(view: IdBlockView) -> Rows:
 
 
 def answers_disjoint(view: IdBlockView) -> Rows:
-    """Blocks as the brokers were told of them: all that a recording from outside can show."""
+    """Blocks as brokers were given them, which is all that a recording from outside has."""
     return _overlaps(view.answered)
 
 
@@ -238,7 +238,7 @@ def ids_within_blocks(view: IdBlockView) -> Rows:
 
 _OF_HISTORY = ("history",)
 _GRANTS = frozenset({Kind.block_committed, Kind.zk_written})
-_BESIDE_GRANTS = Spread(_GRANTS | {Kind.id_handed_out}, by("producer_id", blank=True), everywhere=_GRANTS)
+_WITH_GRANTS = Spread(_GRANTS | {Kind.id_handed_out}, by("producer_id", blank=True), everywhere=_GRANTS)
 """Ids are as many as events, and blocks are few: every piece has all of these."""
 
 GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
@@ -262,7 +262,7 @@ PROPERTIES = in_a_table(
         "no producer id is handed out twice",
         key=("history", "producer_id"),
         kernel=ids_unique,
-        tell=again,
+        describe=again,
         needs=frozenset({Kind.id_handed_out}),
     ),
     HistoryProperty(
@@ -271,7 +271,7 @@ PROPERTIES = in_a_table(
         "no two blocks share an id",
         key=_OF_HISTORY,
         kernel=blocks_disjoint,
-        tell=overlap,
+        describe=overlap,
         needs=frozenset(),
         needs_in=GRANT_KINDS,
         spread=Spread(_GRANTS, whole=True),
@@ -282,7 +282,7 @@ PROPERTIES = in_a_table(
         "no two successful answers carry blocks that share an id",
         key=_OF_HISTORY,
         kernel=answers_disjoint,
-        tell=overlap,
+        describe=overlap,
         needs=frozenset({Kind.answer_sent}),
     ),
     declared(
@@ -296,11 +296,11 @@ PROPERTIES = in_a_table(
         "an id is handed out only after a block that holds it was committed, or written to ZooKeeper",
         key=_OF_HISTORY,
         kernel=handed_out_after_grant,
-        tell=too_early,
+        describe=too_early,
         needs=frozenset({Kind.id_handed_out}),
         needs_in=GRANT_KINDS,
         needs_order=True,
-        spread=_BESIDE_GRANTS,
+        spread=_WITH_GRANTS,
     ),
     HistoryProperty(
         "ids_within_blocks",
@@ -308,10 +308,10 @@ PROPERTIES = in_a_table(
         "every id handed out lies in some block, both ends as the answer says: start inclusive, length ids",
         key=_OF_HISTORY,
         kernel=ids_within_blocks,
-        tell=outside,
+        describe=outside,
         needs=frozenset({Kind.id_handed_out}),
         needs_in=GRANT_KINDS,
-        spread=_BESIDE_GRANTS,
+        spread=_WITH_GRANTS,
     ),
     declared(
         "ids_increase", "730.20", "the ids of one broker increase between its starts",
@@ -336,7 +336,7 @@ PROPERTIES = in_a_table(
 
 
 def figures(view: IdBlockView) -> dict[str, int]:
-    """What became of the ids of one piece; the figures of several pieces add up.
+    """Return what became of the ids of one piece; the figures of several pieces add up.
 
     blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out: exact where
     blocks are disjoint), blocks_leaked (not one id of theirs was handed out).
@@ -361,7 +361,7 @@ HISTORY = HistoryProperties(
 )  # fmt: skip
 
 
-# Histories of id blocks with planted violations, and what each property must then report.
+# Histories of id blocks with seeded violations, and what each property must then report.
 
 SIZE, BLOCKS = 40, 6
 LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last broker gets, and hands out as each third id

@@ -101,14 +101,14 @@ class BridgeSystem(System, Protocol):
 
 
 class Permissions(Protocol):
-    """Optional: a cluster that has it shows what it does about CLUSTER_AUTHORIZATION_FAILED."""
+    """Optional: a cluster that has it reveals what it does about CLUSTER_AUTHORIZATION_FAILED."""
 
     def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
         """Give a broker the permission that AllocateProducerIds needs, or take it away."""
 
 
 class Lengths(Protocol):
-    """Optional: a cluster that has it shows that brokers take the length of a block from the answer (730.8)."""
+    """Optional: a cluster that has it reveals that brokers take the length of a block from the answer (730.8)."""
 
     def set_block_size(self, size: Size) -> None:
         """The active KRaft controller makes blocks of this many ids from now on, as one of another version does;

@@ -31,7 +31,7 @@ from fencepost.properties.id_blocks.interface import (
 )
 from fencepost.properties.id_blocks.translator import SLOTS, BlocksInterpreter
 from fencepost.properties.machine import KnownBugs, scenario, variants
-from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.monitoring import Broken, Concerned, RunContext
 from fencepost.properties.roles import Between, Named, OneOf
 from hypothesis import strategies as st
 
@@ -265,7 +265,7 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
         self.fetch_and_use_up(broker)
 
 
-# Leading a cluster about: through everything once, to find out what it shows; and on from where it disagreed, to find
+# Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
 # out what comes of it.
 #
 # The model says at the first event that something is wrong; the id that is handed out twice may come much later.  A few
@@ -381,13 +381,13 @@ MACHINES = {
 }
 
 
-# What a driven run of producer id blocks shows beside its events, and how far ids go in it.
+# What a driven run of producer id blocks reveals in addition to its events, and how far ids go in it.
 
 BLOCK = 1_000
 """Ids in a block, unless the configuration says otherwise (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
 
 
-class BlocksBeside(Beside):
+class BlocksContext(RunContext):
     """Only the promises are judged.  What else must hold of histories is left to the model, which says that something
     is wrong where this says that it does harm."""
 
@@ -405,12 +405,12 @@ class BlocksBeside(Beside):
 
     def events(self, made: Made) -> Sequence[Event]:
         """A client was given an id, even if no event says so; and the same answer once more grants nothing."""
-        shown = [event for event in made.events if not self._is_repeated(event)]
-        if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in shown):
+        observed = [event for event in made.events if not self._is_repeated(event)]
+        if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in observed):
             error, producer_id = made.result
-            told = {"kind": "id_handed_out", "broker": made.call.index("brokers"), "producer_id": producer_id}
-            return shown if error else [*shown, told]
-        return shown
+            handed_out = {"kind": "id_handed_out", "broker": made.call.index("brokers"), "producer_id": producer_id}
+            return observed if error else [*observed, handed_out]
+        return observed
 
     def _is_repeated(self, event: Event) -> bool:
         if read(event, "kind") != "answer_sent" or read(event, "error", 0) or read(event, "request", -1) < 0:
@@ -493,7 +493,7 @@ def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
         interpreter=partial(BlocksInterpreter, brokers, size),
         expected=EXPECTED,
         ignored=frozenset({"broker_stopped"}),  # a restart is one step of the model
-        unguessed=frozenset({"request_refused"}),  # its error answer shows it
+        unguessed=frozenset({"request_refused"}),  # its error answer reveals it
     )  # fmt: skip
 
 
@@ -505,7 +505,7 @@ ID_BLOCKS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    beside=BlocksBeside,
+    context=BlocksContext,
     call=Call,
     ways=WAYS,
     follow=follow,

@@ -33,7 +33,7 @@ from fencepost.properties.conformance_spec import (
     Take,
 )
 from fencepost.properties.driving import Event, Made, read
-from fencepost.properties.emitted_events import Kept, Note, Number, Showing
+from fencepost.properties.emitted_events import EmittedEvents, Note, Number, Remembered
 from fencepost.properties.emitted_events import Row as Emitted
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.history.pieces import starts_of
@@ -62,7 +62,8 @@ Memory = tuple[tuple[str, int, int], ...]
 
 
 class BlocksInterpreter(PlainInterpreter):
-    """Reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless they are told otherwise."""
+    """Reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless the cluster sets another
+    size."""
 
     def __init__(self, brokers: int, size: int) -> None:
         self.brokers = brokers
@@ -93,9 +94,9 @@ class BlocksInterpreter(PlainInterpreter):
         if call.name == "set_cluster_action":
             (self.denied.discard if call.get("allowed") else self.denied.add)(call.get("broker"))
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """What was shown, with what it says: an error answer also that the request was refused, a result that the id
-        was given."""
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Yield what was observed, with what it says: an error answer also that the request was refused, a result that
+        the id was given."""
         for event in made.events:
             if read(event, "kind") == "answer_sent" and read(event, "error", 0) and "request_refused" not in observed:
                 refused = {n: read(event, n, -1) for n in ("broker", "request", "error")}
@@ -104,16 +105,16 @@ class BlocksInterpreter(PlainInterpreter):
         if made.call.name == "init_producer_id":
             error, producer_id = made.result
             kind = "id_refused" if error else "id_handed_out"
-            said = [read(e, "producer_id") for e in made.events if read(e, "kind") == "id_handed_out"]
-            if said not in ([], [] if error else [producer_id]):
-                words = f"the event says what the client got: it says {', '.join(map(str, said))}"
+            text = [read(e, "producer_id") for e in made.events if read(e, "kind") == "id_handed_out"]
+            if text not in ([], [] if error else [producer_id]):
+                words = f"the event says what the client got: it says {', '.join(map(str, text))}"
                 raise Contradiction(FalseConjunct(kind, "730.P1", words), kind)
             if not any(read(e, "kind") == kind for e in made.events):
                 event = {"kind": kind, "broker": made.call.index("brokers"), "producer_id": producer_id, "error": error}
                 yield event, event
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """What is known of an event that nobody showed."""
+        """The columns that are known of an event which the system did not emit."""
         row: dict[str, Any] = dict.fromkeys(DRIVEN_COLUMNS, UNKNOWN)
         if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate", "set_block_size"):
             row["broker"] = made.call.index("brokers")
@@ -124,7 +125,7 @@ class BlocksInterpreter(PlainInterpreter):
         return row
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  Raises `Contradiction` if it speaks of a request that was never sent."""
+        """Return what an event says.  Raises `Contradiction` if it speaks of a request that was never sent."""
         row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
         kind, number = read(event, "kind"), read(event, "request", -1)
         row |= {"error": read(event, "error", 0), "request": number, "slot": UNKNOWN, "asker": UNKNOWN}
@@ -244,7 +245,7 @@ class BlocksInterpreter(PlainInterpreter):
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """Messages that are gone, controllers that are gone, and requests that nobody will speak of any more."""
+        """Messages that are gone, controllers that are gone, and requests that no event will name any more."""
         taken: list[str] = []
         gone = self._gone(made, messages)
         if gone is not None:
@@ -335,8 +336,8 @@ def _slots(columns: Mapping[str, np.ndarray], history: np.ndarray, key: np.ndarr
     again = dealt[ordinals(key[dealt]) > 0]
     slot[again] = int(slot.max(initial=-1)) + 1 + ordinals(history[again])
     rows = np.concatenate((dealt, answers))
-    said, _ = dense(key[rows], *(columns[name][rows] for name in ("first", "error")))
-    found = before(said[: len(dealt)], dealt, said[len(dealt) :], answers)
+    keys, _ = dense(key[rows], *(columns[name][rows] for name in ("first", "error")))
+    found = before(keys[: len(dealt)], dealt, keys[len(dealt) :], answers)
     slot[answers] = np.where(found >= 0, np.append(slot[dealt], -1)[found], -1)
     return slot
 
@@ -420,10 +421,10 @@ CONFORMING = Conforming(ID_BLOCKS, VARIANTS, MODEL_COLUMNS, BY_VARIANT, variant_
 NO_CONTROLLER = 41
 NODE = 0
 
-_request = Kept("request", at=lambda s, p: s.original[p.r])
+_request = Remembered("request", at=lambda s, p: s.original[p.r])
 _first, _length = {"first": lambda s, p: s.first[p.r]}, {"length": lambda s, p: s.length(p.r)}
 _later = {"first": lambda s, p, t: t.first[p.r], "length": lambda s, p, t: t.length(p.r)}
-_answer = {"broker": "b", "request": _request, "grant": Kept("grant", at="r"), **_first, **_length}
+_answer = {"broker": "b", "request": _request, "grant": Remembered("grant", at="r"), **_first, **_length}
 
 
 def _asker(s, p):
@@ -431,8 +432,7 @@ def _asker(s, p):
 
 
 def _of_record(name):
-    """The next record to be committed."""
-    return Kept(name, at=lambda s, p: s.committed)
+    return Remembered(name, at=lambda s, p: s.committed)
 
 
 def _wrapped(s, p):
@@ -446,10 +446,14 @@ def _code(s, p):
 
 def _refused(broker, error, at="r", **further):
     """By the controller, and the answer with the same error."""
-    said = {"broker": broker, "request": Kept("request", at=lambda s, p: s.original[getattr(p, at)]), "error": error}
+    columns = {
+        "broker": broker,
+        "request": Remembered("request", at=lambda s, p: s.original[getattr(p, at)]),
+        "error": error,
+    }
     return (
-        Emitted("request_refused", node=NODE, **said, **further),
-        Emitted("answer_sent", node=NODE, **said, **further),
+        Emitted("request_refused", node=NODE, **columns, **further),
+        Emitted("answer_sent", node=NODE, **columns, **further),
         Note("error", at=at, value=error, **further),
     )  # fmt: skip
 
@@ -467,7 +471,7 @@ RPC = {
     "repeat": [Note("grant", at="copy", value=-1)],
     "take": [Emitted("answer_taken", **_answer)],
     "reject": [Emitted("answer_refused", **_answer)],
-    "fail": [Emitted("answer_failed", broker="b", request=_request, error=Kept("error", at="r"))],
+    "fail": [Emitted("answer_failed", broker="b", request=_request, error=Remembered("error", at="r"))],
     "time_out": [Emitted("request_timed_out", broker="b", request=_request)],
     "time_out_early": [Emitted("request_timed_out", broker="b", request=_request)],
     "end_back_off": [Emitted("backoff_over", broker="b")],
@@ -483,7 +487,7 @@ KRAFT = {
     "allocate": [
         Emitted("block_recorded", node=NODE, broker="b", broker_epoch=lambda s, p: s.asker_epoch[p.r], request=_request,
             grant=Number("grant", at="r"), first=lambda s, p, t: t.first[p.r], length=lambda s, p, t: t.length(p.r)),
-        Note("record", at=lambda s, p, t: t.first[p.r], value=Kept("grant", at="r")),
+        Note("record", at=lambda s, p, t: t.first[p.r], value=Remembered("grant", at="r")),
         Note("for", at=lambda s, p, t: t.first[p.r], value="b"),
         Note("of epoch", at=lambda s, p, t: t.first[p.r], value=lambda s, p: s.asker_epoch[p.r]),
     ],
@@ -493,9 +497,9 @@ KRAFT = {
             length=lambda s, p, t: t.committed - s.committed),
     ],
     "answer": [
-        Emitted("answer_sent", node=NODE, broker=_asker, request=_request, grant=Kept("grant", at="r"), **_first,
+        Emitted("answer_sent", node=NODE, broker=_asker, request=_request, grant=Remembered("grant", at="r"), **_first,
             **_length),
-        Note("remembered", at=_asker, value=Kept("grant", at="r")),
+        Note("remembered", at=_asker, value=Remembered("grant", at="r")),
     ],
     "refuse": _refused("b", _code),
     "turn_away": _refused(_asker, NO_CONTROLLER),
@@ -505,8 +509,9 @@ KRAFT = {
     "take_snapshot": [Emitted("snapshot_taken", node=NODE, first=lambda s, p, t: t.snapshot)],
     # Of mistaken controllers
     "answer_again": [
-        Emitted("answer_sent", node=NODE, broker="b", request=_request, grant=Kept("remembered", at="b"), **_later),
-        Note("grant", at="r", value=Kept("remembered", at="b")),
+        Emitted("answer_sent", node=NODE, broker="b", request=_request, grant=Remembered("remembered", at="b"),
+        **_later),
+        Note("grant", at="r", value=Remembered("remembered", at="b")),
     ],
     "grant_overlapping": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
     "grant_past_the_end": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
@@ -555,8 +560,8 @@ def _of_one_controller(bounds):
 
 STARTED = {"restart": "register"}
 _TWICE = {"answers_disjoint": "the controller gives the same ids in several answers, and brokers are to make sure"}
-SHOWING = {
-    Bridge: Showing(
+EMITTED = {
+    Bridge: EmittedEvents(
         "bridge",
         BRIDGE,
         STARTED,
@@ -564,11 +569,11 @@ SHOWING = {
         config=_of_one_controller,
         bounds={"size": 2, "ids": 4},
     ),
-    Malformed: Showing("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config, undecidable=_TWICE),
-    FaultyController: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
-    Idempotent: Showing("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
-    Kraft: Showing("kraft", KRAFT, STARTED, config=_config),
-    Zookeeper: Showing("zookeeper", ZOOKEEPER, never=("write_unseen",), config=_of_node),
+    Malformed: EmittedEvents("kraft", {**KRAFT, **WRAPPED}, STARTED, config=_config, undecidable=_TWICE),
+    FaultyController: EmittedEvents("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
+    Idempotent: EmittedEvents("kraft", KRAFT, STARTED, config=_config, undecidable=_TWICE),
+    Kraft: EmittedEvents("kraft", KRAFT, STARTED, config=_config),
+    Zookeeper: EmittedEvents("zookeeper", ZOOKEEPER, never=("write_unseen",), config=_of_node),
 }
-"""A broker that asks before it is registered shows nothing that histories could say; a write of which the broker does
-not hear, neither; and in the bridge which of several controllers reads is told by elections."""
+"""A broker that asks before it is registered reveals nothing that histories could say; a write of which the broker does
+not hear, neither; and in the bridge which of several controllers reads is known from elections."""

@@ -59,8 +59,8 @@ PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
     ),
 }
 """Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is
-enough; one broker is on its own, where nobody else's request helps it along, and two get in each other's way.  With 4
-ids in blocks of 2, the last block ends with the ids."""
+enough; one broker is on its own, where no other broker's request helps it along, and two get in each other's way.  With
+4 ids in blocks of 2, the last block ends with the ids."""
 
 
 def _about(**bounds: int) -> Faults:
@@ -92,7 +92,7 @@ _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
 _OF_BLOCKS = (*_WAITING, "fetched_ahead")
 _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
-"""What a variant that is about blocks in use leaves out: what is waited for, and blocks that nobody got."""
+"""What a variant that is about blocks in use leaves out: what is waited for, and blocks that no broker got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)

@@ -1,6 +1,6 @@
-"""Histories with violations planted at known places: what a check that has teeth must find, to the last violation.
+"""Histories with violations seeded at known places: what a check that has teeth must find, to the last violation.
 
-A protocol has one history that an implementation wrote, in which every promise is kept, and a table of edits that break
+A protocol has one history that an implementation wrote, in which every promise holds, and a table of edits that break
 something. Not a simulation: every history is that one, as it is or bent, shifted to producer ids of its own, so that
 millions of events a second can be made.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.planting.bends import Plant, Written, bent_by
+from fencepost.properties.planting.edits import Plant, Written, bent_by
 from fencepost.properties.registry import Found
 
 Columns = dict[str, np.ndarray]
@@ -28,8 +28,8 @@ def written(vocabulary: Vocabulary, name: str) -> Written:
     columns = {column.name: column.absent for column in vocabulary.columns}
     rows = []
     for _, _, kind, *values in getattr(import_module(module), function)():
-        said = {n: value for (n, absent), value in zip(columns.items(), values, strict=True) if value != absent}
-        rows.append({"kind": kind, **said})
+        given = {n: value for (n, absent), value in zip(columns.items(), values, strict=True) if value != absent}
+        rows.append({"kind": kind, **given})
     return Written(vocabulary, rows)
 
 
@@ -46,7 +46,6 @@ class Bed:
 
     @property
     def history(self) -> Written:
-        """As it was written."""
         return written(self.vocabulary, self.example)
 
     def bent(self, name: str) -> Columns:
@@ -63,7 +62,7 @@ class Bed:
         table = {name: np.concatenate([columns[name] for columns in each]) for name in each[0]}
         return table, begins, {name: number for number, name in enumerate(names)}
 
-    def planted(
+    def seeded(
         self, seed: int, first_history: int, histories: int, *, bent: float = 0.001, plants: Sequence[str] = ()
     ) -> tuple[Columns, dict[str, int]]:
         """Columns of `histories` whole histories, and the violations that each property must report on them.
@@ -92,12 +91,12 @@ class Bed:
     def simulate_many(
         self, seed: int, first_history: int, histories: int, config: Mapping[str, Any]
     ) -> tuple[Columns, dict[str, int]]:
-        """`planted` as a simulator; what is planted is reported as the faults injected.
+        """`seeded` as a simulator; what is seeded is reported as the faults injected.
 
         Of `config` the keys `bent` and `plants` matter.
         """
         chosen = {key: config[key] for key in ("bent", "plants") if key in config}
-        return self.planted(seed, first_history, histories, **chosen)
+        return self.seeded(seed, first_history, histories, **chosen)
 
 
 BEDS: Found[Bed] = Found(("histories.properties", "histories"), "BED")

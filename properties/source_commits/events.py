@@ -1,13 +1,13 @@
-"""The events of one source task, its offsets topic and its upstream system: kinds, columns, and who shows them.
+"""The events of one source task, its offsets topic and its upstream system: kinds, columns, and who observes them.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 Below 10 is what happens to instances of the task, from 10 on what becomes of records, from 20 on what becomes of
-offsets, from 30 on what the connector is told of them, from 40 on what upstream does, from 50 on transactions, from 60
-on what an auditor reads.
+offsets, from 30 on what the connector is notified of them, from 40 on what upstream does, from 50 on transactions, from
+60 on what an auditor reads.
 
 `partition` is a source partition throughout. `record` is the place of a record in it, from 1. `offset` is a source
 offset: n stands for all records up to the n-th, so that a restart resumes with record n + 1, and 0 is none (a
-tombstone). `output` and `position` are of the topics that records are sent to. An instance tells a record apart by
+tombstone). `output` and `position` are of the topics that records are sent to. An instance distinguishes a record by
 (partition, record); another instance may poll the same again.
 
 Events of one step stand together, in this order: a `flush_begun` and then its `flush_entry` rows; a `told` and then its
@@ -22,10 +22,10 @@ from fencepost.model.source_commits.exactly_once import Moment
 from fencepost.properties.history.signs import Events, Sign, events
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
-TASK = "task"  # instances of the connector's task log it: what they are asked, told, and do
+TASK = "task"  # instances of the connector's task log it: what they are asked, answered, and do
 OUTPUT = "output"  # it stands in a topic that records are sent to
 OFFSETS = "offsets"  # it stands in the offsets topic
-UPSTREAM = "upstream"  # the external system shows it
+UPSTREAM = "upstream"  # the external system reveals it
 AUDITOR = "auditor"  # who reads the output as far as it is committed, and the stored offsets
 
 RECORD = "instance partition record"
@@ -34,7 +34,7 @@ THREAD = "instance thread"
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     instance_started = 1, "instance", TASK  # its producer is there; it has not read its offsets yet
     # one row for each source partition: the stored offset that it goes on from
@@ -78,7 +78,7 @@ class Kind(EventKind):
     looked_up = 32, OFFSET, TASK
     telling_failed = 33, THREAD, TASK  # commit threw an exception, which is logged and ignored
 
-    # upstream is told that everything up to here is safe, and has forgotten it
+    # upstream is informed that everything up to here is safe, and has forgotten it
     discarded = 40, OFFSET, UPSTREAM
 
     transaction_begun = 50, "instance"
@@ -106,7 +106,7 @@ COLUMNS = (
 SOURCE_COMMITS = Vocabulary("source-commits", Kind, COLUMNS, public=(TASK, OUTPUT, OFFSETS, UPSTREAM, AUDITOR))
 
 
-# By which events of a source task a danger shows; see `fencepost.properties.history.signs`.
+# Which events of a source task detect a danger; see `fencepost.properties.history.signs`.
 
 
 def _failed(e: Events, *kinds: Kind) -> int:
@@ -143,7 +143,7 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of committing offsets a row of the retelling stands for, and what it checks.
+# Which steps of the models of committing offsets a row of the translation stands for, and what it checks.
 
 MODEL_COLUMNS = {
     "thread": Thread, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "empty": Bool,

@@ -1,7 +1,7 @@
-"""What is promised of the source offsets that a task is told of, held against what tasks, topics and upstream show.
+"""What is promised of the source offsets that a task is notified of, held against what tasks, topics and upstream show.
 
 An offset n in the offsets topic stands for all records up to the n-th of its source partition: a restart resumes behind
-them.  So nothing may be stored before all of them are done with, nothing told before it is stored, and upstream may
+them.  So nothing may be stored before all of them are done with, nothing reported before it is stored, and upstream may
 forget nothing that a restart would ask for.  The other properties say where that was lost.
 """
 
@@ -20,7 +20,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, move, put
+from fencepost.properties.planting.edits import END, Plant, change, drop, move, put
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 
 PARTITION = ("partition",)
@@ -45,7 +45,7 @@ OFFSETS_OF_THEIR_OWN = tuple(mode for mode in AT_LEAST_ONCE if mode != "first-of
 """Modes in which each record has another source offset than the one before."""
 
 DONE = (Kind.produced, Kind.filtered, Kind.given_up)
-"""By which a record needs no restart: it is in the output, or nobody wants it there."""
+"""Records that need no restart: they are in the output, or are not wanted there."""
 ACKNOWLEDGED = (Kind.acknowledged, Kind.filtered, Kind.given_up)
 """By which its instance is done with it."""
 
@@ -53,8 +53,8 @@ saying = Words(SOURCE_COMMITS).saying
 
 STORED = last(Kind.offset_written, by=PARTITION)
 WRITTEN = last(Kind.offset_written, by=OWN_OFFSET)
-TOLD_BEFORE = last(Kind.told_offset, by=PARTITION)
-TOLD_MOST = greatest("offset", Kind.told_offset, by=PARTITION)
+REPORTED_BEFORE = last(Kind.told_offset, by=PARTITION)
+REPORTED_MOST = greatest("offset", Kind.told_offset, by=PARTITION)
 DISCARDED_MOST = greatest("offset", Kind.discarded, by=PARTITION)
 BEFORE = last(Kind.polled, Kind.resumed, by=OWN_PARTITION)
 PLACE = when(BEFORE.record < 0, BEFORE.offset, BEFORE.record)
@@ -62,7 +62,7 @@ DONE_MOST = greatest("offset", Kind.acknowledged, Kind.given_up, by=PARTITION)
 AUDITED_LATER = following(Kind.audited, by=PARTITION)
 
 ENDED = following(Kind.instance_stopped, by=OF_INSTANCE)
-LAST_TOLD = following(Kind.told, by=OF_INSTANCE, where=IT.thread == 0)
+LAST_REPORTED = following(Kind.told, by=OF_INSTANCE, where=IT.thread == 0)
 WRITTEN_ONCE = first(Kind.offset_written, by=OWN_OFFSET)
 COMMITTABLE_LATER = following(Kind.committable, by=OWN_PARTITION)
 DELIVERED = first(*DONE, by=("partition", "record"))
@@ -122,14 +122,14 @@ def covered(
     covering: Kind,
     done: tuple[Kind, ...],
     own: bool,
-    said: str,
+    reported: str,
     modes: tuple[str, ...] = (),
 ) -> HistoryProperty[Any]:
     """See `Covered`."""
     key = ("history", *(OWN_PARTITION if own else PARTITION))
     needs: frozenset[IntEnum] = frozenset((covering, Kind.polled, *done))
     return HistoryProperty(
-        name, rule, meaning, key, Covered(covering, done, own), saying(said), needs, needs_order=True, modes=modes
+        name, rule, meaning, key, Covered(covering, done, own), saying(reported), needs, needs_order=True, modes=modes
     )
 
 
@@ -148,7 +148,7 @@ PROMISES = (
     declared(
         "told_in_order", "src.P1", "the offsets that are told of a source partition never go back",
         each(Kind.told_offset, by=PARTITION),
-        IT.offset < TOLD_BEFORE.offset, saying("it goes back from"), explained=TOLD_BEFORE, modes=WITH_MAP,
+        IT.offset < REPORTED_BEFORE.offset, saying("it goes back from"), explained=REPORTED_BEFORE, modes=WITH_MAP,
     ),
     declared(
         "stored_in_order", "src.P1", "the stored offset of a source partition never goes back",
@@ -158,7 +158,7 @@ PROMISES = (
     declared(
         "resumes_from_what_was_told", "src.P1", "no instance resumes behind an offset that was told",
         each(Kind.resumed, by=PARTITION),
-        IT.offset < TOLD_MOST.offset, saying("there was told"), explained=TOLD_MOST,
+        IT.offset < REPORTED_MOST.offset, saying("there was told"), explained=REPORTED_MOST,
     ),
     declared(
         "upstream_not_ahead", "src.8", "upstream forgets nothing beyond the stored offset",
@@ -191,7 +191,7 @@ PROMISES = (
         "an instance that has ended in order, with a last commit that succeeded, has stored all that was committable",
         each(Kind.committable, by=OWN_PARTITION),
         WRITTEN_ONCE.at > ENDED.at, saying("it was not stored before"), explained=ENDED,
-        given=~ENDED.missing & (LAST_TOLD.at < ENDED.at) & COMMITTABLE_LATER.missing,
+        given=~ENDED.missing & (LAST_REPORTED.at < ENDED.at) & COMMITTABLE_LATER.missing,
     ),
     declared(
         "everything_delivered", "src.P4", "once faults stop, whatever was polled is delivered, or dropped or given up",
@@ -267,7 +267,7 @@ UPSTREAM_AHEAD = frozenset({
     "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
     "everything_delivered",
 })  # fmt: skip
-"""What is broken where a connector tells upstream more than is stored."""
+"""The properties that break where a connector reports more upstream than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
     "orderly_end_covers_all",
@@ -296,7 +296,7 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "tasks and topics": SOURCE_COMMITS.shown_by(*SOURCE_COMMITS.public),
+        "tasks and topics": SOURCE_COMMITS.observed_by(*SOURCE_COMMITS.public),
         "all": tuple(SOURCE_COMMITS.codes),
     }
 )
@@ -304,7 +304,7 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def figures(view: EventView) -> dict[str, int]:
-    """What became of the records and offsets of one piece; the figures of several pieces add up."""
+    """Return what became of the records and offsets of one piece; the figures of several pieces add up."""
     kinds = {
         "polled": Kind.polled, "produced": Kind.produced, "offsets_stored": Kind.offset_written,
         "offsets_told": Kind.told_offset, "discarded": Kind.discarded, "instances": Kind.instance_started,
@@ -322,8 +322,8 @@ HISTORY = HistoryProperties(
 # What can be wrong in a history of a source task that the reference wrote, and what each property must then report.
 #
 # The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
-# named too. Instance 0 has done with the first nine records of both source partitions, and stored and told of that;
-# instances 1 and 2 have committed nothing; instance 3 has stored and told of the eleventh, and then of the twelfth.
+# named too. Instance 0 has done with the first nine records of both source partitions, and stored and reported that;
+# instances 1 and 2 have committed nothing; instance 3 has stored and reported the eleventh, and then of the twelfth.
 
 _LAST = {"instance": 3, "partition": 0}
 

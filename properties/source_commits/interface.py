@@ -104,13 +104,13 @@ class System(Protocol):
         """The connector asks for its transaction to be aborted when the batch is sent; False where it has none."""
 
     def audit(self) -> Any:
-        """An auditor reads all of the committed output, then the stored offsets, and shows both."""
+        """An auditor reads all of the committed output, then the stored offsets, and reveals both."""
 
     def drain_events(self) -> Sequence[Event]:
         """The events since the last call, in order."""
 
 
-# What a driven task must have come to, which no recording shows enough to judge: that it has read all there is when
+# What a driven task must have come to, which no recording reveals enough to judge: that it has read all there is when
 # faults are over, and that one which ends in order, with a last commit that succeeds, leaves nothing over.
 
 PARTITION = ("partition",)
@@ -131,13 +131,13 @@ TASK = 0
 
 class Ending:
     """What is known of one instance: ``polled``: records with their source offsets, by source partition, in order;
-    ``left``: what its last commit must cover, once it is asked to stop; ``told``: that commit has succeeded."""
+    ``left``: what its last commit must cover, once it is asked to stop; ``reported``: that commit has succeeded."""
 
     def __init__(self) -> None:
         self.polled = defaultdict[int, list[tuple[int, int]]](list)
         self.done: dict[tuple[int, int], str] = {}
         self.left: dict[int, int] = {}
-        self.told = False
+        self.reported = False
 
     def committable(self) -> dict[int, int]:
         """By source partition, the offset of the last acknowledged record before which none is in flight (src.3)."""
@@ -179,8 +179,8 @@ class InTheEnd(AtRest):
             elif kind == "stopping" and read(event, "outcome") == 1:
                 instance.left = instance.committable()
             elif kind == "told" and read(event, "thread") == TASK:
-                instance.told = bool(instance.left)
-            elif kind == "instance_stopped" and instance.told:
+                instance.reported = bool(instance.left)
+            elif kind == "instance_stopped" and instance.reported:
                 for each_partition, must in instance.left.items():
                     if self.stored[each_partition] < must:
                         text = (

@@ -1,7 +1,7 @@
-"""When the steps of a source task are told, where events say less than a step of the model.
+"""When the steps of a source task are reported, where events say less than a step of the model.
 
-Offsets that never arrive are not shown: that a write is lost is known when a later one of the same source partition has
-arrived, as they are in order, or when its instance has ended, as nothing of that arrives any more.  Of a task with
+Offsets that never arrive are not observed: that a write is lost is known when a later one of the same source partition
+has arrived, as they are in order, or when its instance has ended, as nothing of that arrives any more.  Of a task with
 transactions a record that the producer refuses at once was never in one.
 """
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from fencepost.model.source_commits.exactly_once import ExactlyOnce
 from fencepost.model.source_commits.seen import SeenMended, SeenProposed
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.source_commits.events import MENDED, MODEL_COLUMNS, ONCE, PROPOSED, SOURCE_COMMITS
-from fencepost.properties.translation import Retelling, Row
+from fencepost.properties.translation import Row, Translator
 
-TOLD = ("vanished",)
+ROW_KINDS = ("vanished",)
 """Kinds of rows that are no events."""
 
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
@@ -24,13 +24,13 @@ OWN_THREAD = 0
 Placed = tuple[int, Row]
 
 
-class Retold:
+class Translated:
     """What both kinds of task have in common.  ``kinds``: of the rows that stand for something."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.kinds = kinds
 
-    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+    def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
         for place, event in enumerate(events):
             following = events[place + 1] if place + 1 < len(events) else None
@@ -50,7 +50,7 @@ def _row(event: Any, **columns: Any) -> Row:
     }  # fmt: skip
 
 
-class Flushes(Retold):
+class Flushes(Translated):
     """Of a task of the at-least-once runtime."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
@@ -80,14 +80,14 @@ class Flushes(Retold):
                 yield _row(event, kind="vanished", offset=offset)
 
     def lost(self, event: Any) -> Iterator[Row]:
-        """All that an instance has sent, and that has not arrived when it has ended."""
+        """Yield all that an instance has sent, and that has not arrived when it has ended."""
         under_way, self.under_way = self.under_way, {}
         for partition, sent in under_way.items():
             for offset in dict.fromkeys(offset for _, offset in sent):
                 yield _row(event, kind="vanished", partition=partition, offset=offset)
 
 
-class Transactions(Retold):
+class Transactions(Translated):
     """Of a task of the exactly-once runtime."""
 
     def rows(self, event: Any, following: Any) -> Iterator[Row]:
@@ -100,8 +100,8 @@ class Transactions(Retold):
 
 # What the events of a source task say to the models of committing offsets.
 #
-# Read `retelling` (what is on its way, and what is lost), `table` (which steps of the model, and which checks, each row
-# stands for).
+# Read `translator` (what is on its way, and what is lost), `table` (which steps of the model, and which checks, each
+# row stands for).
 
 MODELS = {
     "proposed": (SeenProposed, PROPOSED),
@@ -113,21 +113,22 @@ THREADS = 2
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How many source partitions, records and threads there are; records without end are counted in the history."""
+    """Return how many source partitions, records and threads there are; records without end are counted in the
+    history."""
     return {**{name: config[name] for name in ("partitions", "records") if config.get(name)}, "threads": THREADS}
 
 
-def _retelling(variant: str, given: Mapping[str, int]) -> Retelling:
+def _translator(variant: str, given: Mapping[str, int]) -> Translator:
     kinds = frozenset(observation.kind for observation in MODELS[variant][1])
     return Transactions(kinds) if variant == "proposed-exactly-once" else Flushes(kinds)
 
 
-SHOWN = Shown(
+MAPPING = EventMapping(
     SOURCE_COMMITS,
     models={name: model for name, (model, _) in MODELS.items()},
     columns=MODEL_COLUMNS,
     observations={name: table for name, (_, table) in MODELS.items()},
     given=_given,
-    retelling=_retelling,
-    told=TOLD,
+    translator=_translator,
+    row_kinds=ROW_KINDS,
 )

@@ -1,5 +1,5 @@
 """The events of one source connector whose tasks write records and source offsets exactly once (KIP-618): kinds,
-columns, and who shows them.
+columns, and who observes them.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
 Below 10 is what operators do, from 10 on what happens to instances of tasks, from 20 on what they read of the offsets
@@ -37,7 +37,7 @@ AUDITOR = "auditor"  # who reads the output as far as it is committed, and asks 
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     # The newest set of so many tasks, numbered by `generation`; their offsets go to this topic. What it does not run
     # on has been stopped, fenced or left behind before: see `fenced`.
@@ -73,18 +73,18 @@ class Kind(EventKind):
     batch_ended = 34, INSTANCE, TASK  # all records of one poll are sent or filtered
     # The connector wants the transaction to end with this batch: 1 committed, 0 aborted
     boundary_asked = 35, f"{INSTANCE} outcome", TASK
-    # One source offset is sent, in the open transaction of this producer, or (-1) beside any
+    # One source offset is sent, in the open transaction of this producer, or (-1) outside any
     offset_sent = 36, f"{INSTANCE} producer_id? epoch? topic partition offset", TASK
     end_sent = 37, f"{TXN} outcome", TASK
     end_told = 38, f"{TXN} outcome error?", TASK
     # The connector has had its transaction aborted: it is not written, and its source offset is in the next commit
     given_up = 39, f"{INSTANCE} {RECORD}", TASK
     commit_called = 40, INSTANCE, TASK  # `SourceTask.commit`, also where there was nothing to commit
-    # The same source offset is sent to the worker's topic, beside any transaction; nobody waits for that
+    # The same source offset is sent to the worker's topic, outside any transaction; no thread waits for that
     copy_sent = 41, f"{INSTANCE} topic partition offset", TASK
     copy_told = 42, f"{INSTANCE} topic partition offset error?", TASK
 
-    # An entry stands at this position; -1: beside any transaction. Without partition it is the migration's sentinel.
+    # An entry stands at this position; -1: outside any transaction. Without partition it is the migration's sentinel.
     entry_appended = 50, "topic position partition? offset? producer_id? epoch?", OFFSETS
     topic_marked = 51, "topic position producer_id epoch outcome", OFFSETS  # 1: committed, 0: aborted
     record_appended = 52, f"position {RECORD} producer_id? epoch?", OUTPUT
@@ -165,7 +165,7 @@ SIMULATORS = tuple(
 )
 
 
-# By which events of source tasks a danger shows; see `fencepost.properties.history.signs`.
+# Which events of source tasks detect a danger; see `fencepost.properties.history.signs`.
 
 FENCED = (47, 90)
 """INVALID_PRODUCER_EPOCH, PRODUCER_FENCED."""
@@ -188,7 +188,7 @@ def _later_sets(e: Events) -> int:
 
 
 def _given_up(e: Events) -> int:
-    """Transactions that are aborted, and nobody has asked for that."""
+    """Transactions that are aborted although no client has asked for that."""
     ended = e.of(Kind.output_marked)
     return int((e["outcome"][ended] == 0).sum())
 
@@ -206,7 +206,7 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the model of source offsets a row of the retelling stands for, and what it checks.
+# Which steps of the model of source offsets a row of the translation stands for, and what it checks.
 
 MODEL_COLUMNS = {
     "instance": Instance, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "failed": Bool,

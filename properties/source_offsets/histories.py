@@ -18,7 +18,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, Setting, declared, each, first, following, greatest, last, when
 from fencepost.properties.history.spreading import BY_ITSELF
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, move, put, swap
+from fencepost.properties.planting.edits import END, Plant, change, drop, move, put, swap
 from fencepost.properties.source_offsets.events import (
     AUDITOR,
     DRIVEN,
@@ -197,9 +197,9 @@ MECHANISMS = (
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "auditor": SOURCE_OFFSETS.shown_by(AUDITOR),
-        "tasks": SOURCE_OFFSETS.shown_by(OPERATOR, TASK, AUDITOR),
-        "tasks and offsets": SOURCE_OFFSETS.shown_by(OPERATOR, TASK, AUDITOR, OFFSETS),
+        "auditor": SOURCE_OFFSETS.observed_by(AUDITOR),
+        "tasks": SOURCE_OFFSETS.observed_by(OPERATOR, TASK, AUDITOR),
+        "tasks and offsets": SOURCE_OFFSETS.observed_by(OPERATOR, TASK, AUDITOR, OFFSETS),
         "all": tuple(SOURCE_OFFSETS.codes),
     }
 )
@@ -220,7 +220,7 @@ class SourceView(EventView):
 
 
 def figures(view: SourceView) -> dict[str, int]:
-    """What became of the records of one piece; the figures of several pieces add up."""
+    """Return what became of the records of one piece; the figures of several pieces add up."""
     kinds = {
         "polled": Kind.polled, "transactions": Kind.txn_begun, "read": Kind.output_read,
         "starts": Kind.instance_running, "failed": Kind.instance_failed, "sets": Kind.configured,

@@ -176,13 +176,13 @@ class Newest:
 class Tombstones:
     """Which tombstones and copies in the worker's topic do harm, by the number of the call.
 
-    A null offset goes to the worker's topic first, beside the transaction, and a copy of an offset after it.  So an old
-    copy may come behind a tombstone (late-copies), and a tombstone may stand there whose transaction is never
+    A null offset goes to the worker's topic first, outside the transaction, and a copy of an offset after it.  So an
+    old copy may come behind a tombstone (late-copies), and a tombstone may stand there whose transaction is never
     committed: then the worker's topic has not what the combined view takes from it, whatever implementation it is.
     """
 
     def __init__(self) -> None:
-        self.told = defaultdict[int, int](int)  # by partition, how many
+        self.reported = defaultdict[int, int](int)  # by partition, how many
         self.under_way = defaultdict[tuple[int, int, int], list[int]](list)  # copies, and how many there were
         self.undecided: dict[int, int] = {}  # by instance, since which call it has an undecided one
         self.harmful: list[tuple[int, float]] = []  # from one call up to another
@@ -192,13 +192,13 @@ class Tombstones:
         kind, instance = read(event, "kind"), read(event, "instance", -1)
         partition, offset = read(event, "partition", -1), read(event, "offset", -1)
         if kind == "copy_sent" and offset > 0:
-            self.under_way[instance, partition, offset].append(self.told[partition])
+            self.under_way[instance, partition, offset].append(self.reported[partition])
         elif kind == "copy_told" and offset > 0:
             before = self.under_way[instance, partition, offset]
-            if before and before.pop(0) < self.told[partition]:
+            if before and before.pop(0) < self.reported[partition]:
                 self.harmful.append((call, inf))
         elif kind == "copy_told" and not read(event, "error", 0):
-            self.told[partition] += 1
+            self.reported[partition] += 1
             self.undecided.setdefault(instance, call)
         elif kind == "end_told" and read(event, "outcome") == 1 and not read(event, "error", 0):
             since = self.undecided.pop(instance, call)

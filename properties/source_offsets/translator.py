@@ -4,27 +4,27 @@ An instance has the source partitions whose number, divided by the number of tas
 a new set are its own from when the first of its instances starts; when several of one task do, they are those of the
 one that opens its producer last.  An instance of an older set that opens its producer when a newer one is there fences
 the one that had the transactional id, and is not followed: it is to find the newer set.  Offsets are found where the
-last topic is read to the end, and what was sent of a transaction is told with its end, for each source partition.  One
-that has been fenced may find an end behind which the next one has written since: it found what was there when it asked,
-which the model, where that is one step, would say of now, and it is not followed any further.
+last topic is read to the end, and what was sent of a transaction is reported with its end, for each source partition.
+One that has been fenced may find an end behind which the next one has written since: it found what was there when it
+asked, which the model, where that is one step, would say of now, and it is not followed any further.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.model.source_offsets.seen import SeenMergedView, SeenOwnTopic
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.history import HistoryError
 from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFFSETS, TABLE
-from fencepost.properties.translation import Retelling, Row, Tellers
+from fencepost.properties.translation import Row, Tellers, Translator
 
-TOLD = ("given", "flushed")
+ROW_KINDS = ("given", "flushed")
 """Kinds of rows that are no events: a source partition is an instance's; its offset is in the transaction, or not."""
 
 ENDS = ("instance_stopped", "instance_failed", "instance_killed")
 _NONE = -1
 _FIRST = 0
-"""The set of tasks that is there before anything is shown."""
+"""The set of tasks that is there before anything is observed."""
 
 Placed = tuple[int, Row]
 
@@ -46,7 +46,7 @@ class Tasks:
         self.ends: dict[int, int] = {}  # by producer id: whose transaction is to be committed
         self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
 
-    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+    def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
         """The rows of these events."""
         tellers = Tellers(self, "_")
         for place, event in enumerate(events):
@@ -159,7 +159,7 @@ def _row(event: Any, **columns: Any) -> Mapping[str, Any]:
 
 # What the events of source tasks say to the model of their offsets.
 #
-# Read `retelling` (whose source partitions are an instance's, and which instances are followed), `table` (which steps
+# Read `translator` (whose source partitions are an instance's, and which instances are followed), `table` (which steps
 # of the model, and which checks, each row stands for).
 
 MODELS = {
@@ -170,8 +170,8 @@ MODELS = {
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How many source partitions and records there are, and what is of the first set of tasks, which is there before
-    anything is shown."""
+    """Return how many source partitions and records there are, and what is of the first set of tasks, which is there
+    before anything is observed."""
     if not isinstance(config.get("partitions"), int):
         raise HistoryError("the config does not say how many partitions the source has, which instances share")
     if int(config.get("rounds", 1)) > 1:
@@ -181,19 +181,19 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     return first | {name: config[name] for name in ("partitions", "records") if config.get(name)}
 
 
-def _retelling(variant: str, given: Mapping[str, int]) -> Retelling:
+def _translator(variant: str, given: Mapping[str, int]) -> Translator:
     kinds = frozenset(observation.kind for observation in TABLE)
     return Tasks(kinds, given["partitions"], given["tasks"], bool(given["separate"]))
 
 
-SHOWN = Shown(
+MAPPING = EventMapping(
     SOURCE_OFFSETS,
     models=MODELS,
     columns=MODEL_COLUMNS,
     observations=dict.fromkeys(MODELS, TABLE),
     names={"instance": ENDS},
     given=_given,
-    retelling=_retelling,
-    told=TOLD,
-    beside=("tasks", "separate"),
+    translator=_translator,
+    row_kinds=ROW_KINDS,
+    additional=("tasks", "separate"),
 )

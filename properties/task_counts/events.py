@@ -27,7 +27,7 @@ OUTSIDE = "outside"  # what users, brokers and the group show besides
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     worker_started = 1, "node support", OUTSIDE
     # crashed or shut down; requests and transactions that it sent stay where they are
@@ -44,7 +44,10 @@ class Kind(EventKind):
     task_assigned = 14, "node connector task member"
     task_revoked = 15, "node connector task member"
 
-    topic_claimed = 20, f"node {PAIR}"  # the leader's transactional producer is open: nobody else's writes from now on
+    topic_claimed = (
+        20,
+        f"node {PAIR}",
+    )  # the leader's transactional producer is open: no other worker writes from now on
     claim_failed = 21, f"node {PAIR} error"
     leadership_lost = 22, f"node {PAIR} error"  # the worker knows now that it does not lead, or may not write
     connector_written = 23, RECORD, TOPIC  # this and the next five: a record is committed in the config topic
@@ -103,7 +106,7 @@ COLUMNS = (
 TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))
 
 
-# By which events of exactly-once source connectors a danger shows; see `fencepost.properties.history.signs`.
+# Which events of exactly-once source connectors detect a danger; see `fencepost.properties.history.signs`.
 
 
 def _sets(e: Events, least: int, most: int | None = None) -> int:
@@ -149,7 +152,7 @@ SIGNS = (
 #
 # Computed, not stored: ``instance`` is a place of the model's for a task's thread, free again when that has ended;
 # ``set`` numbers the connector's sets from 1, ``newest`` is the number of the last; ``certain`` is false where a
-# transactional id may have been fenced without anybody being told.  A deposed leader's round goes on in what it has
+# transactional id may have been fenced without a client hearing of it.  A deposed leader's round goes on in what it has
 # under way: so the model deposes it only when that is over.
 
 MODEL_COLUMNS = {
@@ -313,7 +316,7 @@ IN_ASSIGNMENT = Observation(
     ),
     before=next(o.before for o in LEADERS if o.kind == "round_started"),
     rule="618.6",
-)  # the leader has been told by the group, and nobody else has yet
+)  # the leader has heard it from the group, and no other worker has yet
 
 
 def _waits(s, e):

@@ -113,7 +113,7 @@ class System(Protocol):
         """Restart it with one of `SUPPORT`: "none" is a version without this feature."""
 
     def write_foreign(self, kind: str, connector: Connector, count: int) -> None:
-        """Somebody who is no leader appends a "set" or a "count" to the config topic."""
+        """A worker that is no leader appends a "set" or a "count" to the config topic."""
 
     def compact(self) -> None:
         """The config topic is compacted."""
@@ -130,7 +130,7 @@ class System(Protocol):
 
 
 class Permissions(Protocol):
-    """Optional: a cluster that has it shows what comes of a round that is not allowed to fence (618.7, 618.47)."""
+    """Optional: a cluster that has it reveals what comes of a round that is not allowed to fence (618.7, 618.47)."""
 
     def set_fencing(self, connector: Connector, allowed: bool) -> None:
         """Give the connector's admin client the permission to write under the transactional ids of the connector's
@@ -146,7 +146,7 @@ def missing(system: Any, variant: str) -> list[str]:
 # faults.
 #
 # Used by the machines and by the programs that they write, which is why it needs nothing but the plug.  Tasks that run
-# would go on for ever, so they commit a transaction only where it is said so.
+# would go on for ever, so they commit a transaction only where it is stated so.
 
 MOST = 1_500
 """More operations than that without coming to rest, and it counts as going on for ever."""
@@ -155,7 +155,7 @@ RETRY_MS = 300
 WAITS_MS = (1_000, 10_000, 400_000)
 """A back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
 TRANSACTIONS = 2
-"""So often each task that runs ends a transaction before it is said that all is well."""
+"""So often each task that runs ends a transaction before it is stated that all is well."""
 ROUNDS = 4
 FAILED, UNASSIGNED = "FAILED", "UNASSIGNED"
 BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
@@ -305,11 +305,11 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> list
     """A user starts again what REST says has failed, and a task that it says is UNASSIGNED and some worker has all the
     same: one that was out of the group may have written RUNNING over FAILED, and UNASSIGNED when it came back
     (AbstractHerder.onStartup writes whatever is there).  What was started again is returned."""
-    said = {task: system.status(connector, task)[0] for task in range(-1, tasks)}
-    failed = [task for task, status in said.items() if status == FAILED]
+    statuses = {task: system.status(connector, task)[0] for task in range(-1, tasks)}
+    failed = [task for task, status in statuses.items() if status == FAILED]
     for task in failed:
         _restart(system, workers, connector, task)
-    unassigned = [task for task, status in said.items() if task >= 0 and status == UNASSIGNED]
+    unassigned = [task for task, status in statuses.items() if task >= 0 and status == UNASSIGNED]
     return failed + [task for task in unassigned if _restart(system, workers, connector, task)]
 
 
@@ -379,8 +379,8 @@ BY_THEMSELVES = frozenset({"assign", "ask", "answer", "hand_out", "read", "begin
 
 
 def valid(program: Program) -> bool:
-    """Whoever is down comes back before the faults are over, which is what `finish` says: without that nothing has to
-    come to rest, or to run."""
+    """A worker that is down comes back before the faults are over, which is what `finish` says: without that nothing
+    has to come to rest, or to run."""
     down: set[int] = set()
     for call in program.calls:
         if call.name == "crash":

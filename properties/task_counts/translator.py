@@ -18,9 +18,9 @@ from fencepost.model.task_counts.abstract.loose import LooseA, LooseB, LooseM, L
 from fencepost.properties.column_ops import FEW
 from fencepost.properties.conformance_spec import Beyond, Followed, State
 from fencepost.properties.driving import Event, Made, Message
-from fencepost.properties.emitted_events import Kept, Note, Number, Showing
+from fencepost.properties.emitted_events import EmittedEvents, Note, Number, Remembered
 from fencepost.properties.emitted_events import Row as Emitted
-from fencepost.properties.event_mapping import Reader, Shown
+from fencepost.properties.event_mapping import EventMapping, Reader
 from fencepost.properties.task_counts.events import BY_VARIANT, MODEL_COLUMNS, OK, SUPPORT, TASK_COUNTS
 from fencepost.properties.translation import Row, Tellers
 
@@ -169,7 +169,7 @@ class Connector:
         return *self.as_it_is(event), *self._found()
 
     def _found(self) -> Iterable[Row]:
-        """Whoever waits may be answered from now on, if the newest set is counted."""
+        """A task that waits may be answered from now on, if the newest set is counted."""
         return [self._row("found_counted", instance=instance) for instance in sorted(self._waiting)]
 
     def _worker_stopped(self, event: Any) -> Iterable[Row]:
@@ -211,7 +211,7 @@ class Connectors:
         self.epochs: dict[int, list[tuple[int, int]]] = {}  # by producer id: places and epochs, in order
         self.events = 0
 
-    def tell(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
+    def translate(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
         """The rows of these events, of each connector to where it is not followed any more."""
         for number in sorted(self.followed or [n for n in {event.connector for event in events} if n >= 0] or [0]):
             if number not in self.connectors:
@@ -246,23 +246,23 @@ class Connectors:
     def _is_fenced(self, event: Any, place: int) -> bool:
         """Was its producer seen to be fenced, or could it only have been fenced by what is seen?
 
-        A fence whose answer is lost, and a transaction that took too long, raise an epoch that nobody is seen to have
-        been given: the next one seen then is not the next one.
+        A fence whose answer is lost, and a transaction that took too long, raise an epoch that no client is seen to
+        have been given: the next one seen then is not the next one.
         """
         raised = (each for each in self.epochs.get(event.producer_id, ()) if each[1] > event.epoch)
         at, epoch = next(raised, (place, event.epoch))
         return at < place or epoch == event.epoch + 1
 
 
-SHOWN = Shown(
+MAPPING = EventMapping(
     TASK_COUNTS,
     models=MODELS,
     columns=MODEL_COLUMNS,
     observations=BY_VARIANT,
     names={"instance": ENDS},
     given=lambda variant, config: {},
-    retelling=lambda variant, given: Connectors(variant),
-    told=("found_counted",),
+    translator=lambda variant, given: Connectors(variant),
+    row_kinds=("found_counted",),
     read=READ,
     lanes="connector",
     numbered=("set",),
@@ -287,8 +287,8 @@ class ClusterReader(Reader):
     """Reads one driven cluster.  Its driver knows which ids may have been fenced unseen."""
 
     def __init__(self, variant: str, sizes: Mapping[str, int]) -> None:
-        super().__init__(SHOWN, NEEDED, sizes, variant)
-        self.retelling = Connectors(variant, followed=(0,))
+        super().__init__(MAPPING, NEEDED, sizes, variant)
+        self.translator = Connectors(variant, followed=(0,))
         self.doubtful = set[int]()  # tasks whose ids may have been fenced
         self.open = set[int]()  # instances with a transaction under way
         self.late = set[int]()  # those of which it may have timed out
@@ -305,7 +305,7 @@ class ClusterReader(Reader):
             self.doubtful.update([task] if task >= 0 else range(PLACES))
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says."""
+        """Return what an event says."""
         row, kind, instance = super().row_of_event(event, states), event["kind"], event.get("instance", -1)
         row["certain"] = row["task"] not in self.doubtful and instance not in self.late
         (self.open.add if kind == "records_sent" else self.open.discard)(instance)
@@ -321,7 +321,7 @@ def follow(variant: str, config: Mapping[str, Any]) -> Followed:
 
 @lru_cache(maxsize=256)
 def _followed(variant: str, workers: int, tasks: int) -> Followed:
-    followed = SHOWN.followed(variant, (("workers", workers), ("instances", PLACES), ("tasks", tasks)))
+    followed = MAPPING.followed(variant, (("workers", workers), ("instances", PLACES), ("tasks", tasks)))
     return replace(followed, interpreter=partial(ClusterReader, variant, followed.bounds))
 
 
@@ -335,28 +335,28 @@ LEADERS_ID = 0
 """The producer id of the leaders; each task's is one more than its number."""
 
 _offset = {"connector": 0, "offset": Number("offset")}
-_last = Kept("offset", at=0)
-_claim = {"producer_id": LEADERS_ID, "epoch": Kept("claim", at="w")}
+_last = Remembered("offset", at=0)
+_claim = {"producer_id": LEADERS_ID, "epoch": Remembered("claim", at="w")}
 
 
 def _set(of):
-    return Kept("set", at=of)
+    return Remembered("set", at=of)
 
 
 def _newest(s, p):
     return s.generation
 
 
-_round = {"node": "w", "connector": 0, "request": Kept("request", at="w")}
+_round = {"node": "w", "connector": 0, "request": Remembered("request", at="w")}
 _fencing = _set(lambda s, p: s.fencing[p.w])
 
 
 def _task(k):
     """Of an instance, as it is before the step."""
     return {
-        "node": k, "connector": 0, "task": lambda s, p: s.task[getattr(p, k)], "instance": Kept("instance", at=k),
+        "node": k, "connector": 0, "task": lambda s, p: s.task[getattr(p, k)], "instance": Remembered("instance", at=k),
         "set": _set(lambda s, p: s.of[getattr(p, k)]), "producer_id": lambda s, p: s.task[getattr(p, k)] + 1,
-        "epoch": Kept("own", at=k),
+        "epoch": Remembered("own", at=k),
     }  # fmt: skip
 
 
@@ -369,7 +369,7 @@ def _started(of):
         Note("ids", at="w", value=0),
         Note("ids", at="w", value=lambda s, p: p.i + 1, each={"i": Task}, when=lambda s, p, t: t.left[p.w, p.i]),
         Emitted("round_started", node="w", connector=0, request=Number("request", at="w"), set=_set(of),
-            count=Kept("ids", at="w")),
+            count=Remembered("ids", at="w")),
     ]  # fmt: skip
 
 
@@ -394,7 +394,7 @@ CORE = {
     "elect": [
         Emitted("assigned", node="w", count=1),
         Emitted("topic_claimed", node="w", producer_id=LEADERS_ID, epoch=Number("epoch")),
-        Note("claim", at="w", value=Kept("epoch", at=0)),
+        Note("claim", at="w", value=Remembered("epoch", at=0)),
     ],
     "depose": [
         Emitted("round_failed", when=lambda s, p: s.round[p.w] != Round.NONE, **_round, set=_fencing),
@@ -442,7 +442,12 @@ ASKING = {
     "answer": [
         Emitted("round_asked", node="k", connector=0, task=_mine["task"], request=Number("request", at="k")),
         Emitted(
-            "round_answered", node="k", connector=0, task=_mine["task"], request=Kept("request", at="k"), status=OK
+            "round_answered",
+            node="k",
+            connector=0,
+            task=_mine["task"],
+            request=Remembered("request", at="k"),
+            status=OK,
         ),
     ],
     "check_before": [Emitted("task_checked", **_mine, status=OK)],
@@ -450,23 +455,22 @@ ASKING = {
 OWN_VIEW = {
     **CORE,
     "check_before": [
-        Emitted("topic_read", node="k", offset=Kept("covered", at=lambda s, p: s.of[p.k], plus=1)),
+        Emitted("topic_read", node="k", offset=Remembered("covered", at=lambda s, p: s.of[p.k], plus=1)),
         Emitted("task_checked", **_mine, status=OK),
     ],
 }
 
 
-def _showing(mode, rows):
-    """No event tells of a late fence."""
-    return Showing(mode, rows, never=("fence_late",), config=lambda bounds: {})
+def _emitting(mode, rows):
+    return EmittedEvents(mode, rows, never=("fence_late",), config=lambda bounds: {})
 
 
-SHOWING = {
+EMITTED = {
     Lingering: "when a round is over, and still answers, is in no history of a model's steps",
     Claiming: "which tasks a worker claims is in no history",
-    ABehindCore: _showing("A", OWN_VIEW),
-    ACore: _showing("A", OWN_VIEW),
-    MCore: _showing("M", OWN_VIEW),
-    BCore: _showing("B", ASKING),
-    ShippedCore: _showing("shipped", ASKING),
+    ABehindCore: _emitting("A", OWN_VIEW),
+    ACore: _emitting("A", OWN_VIEW),
+    MCore: _emitting("M", OWN_VIEW),
+    BCore: _emitting("B", ASKING),
+    ShippedCore: _emitting("shipped", ASKING),
 }

@@ -334,13 +334,13 @@ def deliver_all(system: System) -> int:
 # of 1,100 newcomers, and in all but one in a million of 5,000.  And 32,767 newcomers lead past the last epoch of a
 # producer id (txn.4).  `newcomers` needs nothing but the interface, so that a pasted program can call it.
 
-NEWCOMERS_RETRY_MS, TRIES = 100, 50
+CHURN_RETRY_MS, TRIES = 100, 50
 """A producer whose request is to be tried again waits so long, and tries so often."""
 
 
 class Newcomers(NamedTuple):
     """What became of them.  ``pairs``: (producer id, epoch) of those who were given one, in their order; ``events``:
-    everything that was shown meanwhile, in order; ``waited_ms``: virtual time that passed."""
+    everything that was observed meanwhile, in order; ``waited_ms``: virtual time that passed."""
 
     pairs: tuple[tuple[int, int], ...]
     events: tuple[Any, ...]
@@ -364,15 +364,15 @@ def newcomers(system: System, count: int) -> Newcomers:
         system.init(0)
         for _ in range(TRIES):
             deliver_all(system)
-            shown = list(system.drain_events())
-            events += shown
-            given = [e for e in shown if read(e, "kind") == "init_taken" and not read(e, "error", 0)]
+            observed = list(system.drain_events())
+            events += observed
+            given = [e for e in observed if read(e, "kind") == "init_taken" and not read(e, "error", 0)]
             if given:
                 pairs.append((read(given[-1], "producer_id"), read(given[-1], "epoch")))
-            if given or any(read(e, "kind") == "client_failed" for e in shown):
+            if given or any(read(e, "kind") == "client_failed" for e in observed):
                 break
-            system.advance(NEWCOMERS_RETRY_MS)
-            waited_ms += NEWCOMERS_RETRY_MS
+            system.advance(CHURN_RETRY_MS)
+            waited_ms += CHURN_RETRY_MS
     return Newcomers(tuple(pairs), tuple(events), waited_ms)
 
 

@@ -125,7 +125,7 @@ def of_description(topic: str) -> tuple[Permission, ...]:
 
 
 def tolerates_creation_error(error: int) -> bool:
-    """Whether a start goes on after this answer to creating a separate offsets topic (618.17).
+    """Return whether a start goes on after this answer to creating a separate offsets topic (618.17).
 
     As for the worker's own internal topics: it exists; the broker is too old to create topics; the admin may not
     (then it has to be there already). Any other error fails the task. (TopicAdmin.java)
@@ -207,7 +207,7 @@ class Brokers:
         self.env = KafkaEnvironment(self.below(config), Kernel(config.seed))
         self.acls = Acls()
         self.topics: dict[str, tuple[int, int]] = {}  # that clients have created: partitions and replication factor
-        self.internal: set[str] = set()  # the topics of workers that somebody has created by hand
+        self.internal: set[str] = set()  # the topics of workers that an operator has created by hand
         self.policy_error = 0  # what every creation of a topic is refused with (a broker's policy)
         self.ids: dict[str, int] = {}
         self.clients = 0
@@ -326,8 +326,8 @@ class TransactionalProducer:
         self.client: Client = made(brokers.env, slot, brokers.transactional_id(name))
         brokers.env.network.nodes[client_name(slot)] = self.client
         self.closed = False
-        # The pair of `open`, by which this producer is told from the others of its name; -1 before. In v2 each of its
-        # transactions has an epoch of its own, above this one.
+        # The pair of `open`, by which this producer is distinguished from the others of its name; -1 before. In v2 each
+        # of its transactions has an epoch of its own, above this one.
         self.producer_id = NO_PRODUCER_ID
         self.epoch = NO_PRODUCER_EPOCH
 

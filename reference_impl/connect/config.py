@@ -85,7 +85,7 @@ class Config(Configuration):
     offsets_topic: str = ""  # offsets.storage.topic of every connector: a separate one, created by the tasks (618.17)
     offset_partitions: Positive = 25  # offset.storage.partitions of the workers
     offset_replication: Positive = 3  # offset.storage.replication.factor of the workers
-    # internal.topics.automatic.creation.enable (4.4.0, KIP-1209): off, whoever runs the cluster creates them (618.54)
+    # internal.topics.automatic.creation.enable (4.4.0, KIP-1209): off, the operator creates them (618.54)
     creates_internal_topics: bool = True
     connector_partitions: Natural = 0  # of a separate offsets topic in a connector's configuration: no setting (618.48)
     transactional_id: str = ""  # a user's transactional.id for the leader's producer: ignored, with a warning (618.24)

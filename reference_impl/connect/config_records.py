@@ -260,7 +260,7 @@ class ClusterConfigState:
         self.inconsistent.discard(connector)
 
     def is_complete(self, buffer: Mapping[int, Properties], tasks: int) -> bool:
-        """Whether every task from 0 to tasks - 1 is there; tasks beyond are tolerated."""
+        """Return whether every task from 0 to tasks - 1 is there; tasks beyond are tolerated."""
         return all(task in buffer for task in range(tasks))
 
     def apply_count(self, connector: str, value: Mapping[str, Any] | None, offset: int) -> None:
@@ -290,7 +290,7 @@ class ClusterConfigState:
         return sorted(self.connectors)
 
     def tasks(self, connector: str) -> int:
-        """How many tasks the newest set has; 0 while it is inconsistent."""
+        """Return how many tasks the newest set has; 0 while it is inconsistent."""
         return 0 if connector in self.inconsistent else self.task_counts.get(connector, 0)
 
     def task_properties(self, connector: str, task: int) -> Properties | None:
@@ -298,7 +298,6 @@ class ClusterConfigState:
         return self.task_configs.get(connector, {}).get(task) if task < self.tasks(connector) else None
 
     def target_state(self, connector: str) -> str:
-        """STARTED, PAUSED or STOPPED."""
         return self.target_states.get(connector, "STARTED")
 
     def set_place(self, connector: str) -> int:
@@ -318,11 +317,11 @@ class ClusterConfigState:
         return self.generations.get(connector, -1)
 
     def needs_fencing(self, connector: str) -> bool:
-        """Whether a set stands after the latest count record (618.4)."""
+        """Return whether a set stands after the latest count record (618.4)."""
         return connector in self.pending_fencing
 
     def may_run(self, connector: str) -> bool:
-        """Whether the latest count record stands after the latest committed set (618.2)."""
+        """Return whether the latest count record stands after the latest committed set (618.2)."""
         return connector in self.counts and not self.needs_fencing(connector)
 
 
@@ -376,7 +375,7 @@ class SessionKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The headers that a signed request carries beside its body."""
+    """The headers that a signed request carries in addition to its body."""
 
     algorithm: str
     mac: bytes
@@ -400,7 +399,7 @@ _decoded = lru_cache(maxsize=64)(base64.b64decode)  # a leader asks before all t
 
 
 def needs_new_key(key: SessionKey | None, now_ms: int, ttl_ms: int = TTL_MS) -> bool:
-    """Whether the leader has to make a key: there is none, it has expired, or it is of another kind."""
+    """Return whether the leader has to make a key: there is none, it has expired, or it is of another kind."""
     if key is None or key.algorithm != ALGORITHM or len(key.secret) != KEY_BYTES:
         return True
     return ttl_ms > 0 and key.created_ms + ttl_ms <= now_ms
@@ -412,7 +411,7 @@ def sign(key: SessionKey | None, body: bytes, algorithm: str = ALGORITHM) -> Sig
 
 
 def signature_status(signature: Signature | None, body: bytes, key: SessionKey | None) -> int:
-    """How a request is answered for its signature alone.
+    """Return how a request is answered for its signature alone.
 
     400: unsigned, or signed in a way that is not accepted; 503: the receiver knows no key yet; 403: signed under
     another key, or for another body; 200: it may be served.

@@ -123,9 +123,9 @@ class ConfigTopic:
     def compact(self) -> None:
         """Keep the last record of every key, where it is; a tombstone too, since delete.retention.ms, by default a day,
         is longer than any worker here is behind: one that missed a deletion would bring the connector back."""
-        kept = {offset for offset, _ in compacted(self.records(), keep_tombstones=True)}
+        remaining = {offset for offset, _ in compacted(self.records(), keep_tombstones=True)}
         end = self.end(True)
-        self.removed |= set(range(end)) - kept
+        self.removed |= set(range(end)) - remaining
         self.log.emit(Kind.COMPACTED, offset=end)
 
 
@@ -150,7 +150,7 @@ class View:
         self.position = 0
 
     def is_behind(self) -> bool:
-        """Whether there is a record to read."""
+        """Return whether there is a record to read."""
         topic = self.env.topic
         # Asked over and over, mostly by who is at the very end of the log, readable or not.
         if self.position >= len(topic.leader.log.batches) or self.position >= topic.end(self.committed):
@@ -192,7 +192,7 @@ class View:
                 continue  # a poll without success is polled again
 
     def is_at_end(self) -> bool:
-        """Whether another thread has read to the end meanwhile."""
+        """Return whether another thread has read to the end meanwhile."""
         return not self.is_behind()
 
 
@@ -206,8 +206,8 @@ ILLEGAL_STATE = -1  # IllegalStateException: no code of Kafka's
 
 
 class WritePrivilege:
-    """Of one life of one worker. `fenced`: a write was refused, or its outcome is unknown: claim again. `commits`: its
-    process lives to the end of a write."""
+    """The privilege of one life of one worker. `fenced`: a write was refused, or its outcome is unknown: claim again.
+    `commits`: its process lives to the end of a write."""
 
     def __init__(self, env: "Environment", node: int, transactional: bool) -> None:
         self.env = env
@@ -219,7 +219,7 @@ class WritePrivilege:
 
     @property
     def must_claim(self) -> bool:
-        """Whether a leader has to open a producer before it may write; one that is still held is kept."""
+        """Return whether a leader has to open a producer before it may write; one that is still held is stored."""
         return self.transactional and (self.fenced or self.producer is None)
 
     def transactional_id(self) -> str:
@@ -291,7 +291,6 @@ class Writes:
         self.revision = herder.env.revision
 
     def may_write(self) -> bool:
-        """Only the leader writes."""
         return self.herder.is_leader
 
     def serve(self, connector: str, job: Job, request: Request, forwarded: bool = False) -> Script:

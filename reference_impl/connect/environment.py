@@ -35,16 +35,16 @@ class Environment(environment.Environment[Config]):
         config: Config,
         kernel: Kernel,
         parts: Any,
-        beside: "Environment | None" = None,
+        sibling: "Environment | None" = None,
         brokers: Brokers | None = None,
     ) -> None:
         super().__init__(config, kernel)
         self.parts = parts
         self.revision = REVISIONS[config.mode]
         self.threads = Threads()
-        self.brokers: Brokers = brokers or (parts.brokers(config) if beside is None else beside.brokers)
+        self.brokers: Brokers = brokers or (parts.brokers(config) if sibling is None else sibling.brokers)
         self.numbers = {name: number for number, name in enumerate(config.connector_names)}
-        partition = CONFIG_TOPIC if beside is None else SECOND_CONFIG_TOPIC
+        partition = CONFIG_TOPIC if sibling is None else SECOND_CONFIG_TOPIC
         self.topic = parts.topic(self.brokers, self.log, self.numbers, partition)
         self.group = Group(self.log)
         self.workers: list[Worker] = []

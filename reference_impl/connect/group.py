@@ -42,7 +42,7 @@ class Assignment(NamedTuple):
 
     @property
     def revokes(self) -> bool:
-        """Whether another rebalance has to follow."""
+        """Return whether another rebalance has to follow."""
         return bool(self.revoked_connectors or self.revoked_tasks)
 
 
@@ -65,11 +65,14 @@ def eager(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) 
 
 def cooperative(members: Members, connectors: Iterable[str], tasks: Iterable[TaskId]) -> dict[int, Assignment]:
     """Members keep what is balanced; surplus, and what two claim, is revoked (B36); the rest is given."""
-    kept_connectors = rebalanced({member: owned.connectors for member, owned in members.items()}, connectors)
-    kept_tasks = rebalanced({member: owned.tasks for member, owned in members.items()}, tasks)
+    remaining_connectors = rebalanced({member: owned.connectors for member, owned in members.items()}, connectors)
+    remaining_tasks = rebalanced({member: owned.tasks for member, owned in members.items()}, tasks)
     return {
         member: Assignment(
-            kept_connectors[member][0], kept_tasks[member][0], kept_connectors[member][1], kept_tasks[member][1]
+            remaining_connectors[member][0],
+            remaining_tasks[member][0],
+            remaining_connectors[member][1],
+            remaining_tasks[member][1],
         )
         for member in sorted(members)
     }
@@ -83,12 +86,14 @@ def rebalanced(
     claims = [item for mine in owned.values() for item in mine]
     undisputed = {item for item in there if claims.count(item) == 1}
     quotas = _quotas({member: len(mine & undisputed) for member, mine in owned.items()}, len(there))
-    kept = {member: sorted(mine & undisputed)[: quotas[member]] for member, mine in owned.items()}
-    revoked = {member: tuple(sorted(mine - set(kept[member]))) for member, mine in owned.items()}
+    remaining = {member: sorted(mine & undisputed)[: quotas[member]] for member, mine in owned.items()}
+    revoked = {member: tuple(sorted(mine - set(remaining[member]))) for member, mine in owned.items()}
     for item in there:
-        if item not in claims and (room := [member for member in sorted(kept) if len(kept[member]) < quotas[member]]):
-            kept[min(room, key=lambda member: len(kept[member]))].append(item)
-    return {member: (tuple(sorted(mine)), revoked[member]) for member, mine in kept.items()}
+        if item not in claims and (
+            room := [member for member in sorted(remaining) if len(remaining[member]) < quotas[member]]
+        ):
+            remaining[min(room, key=lambda member: len(remaining[member]))].append(item)
+    return {member: (tuple(sorted(mine)), revoked[member]) for member, mine in remaining.items()}
 
 
 def _quotas(held: Mapping[int, int], total: int) -> dict[int, int]:
@@ -148,7 +153,7 @@ REVISIONS = {
 
 
 def uses_transactions(revision: Revision, support: str) -> bool:
-    """Whether a leader with this support writes through a transactional producer (618.24)."""
+    """Return whether a leader with this support writes through a transactional producer (618.24)."""
     if support == "none":
         return False
     return support in ("preparing", "enabled") or revision.leader_always_transactional
@@ -202,7 +207,7 @@ class Group:
     assignments: dict[int, Assignment] | None = None  # of this generation, once the leader has handed them in
 
     def must_rejoin(self, worker: int) -> bool:
-        """Whether a heartbeat would be answered with a rebalance, or with "who are you"."""
+        """Return whether a heartbeat would be answered with a rebalance, or with "who are you"."""
         return worker not in self.joining and (self.preparing or worker not in self.members)
 
     def join(self, worker: int, owned: Owned, offset: int) -> Join:
@@ -252,7 +257,7 @@ class Group:
         self.log.emit(Kind.ASSIGNMENT_MADE, node=worker, member=generation, offset=offset)
 
     def is_assigned(self, worker: int, generation: int) -> bool:
-        """Whether a sync would be answered now, be it with an error."""
+        """Return whether a sync would be answered now, be it with an error."""
         return self.error(worker, generation) != 0 or self.assignments is not None
 
     def sync(self, worker: int, generation: int) -> Handed:

@@ -72,18 +72,18 @@ class Herder:
 
     @property
     def enabled(self) -> bool:
-        """Whether source tasks run with exactly-once support."""
+        """Return whether source tasks run with exactly-once support."""
         return self.support == "enabled"
 
     @property
     def reads_committed(self) -> bool:
-        """Whether it passes over what was aborted in the config topic: not while it is `preparing`, though it may lead
-        and writes in transactions then (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
+        """Return whether it passes over what was aborted in the config topic: not while it is `preparing`, though it
+        may lead and writes in transactions then (KafkaConfigBackingStore.setupAndCreateKafkaBasedLog)."""
         return self.enabled
 
     @property
     def serves(self) -> bool:
-        """Whether this version has the internal endpoint, with the feature on or off (618.10)."""
+        """Return whether this version has the internal endpoint, with the feature on or off (618.10)."""
         return self.support != "none" and self.env.revision.signs
 
     @property
@@ -96,7 +96,7 @@ class Herder:
 
     @property
     def is_eager(self) -> bool:
-        """Whether every member lets go of everything in every rebalance."""
+        """Return whether every member lets go of everything in every rebalance."""
         return self.env.config.protocol == "eager"
 
     # The thread
@@ -124,11 +124,11 @@ class Herder:
         return bool(self.requests)
 
     def must_claim(self) -> bool:
-        """Whether a leader was fenced, or could not open its producer: it claims again (618.26)."""
+        """Return whether a leader was fenced, or could not open its producer: it claims again (618.26)."""
         return self.leader == self.node and self.privilege.fenced
 
     def must_make_key(self) -> bool:
-        """Whether the leader has to write a new session key."""
+        """Return whether the leader has to write a new session key."""
         if self.leader != self.node or not self.env.revision.signs:
             return False
         now_ms = self.env.now_ms
@@ -220,7 +220,7 @@ class Herder:
             self.env.threads.start(self.node, started.run())
 
     def may_start(self, name: str, task: int) -> bool:
-        """Whether the newest set has such a task (618.52); what an older one had is configured all the same."""
+        """Return whether the newest set has such a task (618.52); what an older one had is configured all the same."""
         return self.view.state.task_properties(name, task) is not None
 
     def stop_tasks(self, ids: Iterable[TaskId]) -> Script:
@@ -275,7 +275,7 @@ class Herder:
     # A rebalance
 
     def must_rejoin(self) -> bool:
-        """Whether the next thing to do is a rebalance: asked for here, or heard of in a heartbeat."""
+        """Return whether the next thing to do is a rebalance: asked for here, or heard of in a heartbeat."""
         if self.rejoin or self.wanted > self.offset:
             return True
         return self.env.group.must_rejoin(self.node) and self.has_noticed()

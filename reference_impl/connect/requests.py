@@ -33,7 +33,6 @@ class Reply:
     trace: str = ""
 
     def settle(self, status: int, trace: str = "") -> None:
-        """The first answer counts."""
         if not self.status:
             self.status = status
             self.trace = trace

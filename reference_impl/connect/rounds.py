@@ -148,7 +148,8 @@ class Rounds:
     # The rules
 
     def must_fence(self, count: int, size: int) -> bool:
-        """Whether a round fences anything: not from one task to one, where the new one fences the old (618.5)."""
+        """Return whether a round fences anything: not from one task to one, where the new one fences the old
+        (618.5)."""
         return not (count == 1 and size == 1)
 
     def ids(self, round: Round) -> Iterable[int]:
@@ -160,17 +161,17 @@ class Rounds:
         return state.task_counts.get(connector, 0)
 
     def is_overtaken(self, round: Round) -> bool:
-        """Whether a newer set has been committed than the round is for (618.43)."""
+        """Return whether a newer set has been committed than the round is for (618.43)."""
         return self.herder.view.state.generation(round.connector) != round.generation
 
     def may_join(self, round: Round) -> bool:
-        """Whether who asks now, for the newest set, gets the answer of this round: not that of one that is over and was
-        for another set (618.4). As released, Kafka answers with that all the same."""
+        """Return whether who asks now, for the newest set, gets the answer of this round: not that of one that is over
+        and was for another set (618.4). As released, Kafka answers with that all the same."""
         newest = self.herder.view.state.commits.get(round.connector)
         return not round.over or round.set == newest
 
     def all_fenced(self, errors: list[int]) -> bool:
-        """Whether the record may be written: only after every fencing succeeded (618.7)."""
+        """Return whether the record may be written: only after every fencing succeeded (618.7)."""
         return not any(errors)
 
     # A round that was asked for (M, B, shipped)
@@ -210,7 +211,7 @@ class Rounds:
             round.replies.append(reply)
 
     def has_producers_to_fence(self, connector: str) -> bool:
-        """Whether there is a count record, and more than the single-task shortcut to do about it."""
+        """Return whether there is a count record, and more than the single-task shortcut to do about it."""
         state = self.herder.view.state
         count = state.count(connector)
         return count is not None and self.must_fence(count, state.task_counts.get(connector, 0))

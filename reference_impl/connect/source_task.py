@@ -93,7 +93,7 @@ class Connector:
         return False
 
     def is_over(self, request: Request, leader: int, life: int) -> bool:
-        """Whether there is no more to wait for: done, or the leader's process is gone."""
+        """Return whether there is no more to wait for: done, or the leader's process is gone."""
         return request.done or self.stopping or self.env.workers[leader].lives != life
 
     def may_retry(self, at_ms: int, leader: int) -> bool:
@@ -140,8 +140,8 @@ class Connector:
 #
 # The steps of each revision, and their order, are in group.py; each is a method here that lets the start go on
 # (None), or ends it (618.14 to 618.20, 618.44). Every poll is a transaction of its own: records and their offsets, then
-# the commit. A task that was told to stop looks between two operations, as Kafka's does; one that its worker has left
-# running no longer looks, except that as shipped its producer is closed.
+# the commit. A task that was instructed to stop looks between two operations, as Kafka's does; one that its worker has
+# left running no longer looks, except that as shipped its producer is closed.
 # (WorkerTask, AbstractWorkerSourceTask, ExactlyOnceWorkerSourceTask)
 
 ABANDON, STOP = "abandon", "stop"  # how a step ends a start, without failing it
@@ -186,7 +186,7 @@ class SourceTask:
         self.generation = state.generation(self.id[0])
 
     def must_stop(self) -> bool:
-        """Whether the task has been asked to stop, and its worker still waits for that."""
+        """Return whether the task has been asked to stop, and its worker still waits for that."""
         return self.stopping and not self.left_running
 
     # The thread
@@ -265,7 +265,6 @@ class SourceTask:
         return may_run
 
     def may_start(self) -> bool:
-        """618.2."""
         return self.herder.view.state.may_run(self.id[0])
 
     def open_producer(self) -> Script:
@@ -331,7 +330,8 @@ class SourceTask:
         return self.env.revision.mismatch_fails
 
     def check_generation(self) -> bool:
-        """Whether the set started from is still the newest; as shipped, also whether the task is still assigned."""
+        """Return whether the set started from is still the newest; as shipped, also whether the task is still
+        assigned."""
         self.herder.view.read_to_end()
         owned = self.id in self.herder.owned_tasks or not self.env.revision.checks_ownership
         passed = owned and not self.is_overtaken()

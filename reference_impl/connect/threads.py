@@ -106,8 +106,9 @@ class Threads:
         return [(thread.number, at.name, thread.worker, at.connector, at.task) for thread, at in self.ready()]
 
     def step(self, number: int, outcome: str) -> None:
-        """The operation of a thread happens. `failed`: it does not, and the thread is told; `lost`: it does, and the
-        thread is told the same. Raises KeyError for a thread that has no operation now, ValueError for the outcome."""
+        """The operation of a thread happens. `failed`: it does not, and the thread gets an error; `lost`: it does, and
+        the thread gets the same error. Raises KeyError for a thread that has no operation now, ValueError for the
+        outcome."""
         if outcome not in OUTCOMES:
             raise ValueError(f"outcome={outcome!r}: must be one of {', '.join(OUTCOMES)}")
         thread = self.threads.get(number)
@@ -134,7 +135,7 @@ class Threads:
             operation.act()
 
     def settle(self) -> None:
-        """Let everybody go on who need not wait any more, lowest number first, until nobody can."""
+        """Let every thread go on that need not wait any more, lowest number first, until none can."""
         while (thread := self._next()) is not None:
             self.run(thread, INTERRUPTED if isinstance(thread.at, Operation) else None)
 

@@ -130,8 +130,8 @@ class DoneWhenDecided(ConnectBrokers):
 
 
 def is_of_the_runtime(defect: Defect[Any]) -> bool:
-    """Whether it is in a piece that the whole system has of that layer, the runtime, the stores, and their readers, and
-    needs nothing that it has not: tombstones, dropped records, aborts, operators that switch topics."""
+    """Return whether it is in a piece that the whole system has of that layer, the runtime, the stores, and their
+    readers, and needs nothing that it has not: tombstones, dropped records, aborts, operators that switch topics."""
     right, wrong, needs = type(defect.parts)(), defect.parts, dict(defect.needs)
     there = needs.pop("separate", True) and needs.pop("boundary", "interval") == "interval" and not needs
     return there and all(getattr(right, name) is getattr(wrong, name) for name in ("connector", "instance", "owner"))
@@ -193,10 +193,10 @@ EXPIRING = (("expiration_ms", 300), ("expiration_check_ms", 100), ("transaction_
 
 @dataclass(frozen=True, slots=True)
 class Broken(Defect[Parts]):
-    """A defect; `needs` are keys of the system's and the run's configuration. `told_in`: the vocabularies in whose
+    """A defect; `needs` are keys of the system's and the run's configuration. `reported_in`: the vocabularies in whose
     words it is looked for; none: in all."""
 
-    told_in: tuple[str, ...] = ()
+    reported_in: tuple[str, ...] = ()
 
 
 def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
@@ -204,7 +204,7 @@ def _is_of_what_is_late(layer: str, defect: Defect[Any]) -> bool:
 
 
 def _needs(layer: str, defect: Defect[Any]) -> tuple[dict[str, dict[str, Any]], tuple[tuple[str, Any], ...]]:
-    """What the layers are given, and what the whole system is."""
+    """Return what the layers are given, and what the whole system is."""
     given, name = dict(defect.needs), defect.name
     given |= VARIANTS.get(given.get("mode", ""), {}) if layer == "group-fencing" else {}
     whole: tuple[tuple[str, Any], ...] = ()
@@ -238,8 +238,8 @@ def _all() -> Iterator[Broken]:
         for name, one in defects.items():
             layers, whole = _needs(layer, one)
             parts = Parts(**{part: one.parts}, needs=layers)
-            told_in = (layer,) if _is_of_what_is_late(layer, one) else ()
-            yield Broken(f"{layer}:{name}", one.rule, one.breaks, parts, whole, one.why, told_in=told_in)
+            reported_in = (layer,) if _is_of_what_is_late(layer, one) else ()
+            yield Broken(f"{layer}:{name}", one.rule, one.breaks, parts, whole, one.why, reported_in=reported_in)
 
 
 WHOLE = registry(WholeParts, None, __name__)

@@ -65,9 +65,9 @@ class PositionsKept(ClassicConsumer):
     """A partition that comes back is read from where this consumer was, and not from what is committed."""
 
     def give_up(self, partitions: tuple[int, ...], lost: bool) -> None:
-        kept = dict(self.positions)
+        stored = dict(self.positions)
         super().give_up(partitions, lost)
-        self.positions |= kept
+        self.positions |= stored
 
 
 @defect("447.P2", PROMISE)
@@ -81,7 +81,7 @@ class AssignedTwice(ClassicConsumer):
 # 447.5, 447.6, 447.17, 447.19: the draft, repaired by assignment
 @defect("447.5", PROMISE, mode="draft-repaired-by-assignment")
 class OthersLeftAlone(GroupAwareCoordinator):
-    """Nobody is fenced: the pair is given at once."""
+    """No producer is fenced: the pair is given at once."""
 
     def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
         return True
@@ -181,10 +181,10 @@ class AcknowledgesTooEarly(ModernConsumer):
 
     def reconcile(self, in_poll: bool) -> None:
         if self.state is MemberState.RECONCILING and not in_poll:
-            kept = self.assignment
-            self.assignment = tuple(partition for partition in kept if partition in self.target)
+            stored = self.assignment
+            self.assignment = tuple(partition for partition in stored if partition in self.target)
             self.heartbeat()
-            self.assignment = kept
+            self.assignment = stored
         super().reconcile(in_poll)
 
 
@@ -289,10 +289,10 @@ class AbortKeepsPending(GroupOffsetsLog):
     them count."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
-        kept = self.pending.get(batch.producer_id)
+        stored = self.pending.get(batch.producer_id)
         super().apply_marker(entry, batch)
-        if batch.marker == 0 and kept is not None:
-            self.pending[batch.producer_id] = kept
+        if batch.marker == 0 and stored is not None:
+            self.pending[batch.producer_id] = stored
 
 
 @defect("447.9", PROMISE)
@@ -300,9 +300,9 @@ class AbortCommitsOffsets(GroupOffsetsLog):
     """An abort makes the pending offsets count, as a commit does."""
 
     def apply_marker(self, entry: ProducerEntry, batch: Batch) -> None:
-        kept = self.pending.get(batch.producer_id, {})
+        stored = self.pending.get(batch.producer_id, {})
         super().apply_marker(entry, batch)
-        self.committed |= kept
+        self.committed |= stored
 
 
 @defect("447.9", PROMISE, mode="draft", old=1, transaction_timeout_ms=1_500)

@@ -247,7 +247,7 @@ class AnswersBeforeCommit(Controller):
 
 
 class Unchecked(Controller):
-    """Not broken by itself: replays anything, so that a wrong record shows its effect and not a crash."""
+    """Not broken by itself: replays anything, so that a wrong record reveals its effect and not a crash."""
 
     def replay(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
@@ -562,7 +562,7 @@ def from_2_8(config: Config) -> bool:
 # What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: some id is handed out twice (730.P1);
-# - CONFORMANCE: no id twice, but events that no correct implementation shows;
+# - CONFORMANCE: no id twice, but events that no correct implementation emits;
 # - PROGRESS: some broker asks for ever and gets nothing, though faults have stopped (730.P3);
 # - NOTHING: a control, harmless as long as everything else is right.
 

@@ -321,7 +321,7 @@ plant("newest_callback_told", "src.1", PROMISE, upstream="newest-acknowledged")
 # src.2, src.3: what is committable
 @defect("src.2", PROGRESS)
 class OneQueue(SubmittedRecords):
-    """All source partitions share a queue, of which the last acknowledged head's offset is all that is said."""
+    """All source partitions share a queue, of which the last acknowledged head's offset is all that is stated."""
 
     __slots__ = ("all",)
 
@@ -432,7 +432,7 @@ class RefusedGoesLast(TaskThread):
 
 @defect("src.P2", PROMISE)
 class RestOfBatchDropped(TaskThread):
-    """When a record is refused for now, that one is kept, and the rest of its batch is not."""
+    """When a record is refused for now, that one is stored, and the rest of its batch is not."""
 
     def send(self, outcome: str) -> bool:
         task = self.task
@@ -559,14 +559,14 @@ class DefaultDoesNothing(Connector):
 
 @defect("src.9", CONFORMANCE, interface=True)
 class WhateverIsStored(WorkerSourceTask):
-    """The map has all that is stored, whoever has written it."""
+    """The map has all that is stored, by any instance."""
 
     def commit_source_task(self, thread: int, offsets: Offsets, ok: bool) -> None:
         stored = {partition: offset for partition, offset in enumerate(self.env.topics.stored) if offset}
         super().commit_source_task(thread, {**stored, **offsets}, ok)
 
 
-# What the defect of each can show, as `breaks` says: PROMISE, an offset that is told,
+# What the defect of each can show, as `breaks` says: PROMISE, an offset that is reported,
 # stored or forgotten upstream too early; CONFORMANCE, a step that the rules do not have, though nothing is lost by it;
 # PROGRESS, something that stays tracked for ever.
 

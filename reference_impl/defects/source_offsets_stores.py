@@ -99,7 +99,7 @@ class AllOrNothing(OffsetStore):
     separate=True,
 )
 class NeverCopied(OffsetStore):
-    """Nothing goes to the worker's topic: copies are made as well as can be, and nobody relies on one."""
+    """Nothing goes to the worker's topic: copies are made as well as can be, and no worker relies on one."""
 
     def has_copy(self) -> bool:
         return False
@@ -107,7 +107,7 @@ class NeverCopied(OffsetStore):
 
 @defect("618.31", PROMISE, rounds=2, separate=True)
 class TombstonePrimaryFirst(OffsetStore):
-    """Before KAFKA-15018: tombstones are copied as everything else is, afterwards, and nobody waits for it (B35)."""
+    """Before KAFKA-15018: tombstones are copied as everything else is, afterwards, and no thread waits for it (B35)."""
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
@@ -168,8 +168,8 @@ class FlushNotAwaited(OffsetStore):
 # 618.39: what was rejected
 @defect("618.39", PROMISE, separate=False)
 class CopiedByTasks(NullsHide):
-    """The rejected alternative (618.39): whoever finds the own topic empty copies all that the worker's one has, and
-    relies on the own one alone. Two tasks may be at it at once, and have different transactional ids."""
+    """The rejected alternative (618.39): a worker that finds its own topic empty copies all that the worker's one has,
+    and relies on the own one alone. Two tasks may be at it at once, and have different transactional ids."""
 
     def get(self, partitions: Iterable[int]) -> Script:
         yield from self.read_to_end()
@@ -197,7 +197,7 @@ class CopiedByTasks(NullsHide):
 # 618.6, 618.7, 618.19: who may write
 @defect("618.6", PROMISE)
 class OwnId(Instance):
-    """Every instance has a transactional id that no other one has: it fences nobody."""
+    """Every instance has a transactional id that no other one has: it fences none."""
 
     def transactional_id(self) -> str:
         return f"{super().transactional_id()}-{self.process}"
@@ -213,7 +213,7 @@ class NotFenced(Connector):
 
 @defect("618.19", PROMISE)
 class NotChecked(Instance):
-    """Nobody looks whether there is a newer set."""
+    """No worker looks whether there is a newer set."""
 
     def is_newest(self) -> bool:
         return True
@@ -253,7 +253,7 @@ class LooksFirst(Owner):
 
 @defect("618.30", PROMISE, mode="migration-sentinel", separate=False)
 class FilledAnyway(Owner):
-    """Nobody looks whether the topic is empty."""
+    """No worker looks whether the topic is empty."""
 
     def is_filled(self, store: OffsetStore) -> Script:
         yield from ()

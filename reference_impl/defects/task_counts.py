@@ -133,8 +133,8 @@ class FencedTaskGoesOn(SourceTask):
 #
 # A worker that was out of its group says that it has the task. The leader looks for what was deleted among what it
 # handed out last alone, so that the task stays with that worker until the next rebalance; the worker finds its
-# configuration, which nobody drops, and starts it: with the newest generation, for which nothing has to be fenced, and
-# a fresh epoch. Any one of three mends keeps it from that: no such start (618.52), no such claim (618.53), no such
+# configuration, which no worker drops, and starts it: with the newest generation, for which nothing has to be fenced,
+# and a fresh epoch. Any one of three mends keeps it from that: no such start (618.52), no such claim (618.53), no such
 # configuration.
 # (IncrementalCooperativeAssignor.performTaskAssignment: `deleted`, `previousAssignment`; DistributedHerder.startTask,
 # verifyTaskGenerationAndOwnership; KafkaConfigBackingStore.processTasksCommitRecord. Seen live on 3.3.2 to 4.4.0.)
@@ -154,8 +154,8 @@ class KeepsRemovedTasks(Herder):
     ) -> dict[int, Assignment]:
         last, previous = self.handed_out
         claimed = frozenset().union(*(owned.tasks for owned in members.values()))
-        kept = claimed - (previous if last == self.generation else frozenset())
-        result = super().distribute(members, connectors, {*tasks, *kept}, generation)
+        stored = claimed - (previous if last == self.generation else frozenset())
+        result = super().distribute(members, connectors, {*tasks, *stored}, generation)
         self.handed_out = generation, frozenset(task for mine in result.values() for task in mine.tasks)
         return result
 
@@ -180,7 +180,7 @@ class RemembersSets(ClusterConfigState):
 
 
 class OfItsConfiguration(SourceTask):
-    """A task that shows the set that its configuration is of."""
+    """A task that reveals the set that its configuration is of."""
 
     def start_from_newest_set(self) -> None:
         super().start_from_newest_set()
@@ -464,7 +464,7 @@ class DropsRemovedConfigurations(RemembersSets):
 # What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: 618.P1 fails: a producer of an older set commits after a task of a newer one ran;
-# - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;
+# - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;
 # - PROGRESS: some task does not run, though faults have stopped and users restart what failed, or fails where there was
 #   no fault (618.P4);
 # - NOTHING: a control, harmless as long as everything else is right.

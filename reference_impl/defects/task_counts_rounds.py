@@ -133,7 +133,7 @@ class CountsOneLess(Rounds):
 
 @defect("618.42", PROMISE)
 class RecordOldCount(Rounds):
-    """The new record says what the one before said (C14)."""
+    """The new record says what the one before stated (C14)."""
 
     def count_to_record(self, state: ClusterConfigState, connector: str) -> int:
         count = state.count(connector)
@@ -186,7 +186,7 @@ class NoCountWhenNothingToFence(Rounds):
 
 
 class AnyRound(dict[str, Round]):
-    """The rounds under way of a leader that does not tell connectors apart."""
+    """The rounds under way of a leader that does not distinguish connectors."""
 
     def __contains__(self, connector: object) -> bool:
         return bool(len(self))
@@ -234,7 +234,7 @@ class FencesAsWorker(Rounds):
 class FencesWhatMembersOwn(Rounds):
     """Of the ids that the count record covers those are fenced whose task some member of the group has (618.6).
 
-    A task that ran on a worker which is out of the group is nobody's.
+    A task that ran on a worker which is out of the group belongs to no worker.
     """
 
     def ids(self, round: Round) -> Iterable[int]:
@@ -309,7 +309,7 @@ class FailedRoundGoesOn(Rounds):
             super().remove(round)
 
     def has_failed(self, round: Round) -> bool:
-        """Whether it is over, and nothing came of it."""
+        """Return whether it is over, and nothing came of it."""
         return round.over and round.status != OK
 
 

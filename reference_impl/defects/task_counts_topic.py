@@ -220,7 +220,6 @@ class FirstLeader:
 
     @property
     def is_leader(self) -> bool:
-        """Whether that was itself."""
         return self.leader == self.herder.node
 
 
@@ -384,10 +383,10 @@ class FailedRoundIsAConflict(Rounds):
 class NoPairInResults(Rounds):
     """The result of an id says whether it is fenced, and not with which producer id and epoch."""
 
-    def emit(self, kind: int, round: Round, **said: Any) -> None:  # type: ignore[override]
+    def emit(self, kind: int, round: Round, **columns: Any) -> None:  # type: ignore[override]
         if kind == Kind.ID_FENCED:
-            said |= {"producer_id": -1, "epoch": -1}
-        super().emit(kind, round, **said)
+            columns |= {"producer_id": -1, "epoch": -1}
+        super().emit(kind, round, **columns)
 
 
 @defect("618.17", NOTHING, interface=True)
@@ -461,7 +460,7 @@ class MismatchTheOtherWay(SourceTask):
 
 @defect("618.20", NOTHING, interface=True)
 class OffsetsOutsideTheTransaction(SourceTask):
-    """The offsets of a poll are written beside its transaction."""
+    """The offsets of a poll are written outside its transaction."""
 
     def send_records(self) -> None:
         producer = self.producer

@@ -51,7 +51,7 @@ class InitAnswersBeforeDurable(Coordinator):
             self.answer_init(message, ErrorCode.NONE, *pair[:2])
 
     def renewed(self, message: Message, target: Transit, ok: bool) -> None:
-        """It was said already."""
+        """It was stated already."""
 
 
 @defect("txn.1", PROMISE)
@@ -66,7 +66,7 @@ class InitAnsweredUnrecorded(Coordinator):
 class FailedAddRemembered(Coordinator):
     """A partition counts as added from the request on, whatever becomes of its record (txn.6, txn.25).
 
-    The repeated request is told "there already"; a coordinator that takes over does not have the partition, and no
+    The repeated request is answered "there already"; a coordinator that takes over does not have the partition, and no
     marker goes to it.
     """
 
@@ -118,7 +118,7 @@ class PendingAfterFailure(Transitions):
 
 @defect("txn.5", PROGRESS)
 class FailedAppendStaysPending(Coordinator):
-    """After an append that failed every request is told CONCURRENT_TRANSACTIONS, for ever (txn.5)."""
+    """After an append that failed every request is answered CONCURRENT_TRANSACTIONS, for ever (txn.5)."""
 
     transitions_type = PendingAfterFailure
 
@@ -215,7 +215,7 @@ class ZombieInitRenewed(Coordinator):
 class InitRetryByArithmetic(Coordinator):
     """The epoch before the present one is taken for the one that was bumped for the same producer (txn.2).
 
-    It was bumped for another: the one that is fenced by it is told its successor's pair.
+    It was bumped for another: the one that is fenced by it is given its successor's pair.
     """
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
@@ -227,7 +227,8 @@ class InitRetryByArithmetic(Coordinator):
 class AddedToWhatIsEnding(Coordinator):
     """A partition that is in the transaction already needs no other check: not even whether that is ending (txn.5).
 
-    Before version 2 the next transaction has the same pair: it is told "there already" of a transaction that is over.
+    Before version 2 the next transaction has the same pair: it is answered "there already" of a transaction that is
+    over.
     """
 
     def add_refused(self, metadata: TransactionMetadata, request: AddPartitionsToTxnRequest) -> int:
@@ -261,7 +262,7 @@ class AbortOfNothingKeepsEpoch(Coordinator):
 class AbortOfTheFencedIsARetry(Coordinator):
     """The abort of an epoch that InitProducerId has replaced is taken for a retry of the end before (txn.7).
 
-    The one that was fenced, and had nothing open, is told its successor's pair.
+    The one that was fenced, and had nothing open, is given its successor's pair.
     """
 
     def end_result(self, metadata: TransactionMetadata, request: EndTxnRequest) -> int:
@@ -341,7 +342,7 @@ class PartitionsStay(Markers):
 class CompletionKeepsPartitions(Coordinator):
     """A completed transaction does not give up its partitions (txn.15).
 
-    A leader that asks about a late batch is told that its transaction has the partition.
+    A leader that asks about a late batch is answered that its transaction has the partition.
     """
 
     markers_type = PartitionsStay
@@ -409,7 +410,7 @@ class UnknownIdsRefused(Coordinator):
 # What the defect of each can show, as `breaks` says:
 #
 # - PROMISE: one of txn.P1 to txn.P9 fails for clients and readers;
-# - CONFORMANCE: every promise holds, but there are events that no correct implementation shows;
+# - CONFORMANCE: every promise holds, but there are events that no correct implementation emits;
 # - PROGRESS: something stays unresolved, or a client never gets on, though faults have stopped (txn.P10, txn.P11);
 # - NOTHING: a control, harmless as long as everything else is right.
 

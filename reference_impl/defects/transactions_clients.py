@@ -148,7 +148,7 @@ class TakesOlderAnswers(CoordinatorCall):
     def answer(self, body: ResponseBody) -> None:
         question = self.question
         if question is not None and (question.kind, type(body.data)) in self.ANSWERS:
-            question.told(body.number, body.data)
+            question.answered(body.number, body.data)
 
 
 @defect("txn.8", PROMISE)

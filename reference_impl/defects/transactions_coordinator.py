@@ -34,7 +34,7 @@ class InitKeepsEpoch(Coordinator):
 
 @defect("txn.22", PROMISE)
 class IdleIdsNotFenced(Coordinator):
-    """An admin that fences an id without a transaction gets the pair that there is: nobody is writing (txn.22).
+    """An admin that fences an id without a transaction gets the pair that there is, as no producer is writing (txn.22).
 
     Its request is known by its time-out, which is that of a request.
     """
@@ -222,13 +222,13 @@ class EndAnswersBeforeDurable(Coordinator):
     """EndTxn is answered as soon as its record is being appended (txn.8)."""
 
     def end(self, metadata: TransactionMetadata, committed: bool, answer: Callable[..., object]) -> None:
-        super().end(metadata, committed, self.said_already)
+        super().end(metadata, committed, self.answered_already)
         target = self.prepare_end(metadata, committed)
         if target.next_producer_id >= 0:
             target = target._replace(producer_id=target.next_producer_id, producer_epoch=0)
         answer(ErrorCode.NONE, target)
 
-    def said_already(self, error: int, _: Transit | None = None) -> None:
+    def answered_already(self, error: int, _: Transit | None = None) -> None:
         """No request waits for this any more."""
 
 

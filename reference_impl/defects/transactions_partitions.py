@@ -120,7 +120,7 @@ class WindowOfFour(PartitionLog):
 
     def duplicate_of(self, entry: ProducerEntry, request: ProduceRequest) -> int:
         offset = super().duplicate_of(entry, request)
-        return offset if offset in [kept for _, kept in list(entry.window)[-4:]] else -1
+        return offset if offset in [known for _, known in list(entry.window)[-4:]] else -1
 
 
 @defect("txn.14", PROMISE, mode="v2")

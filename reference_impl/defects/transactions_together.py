@@ -131,7 +131,7 @@ class ProducerCountsBatches(Producer):
 
 @defect("txn.21", PROMISE, groups=1)
 class OneOffsetOfACommit(OffsetsLog):
-    """Of the offsets that one request commits only the last is kept (txn.21)."""
+    """Of the offsets that one request commits only the last is stored (txn.21)."""
 
     def apply_data(self, entry: ProducerEntry, batch: Batch) -> None:
         super().apply_data(entry, batch)
@@ -219,7 +219,7 @@ class AnswersOfAnyId(Markers):
 
 @defect("txn.10", PROMISE, ids=2, clients=2)
 class MarkersByPartitionOnly(Coordinator):
-    """Markers that are waited for are told apart by partition, and not by whose transaction they end (txn.10)."""
+    """Markers that are waited for are distinguished by partition, and not by whose transaction they end (txn.10)."""
 
     markers_type = AnswersOfAnyId
 
@@ -390,7 +390,7 @@ class MarkersOfTheFirstReign(Markers):
 
 @defect("txn.11", PROMISE, mode="v1")
 class MarkersWithoutCoordinatorEpoch(Coordinator):
-    """Markers carry no epoch of their coordinator: those of one that was replaced cannot be told apart (txn.11)."""
+    """Markers carry no epoch of their coordinator: those of one that was replaced cannot be distinguished (txn.11)."""
 
     markers_type = MarkersOfTheFirstReign
 
@@ -485,7 +485,7 @@ class SnapshotKeepsTheOldestBatch(PartitionLog):
     def rebuilt(self, leader_epoch: int, restart: bool = False) -> Self:
         fresh = super().rebuilt(leader_epoch, restart)
         for producer_id, entry in fresh.producers.items():
-            known = self.producers.get(producer_id)  # what is written beside transactions leaves no producer behind
+            known = self.producers.get(producer_id)  # what is written outside transactions leaves no producer behind
             window = known.window if known is not None else ()
             if window and (restart or self.env.config.leader_change == "restart"):
                 entry.window.clear()

@@ -27,7 +27,7 @@ from fencepost.reference_impl.simulation import Message
 
 
 class State(Enum):
-    """Kafka's names; a group that is dead is not needed here: there is one group, and nobody deletes it."""
+    """Kafka's names; a group that is dead is not needed here: there is one group, which is never deleted."""
 
     EMPTY = 0
     PREPARING_REBALANCE = 1
@@ -143,7 +143,7 @@ class ClassicGroup(GroupState):
         self.prepare_rebalance()
 
     def rejoin(self, member: Member, message: Message) -> None:
-        """A follower that has lost its answer is told again; whatever the leader wants anew makes a rebalance."""
+        """A follower that has lost its answer is answered again; whatever the leader wants anew makes a rebalance."""
         self.keep(member)
         if self.state is State.PREPARING_REBALANCE:
             member.join = message
@@ -155,7 +155,7 @@ class ClassicGroup(GroupState):
             self.prepare_rebalance()
 
     def prepare_rebalance(self) -> None:
-        """All must join again; who waits for its assignment is told so."""
+        """All must join again; a member that waits for its assignment is answered so."""
         if self.state is State.PREPARING_REBALANCE:
             self.complete_if_all_joined()
             return
@@ -177,7 +177,7 @@ class ClassicGroup(GroupState):
             self.complete_join()
 
     def complete_if_all_joined(self) -> None:
-        """The first half is over as soon as nobody is missing."""
+        """The first half is over as soon as no member is missing."""
         all_joined = all(member.join is not None for member in self.members.values())
         if self.state is State.PREPARING_REBALANCE and not self.delayed and all_joined and not self.pending:
             self.complete_join()
@@ -209,7 +209,7 @@ class ClassicGroup(GroupState):
         self.later(self.env.options.max_poll_ms, self.sync_is_due, self.phase)
 
     def answer_join(self, member: Member, message: Message) -> None:
-        """Tell a member the generation it is in; the leader also who is in it."""
+        """Send a member the generation it is in; the leader also who is in it."""
         members = tuple(sorted(self.members)) if member.member == self.leader else ()
         self.answer(message, JoinGroupResponse(0, self.generation, member.member, self.leader, members))
 
@@ -234,7 +234,7 @@ class ClassicGroup(GroupState):
             self.assign(request)
 
     def assign(self, request: SyncGroupRequest) -> None:
-        """The leader has decided: the group is stored, and everyone told."""
+        """The leader has decided: the group is stored, and every member answered."""
         self.state = State.STABLE
         for member in self.members.values():
             member.assignment = request.assignments.get(member.member, ())
@@ -315,7 +315,6 @@ class ClassicGroup(GroupState):
         return GroupErrorCode.REBALANCE_IN_PROGRESS if completing else GroupErrorCode.NONE
 
     def fetch_refused(self, metadata: GroupMetadata) -> int:
-        """Anybody may ask."""
         return GroupErrorCode.NONE
 
     def member_error(self, generation: int, member: int, instance: int) -> int:

@@ -48,22 +48,24 @@ class Config(Configuration):
 
     @property
     def asks_coordinator(self) -> bool:
-        """Whether a partition's leader asks the coordinator before the first append of a transaction (txn.15)."""
+        """Return whether a partition's leader asks the coordinator before the first append of a transaction
+        (txn.15)."""
         return self.mode != "v1"
 
     @property
     def is_recent(self) -> bool:
-        """Whether brokers do what was measured on Kafka 4.3.1, also where that is newer, or laxer."""
+        """Return whether brokers do what was measured on Kafka 4.3.1, also where that is newer, or laxer."""
         return self.release != "4.0"
 
     @property
     def records_last_epoch(self) -> bool:
-        """Whether the transaction log has the epoch before the last bump (KAFKA-20357), in records that have tags."""
+        """Return whether the transaction log has the epoch before the last bump (KAFKA-20357), in records that have
+        tags."""
         return self.release == "trunk" and self.mode != "v1"
 
     @property
     def is_v2(self) -> bool:
-        """Whether every EndTxn bumps the epoch, and the leader adds the partition for the client (txn.9)."""
+        """Return whether every EndTxn bumps the epoch, and the leader adds the partition for the client (txn.9)."""
         return self.mode == "v2"
 
     @property
@@ -198,7 +200,8 @@ class Environment(environment.Environment[Config]):
         self.leaderless: set[int] = set()
 
     def has_producer_id(self) -> bool:
-        """Whether the coordinator's broker can give a producer id now, and need not ask for a block of them first."""
+        """Return whether the coordinator's broker can give a producer id now, and need not ask for a block of them
+        first."""
         return True
 
     def next_record(self) -> int:

@@ -216,7 +216,7 @@ class GroupCoordinator(OffsetsLeader):
         self.env.report(Kind.COORDINATOR_LOADED, generation=self.group.generation)
 
     def answer_loading(self, message: Message) -> None:
-        """Nothing can be judged before the partition is loaded; a coordinator of transactions is told otherwise."""
+        """Nothing can be judged before the partition is loaded; a coordinator of transactions gets another code."""
         answers: dict[str, Any] = {
             "marker": WriteTxnMarkersResponse(GroupErrorCode.NOT_LEADER_OR_FOLLOWER),
             "produce": ProduceResponse(GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
@@ -286,8 +286,8 @@ class GroupCoordinator(OffsetsLeader):
         return GroupErrorCode.NONE
 
     def is_overtaken(self, commit: GroupTxnOffsetCommitRequest, partition: int) -> bool:
-        """Whether another producer has committed for the partition, in a later generation or in any if this one has
-        none."""
+        """Return whether another producer has committed for the partition, in a later generation or in any if this one
+        has none."""
         producer_id, generation = self.contributors.get(partition, (commit.producer_id, 0))
         return producer_id != commit.producer_id and commit.metadata.generation < max(generation, 0)
 
@@ -346,7 +346,7 @@ class GroupCoordinator(OffsetsLeader):
 
     def expire_offsets(self, among: Collection[int]) -> bool:
         """offsets.retention.minutes is over for offsets of a group without members: they are deleted; False if there is
-        nothing to delete, or somebody in the group, or the group is not loaded."""
+        nothing to delete, or a member in the group, or the group is not loaded."""
         spared = bool(self.loading or self.group.members)
         expired = [] if spared else [p for p in self.log.expirable() if p in among]
         if expired:
@@ -374,7 +374,7 @@ class GroupCoordinator(OffsetsLeader):
 
     def unstable(self, request: OffsetFetchRequest) -> int:
         """The error while offsets are pending; 0 where they are passed over. Who does not know the draft's new error is
-        told to wait by one that it knows."""
+        instructed to wait by one that it knows."""
         if self.env.options.is_draft:
             new = request.require_stable
             return GroupErrorCode.PENDING_TRANSACTION if new else GroupErrorCode.COORDINATOR_LOAD_IN_PROGRESS

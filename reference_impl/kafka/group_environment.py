@@ -70,7 +70,7 @@ class Config(Configuration):
     metadata_at: Annotated[str, OneOf("poll", "send")] = "send"  # when the loop asks groupMetadata()
     metadata: bool = True  # False: sendOffsetsToTransaction() names the group only (B38)
     listener: bool = True  # whether it subscribes with a rebalance listener (447.21)
-    offsets_inside: bool = True  # False: offsets are committed beside the transaction (447.18)
+    offsets_inside: bool = True  # False: offsets are committed outside the transaction (447.18)
     # Slot s has the transactional id (and, if static, the instance id) s % identities; 0: each has its own
     identities: Natural = 0
     stable_ids: bool = True  # False: each instance has a transactional id that no other one has had
@@ -85,7 +85,7 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """As any; its mode may be the name of a variant."""
+        """Read the config as any; its mode may be the name of a variant."""
         return cls(**split({**config, **VARIANTS.get(config.get("mode", ""), {})}, cls)[0])
 
     def relate(self) -> None:
@@ -103,22 +103,22 @@ class Config(Configuration):
 
     @property
     def is_draft(self) -> bool:
-        """Whether the transaction coordinator fences by group."""
+        """Return whether the transaction coordinator fences by group."""
         return self.mode in (DRAFT, REPAIRED)
 
     @property
     def fences_by_assignment(self) -> bool:
-        """Whether it fences whom it remembers, and not only ongoing transactions."""
+        """Return whether it fences whom it remembers, and not only ongoing transactions."""
         return self.mode == REPAIRED and self.repair == "assignment"
 
     @property
     def fences_by_generation(self) -> bool:
-        """Whether the draft's group coordinator holds commits against the group as it is."""
+        """Return whether the draft's group coordinator holds commits against the group as it is."""
         return self.mode == REPAIRED and self.repair == "generation"
 
     @property
     def is_new_protocol(self) -> bool:
-        """Whether members are clients of KIP-848."""
+        """Return whether members are clients of KIP-848."""
         return self.mode in (NEW, RELAXED)
 
     @property
@@ -208,7 +208,7 @@ class Environment(environment.Environment):
 
     log_type = GroupEventLog
     next_instance = numbered("instance")  # instances of the application, also after a restart
-    next_member = numbered("member")  # member ids, whoever makes them up: Kafka's are UUIDs
+    next_member = numbered("member")  # member ids, made by broker or client: Kafka's are UUIDs
 
     def __init__(
         self, options: Config, kernel: Kernel, network: Network, pace: DrivenPace | SeededPace, parts: Any

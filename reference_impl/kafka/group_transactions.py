@@ -1,12 +1,12 @@
-"""The transaction coordinator of KIP-447's draft: it is told who was assigned what, and fences by input partition.
+"""The transaction coordinator of KIP-447's draft: it is reported who was assigned what, and fences by input partition.
 
 It is that of the transactions below, found by the group's id, so that it sees the assignments of all members (447.3).
 `InitProducerId` with a group first remembers what is assigned, then ends what others have to do with it, then gives a
 pair (447.5); until all of that is over it is answered CONCURRENT_TRANSACTIONS, and asked again. Assignments are in the
 transaction log, keyed by group and transactional id (447.6).
 
-As the text reads only *ongoing* transactions are looked at. Repaired by assignment, whoever was assigned one of the
-partitions before is fenced, and an older generation refused.
+As the text reads only *ongoing* transactions are looked at. Repaired by assignment, a producer that was assigned one of
+the partitions before is fenced, and an older generation refused.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,6 @@ class GroupTransitions(Transitions):
         self._append(LogRecord(key, record), done)
 
     def emit_durable(self, append: Append) -> None:
-        """Assignments are nobody's event."""
         if append.record.transactional_id > FIRST_KEY:
             super().emit_durable(append)
 
@@ -89,7 +88,7 @@ class GroupAwareCoordinator(Coordinator):
     # InitProducerId with a group
 
     def receive_init(self, message: Message) -> None:
-        """With a group, or as ever."""
+        """Handle InitProducerId with a group, or as ever."""
         request: Any = message.body.data
         if not isinstance(request, GroupInitProducerIdRequest):
             super().receive_init(message)
@@ -132,8 +131,8 @@ class GroupAwareCoordinator(Coordinator):
         return self.env.options.fences_by_assignment and request.generation < newest
 
     def is_completing(self, request: GroupInitProducerIdRequest) -> bool:
-        """Whether the last transaction of the transactional id is not over: until it is, what was assigned before is
-        remembered, or the next owner of that would not wait for it (447.2)."""
+        """Return whether the last transaction of the transactional id is not over: until it is, what was assigned
+        before is remembered, or the next owner of that would not wait for it (447.2)."""
         metadata = self.find(request.transactional_id)
         return metadata is not None and metadata.now.state in (TransactionState.ONGOING, *PREPARED)
 
@@ -154,7 +153,7 @@ class GroupAwareCoordinator(Coordinator):
     # The others
 
     def others_are_out(self, request: GroupInitProducerIdRequest) -> bool:
-        """Whether nobody else has to do with the partitions any more; who has is fenced meanwhile."""
+        """Return whether no other producer works on the partitions any more; one that does is fenced meanwhile."""
         concerned = [self.find(other) for other in self.assigned_before(request)]
         waits = [metadata for metadata in concerned if metadata is not None and self.is_in_the_way(metadata)]
         for metadata in waits:
@@ -173,12 +172,12 @@ class GroupAwareCoordinator(Coordinator):
         ]
 
     def is_in_the_way(self, metadata: TransactionMetadata) -> bool:
-        """The draft: an ongoing transaction, until it is complete. Repaired: whoever is remembered."""
+        """The draft: an ongoing transaction, until it is complete. Repaired: the producer that is remembered."""
         ongoing = metadata.now.state == TransactionState.ONGOING or metadata.now.state in PREPARED
         return ongoing or self.env.options.fences_by_assignment
 
     def put_out(self, metadata: TransactionMetadata, request: GroupInitProducerIdRequest) -> None:
-        """Abort its transaction, or fence the producer if it has none. The event is told once the log has it."""
+        """Abort its transaction, or fence the producer if it has none. The event is emitted once the log has it."""
         now, moved = metadata.now, self.assignments[metadata.transactional_id].partitions & set(request.partitions)
         fenced = partial(
             self.env.report, Kind.PRODUCER_FENCED, producer_id=now.producer_id, epoch=now.producer_epoch,
@@ -190,7 +189,7 @@ class GroupAwareCoordinator(Coordinator):
             self.fence_idle(metadata, fenced)
 
     def fence_idle(self, metadata: TransactionMetadata, fenced: Callable[[], object]) -> None:
-        """The next pair, which nobody is told; then it is remembered no more."""
+        """Take the next pair, which is given to no client; then it is remembered no more."""
         now, transactional_id = metadata.now, metadata.transactional_id
         pair = self.next_pair(now, InitProducerIdRequest(transactional_id, now.txn_timeout_ms))
         assert pair is not None, "who names no pair is never fenced"

@@ -48,7 +48,7 @@ class Waiting(NamedTuple):
 
 
 class PartitionLeader(Node):
-    """The leader of one partition; a leader change makes it another broker's, with what the log tells and no more."""
+    """The leader of one partition; a leader change makes it another broker's, with what the log says and no more."""
 
     __slots__ = ("_checks", "_idle_watched", "env", "log", "stable_offset", "waiting")
 
@@ -153,7 +153,7 @@ class PartitionLeader(Node):
         return ErrorCode.NOT_ENOUGH_REPLICAS if error in _COORDINATOR_AWAY else _RELAYED.get(error, error)
 
     def append(self, waiting: Waiting) -> None:
-        """Let the log decide, and tell the client."""
+        """Let the log decide, and answer the client."""
         request = waiting.request
         result = self.log.append(request, waiting.guard)
         if result.error:

@@ -51,7 +51,7 @@ UNKNOWN = ProducerEntry()  # a producer never heard of; nothing is ever written 
 
 
 def follows(last: int, sequence: int) -> bool:
-    """Whether `sequence` comes right after `last`, or is the first when `last` is -1; int32 wraps to 0."""
+    """Return whether `sequence` comes right after `last`, or is the first when `last` is -1; int32 wraps to 0."""
     return sequence == (0 if last == SEQUENCE_MAX else last + 1)
 
 
@@ -152,11 +152,11 @@ class PartitionLog:
         return epoch < entry.epoch
 
     def is_older(self, request: ProduceRequest) -> bool:
-        """Whether a batch comes too late, or from too old a producer, to be asked for."""
+        """Return whether a batch comes too late, or from too old a producer, to be asked for."""
         return self.is_fenced(self.producers.get(request.producer_id, UNKNOWN), request.producer_epoch)
 
     def checks_sequences(self) -> bool:
-        """Whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
+        """Return whether batches are numbered by their producer: offsets that a group coordinator writes are not."""
         return True
 
     def sequence_fits(self, entry: ProducerEntry, request: ProduceRequest) -> bool:
@@ -217,16 +217,16 @@ class PartitionLog:
     # Verification (KIP-890)
 
     def needs_guard(self, request: ProduceRequest) -> bool:
-        """Whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
+        """Return whether the batch would begin a transaction here, and must have been asked for (txn.15)."""
         asks = self.env.config.asks_coordinator and request.is_transactional
         return asks and not self.has_open_transaction(request.producer_id, request.producer_epoch)
 
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether a transaction of this very epoch is open here: another epoch's is another transaction."""
+        """Return whether a transaction of this very epoch is open here: another epoch's is another transaction."""
         return producer_id in self.open and self.producers[producer_id].epoch == epoch
 
     def has_older_open_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
+        """Return whether a transaction of an older epoch is open: its marker has to come first (txn.16)."""
         return producer_id in self.open and self.producers[producer_id].epoch < epoch
 
     def start_verification(self, request: ProduceRequest) -> int:
@@ -241,12 +241,12 @@ class PartitionLog:
         return verification.guard
 
     def guard_matches(self, producer_id: int, guard: int) -> bool:
-        """Whether the question answered is the one now open: a marker in between ends it (txn.15)."""
+        """Return whether the question answered is the one now open: a marker in between ends it (txn.15)."""
         verification = self.verifying.get(producer_id)
         return verification is not None and guard == verification.guard
 
     def ends_verification(self, batch: Batch) -> bool:
-        """Whether an answer still under way is void from now on: after every record or marker of a transaction.
+        """Return whether an answer still under way is void from now on: after every record or marker of a transaction.
 
         But for a v2 marker of the epoch that is asked about: it ends the transaction before, and the question is about
         the one after it. (KAFKA-18654, UnifiedLog.updateProducers: in 4.0.0 and since)
@@ -428,7 +428,7 @@ class OffsetsLog(PartitionLog):
         return key not in self.committed or pending.base_offset > self.committed[key].base_offset
 
     def is_stable(self, key: int = 0) -> bool:
-        """Whether no transaction holds a commit for this key that may still become visible."""
+        """Return whether no transaction holds a commit for this key that may still become visible."""
         return not any(key in offsets for offsets in self.pending.values())
 
     def fetch_offset(self, key: int = 0) -> tuple[int, int]:
@@ -485,7 +485,7 @@ class CompactedLog(PartitionLog):
         return [txn for txn in self.aborted if txn.first_offset < end]
 
     def may_drop_marker(self, marker: Batch, latest: dict[bytes, int]) -> bool:
-        """Whether nothing of its transaction was there at the beginning of this pass, nor long before."""
+        """Return whether nothing of its transaction was there at the beginning of this pass, nor long before."""
         for batch in reversed(self.batches[: marker.base_offset]):
             if batch.producer_id == marker.producer_id:
                 if batch.marker >= 0:
@@ -496,7 +496,7 @@ class CompactedLog(PartitionLog):
         return self.horizons.setdefault(marker.base_offset, now + DELETE_RETENTION_MS) <= now
 
     def has_records(self, txn: AbortedTxn) -> bool:
-        """Whether a reader may still meet a record of it."""
+        """Return whether a reader may still meet a record of it."""
         return any(is_within(batch, txn) and batch.base_offset not in self.gone for batch in self.batches)
 
     def key_of(self, batch: Batch) -> bytes:
@@ -531,7 +531,7 @@ class CompactedLog(PartitionLog):
 
 
 def is_within(batch: Batch, txn: AbortedTxn) -> bool:
-    """Whether a batch is a record of that transaction."""
+    """Return whether a batch is a record of that transaction."""
     mine = batch.marker < 0 and batch.producer_id == txn.producer_id
     return mine and txn.first_offset <= batch.base_offset < txn.last_offset
 

@@ -175,7 +175,7 @@ class FetchResponse(NamedTuple):
 
 
 class RequestBody(NamedTuple):
-    """A request on the wire. `check` tells apart the questions that a leader asks for one produce request."""
+    """A request on the wire. `check` distinguishes the questions that a leader asks for one produce request."""
 
     number: int
     data: Any
@@ -202,7 +202,7 @@ NO_OFFSET = -1
 
 
 class GroupMetadata(NamedTuple):
-    """ConsumerGroupMetadata: what a consumer tells its producer of itself. The generation is the member epoch where the
+    """ConsumerGroupMetadata: what a consumer passes to its producer. The generation is the member epoch where the
     protocol is the new one."""
 
     generation: int = NO_GENERATION
@@ -291,8 +291,8 @@ class OffsetCommitRequest(NamedTuple):
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Api key 9. `require_stable` came with KIP-447; who does not know of it may be told an offset that is about to
-    change."""
+    """Api key 9. `require_stable` came with KIP-447; a client that does not know of it may be given an offset that is
+    about to change."""
 
     metadata: GroupMetadata
     partitions: tuple[int, ...]

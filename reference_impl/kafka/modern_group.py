@@ -48,7 +48,7 @@ class Member(NamedTuple):
 
     @property
     def held(self) -> set[int]:
-        """What nobody else may be assigned."""
+        """The partitions that no other member may be assigned."""
         return self.assigned.keys() | self.revoking.keys()
 
     def at(self, epoch: int) -> "Member":
@@ -65,24 +65,24 @@ def reconciled(
         return member
     if member.state is Reconciliation.UNREVOKED_PARTITIONS and still_owns(owned, member.revoking):
         return member
-    kept = {partition: at for partition, at in member.assigned.items() if partition in target}
+    remaining = {partition: at for partition, at in member.assigned.items() if partition in target}
     revoking = {partition: at for partition, at in member.assigned.items() if partition not in target}
     if revoking and still_owns(owned, revoking):
         state = Reconciliation.UNREVOKED_PARTITIONS
-        return member._replace(state=state, assigned=kept, revoking=revoking)
-    wanted = sorted(partition for partition in target if partition not in kept)
+        return member._replace(state=state, assigned=remaining, revoking=revoking)
+    wanted = sorted(partition for partition in target if partition not in remaining)
     free = [partition for partition in wanted if is_free(partition)]
     state = Reconciliation.STABLE if free == wanted else Reconciliation.UNRELEASED_PARTITIONS
-    return member.at(epoch)._replace(state=state, assigned={**kept, **dict.fromkeys(free, epoch)}, revoking={})
+    return member.at(epoch)._replace(state=state, assigned={**remaining, **dict.fromkeys(free, epoch)}, revoking={})
 
 
 def still_owns(owned: Collection[int] | None, revoking: Iterable[int]) -> bool:
-    """Whether it owns some of what it is to give up; who says nothing may own everything."""
+    """Return whether it owns some of what it is to give up; who says nothing may own everything."""
     return owned is None or any(partition in owned for partition in revoking)
 
 
 def balanced(members: Iterable[int], inputs: int, before: Mapping[int, frozenset[int]]) -> dict[int, frozenset[int]]:
-    """A target in which nobody has two partitions more than another, and as many as can stay where they are.
+    """A target in which no member has two partitions more than another, and as many as can stay where they are.
     (UniformAssignor.java)"""
     ids = sorted(members)
     if not ids:
@@ -92,10 +92,10 @@ def balanced(members: Iterable[int], inputs: int, before: Mapping[int, frozenset
     taken: set[int] = set()
     for member in sorted(ids, key=lambda m: (-len(before.get(m, ())), m)):
         room = least + (1 if more else 0)
-        kept = [partition for partition in sorted(before.get(member, ())) if partition not in taken][:room]
-        more -= len(kept) > least
-        target[member] = set(kept)
-        taken.update(kept)
+        remaining = [partition for partition in sorted(before.get(member, ())) if partition not in taken][:room]
+        more -= len(remaining) > least
+        target[member] = set(remaining)
+        taken.update(remaining)
     for partition in range(inputs):
         if partition not in taken:
             target[min(ids, key=lambda m: (len(target[m]), m))].add(partition)
@@ -154,7 +154,7 @@ class ModernGroup(GroupState):
     # Heartbeats
 
     def receive(self, message: Message) -> None:
-        """ConsumerGroupHeartbeat. An assignment is told once, in the answer to the request that changes it. Where that
+        """ConsumerGroupHeartbeat. An assignment is sent once, in the answer to the request that changes it. Where that
         request is a late copy, its answer is dropped, and the member learns of its partitions only when they change
         again or when it sends a full request."""
         request: GroupHeartbeatRequest = message.body.data
@@ -174,10 +174,10 @@ class ModernGroup(GroupState):
         self.keep(request.member)
         self.maybe_target()
         member = self.reconcile(before, request.owned)
-        tells = request.epoch == JOINING or request.full or member.assigned.keys() != before.assigned.keys()
-        partitions = tuple(sorted(member.assigned)) if tells else None
+        answers = request.epoch == JOINING or request.full or member.assigned.keys() != before.assigned.keys()
+        partitions = tuple(sorted(member.assigned)) if answers else None
         answer = GroupHeartbeatResponse(0, member.member, member.epoch, partitions)
-        if tells:
+        if answers:
             self.env.assignments[member.member] = answer
         self.answer(message, answer)
 
@@ -295,7 +295,7 @@ class ModernGroup(GroupState):
         )
 
     def is_free(self, partition: int, asking: Member) -> bool:
-        """Whether no other member has the partition, or has still to give it up."""
+        """Return whether no other member has the partition, or has still to give it up."""
         return not any(partition in m.held for m in self.members.values() if m.member != asking.member)
 
     def watch_revocation(self, member: Member) -> None:
@@ -339,12 +339,12 @@ class ModernGroup(GroupState):
         return GroupErrorCode.NONE if covered else GroupErrorCode.STALE_MEMBER_EPOCH
 
     def equal_epoch_refused(self, member: Member, partitions: tuple[int, ...]) -> int:
-        """The current epoch may commit any partition, whoever has it."""
+        """The current epoch may commit any partition, also one of another member."""
         return GroupErrorCode.NONE
 
     def covers(self, member: Member, partition: int, epoch: int) -> bool:
-        """Whether an older epoch of a member still had the partition, which it has (or is giving up) to this day:
-        KIP-1251."""
+        """Return whether an older epoch of a member still had the partition, which it has (or is giving up) to this
+        day: KIP-1251."""
         since = member.assigned.get(partition, member.revoking.get(partition))
         return since is not None and since <= epoch
 

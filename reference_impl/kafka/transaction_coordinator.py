@@ -110,7 +110,7 @@ class Coordinator(Node):
             self.carry_on(metadata)
 
     def waits_for_high_watermark(self) -> bool:
-        """Whether records that no other replica may have are waited for."""
+        """Return whether records that no other replica may have are waited for."""
         return True
 
     def recorded(self) -> dict[int, TransactionLogValue]:
@@ -273,7 +273,7 @@ class Coordinator(Node):
         return (request.producer_id, request.producer_epoch) == (now.producer_id, now.producer_epoch)
 
     def is_init_retry(self, now: Transit, request: InitProducerIdRequest) -> bool:
-        """Whether the producer holds the pair before the last bump: it has missed the answer (txn.2)."""
+        """Return whether the producer holds the pair before the last bump: it has missed the answer (txn.2)."""
         ids = (now.producer_id, now.previous_producer_id)
         same_pair = self.holds_current_pair(now, request)
         return not same_pair and request.producer_epoch == now.last_producer_epoch and request.producer_id in ids
@@ -362,7 +362,8 @@ class Coordinator(Node):
         answer(ErrorCode.NONE if ok else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def verify(self, request: AddPartitionsToTxnRequest) -> int:
-        """Whether the partition is in the producer's open transaction; what is pending is not looked at (txn.15)."""
+        """Return whether the partition is in the producer's open transaction; what is pending is not looked at
+        (txn.15)."""
         error = self.unavailable(request.transactional_id)
         metadata = self.find(request.transactional_id)
         if error or metadata is None:
@@ -433,7 +434,8 @@ class Coordinator(Node):
         return error if error and not retry else V2_RESULT[metadata.now.state, request.committed, retry]
 
     def is_end_retry(self, now: Transit, request: EndTxnRequest) -> bool:
-        """Whether the request names the pair that the last end replaced: the epoch before, or the id before (txn.7)."""
+        """Return whether the request names the pair that the last end replaced: the epoch before, or the id before
+        (txn.7)."""
         pair = request.producer_id, request.producer_epoch
         before = now.producer_id, now.producer_epoch - 1
         overflowed = now.producer_epoch == 0 and pair == (now.previous_producer_id, self.env.config.max_epoch - 1)
@@ -450,11 +452,11 @@ class Coordinator(Node):
         return True
 
     def bumps_on_end(self) -> bool:
-        """Whether the end of a transaction bumps the epoch: from KIP-890 part 2 on (txn.9)."""
+        """Return whether the end of a transaction bumps the epoch: from KIP-890 part 2 on (txn.9)."""
         return self.env.config.is_v2
 
     def is_exhausted(self, epoch: int) -> bool:
-        """Whether an epoch is the last one to hand out: the one above is kept for fencing it (txn.4)."""
+        """Return whether an epoch is the last one to hand out: the one above is stored for fencing it (txn.4)."""
         return epoch >= self.env.config.max_epoch - 1
 
     def answer_end(self, message: Message, error: int, now: Transit | None = None) -> None:
@@ -517,9 +519,9 @@ class Coordinator(Node):
         self.end(metadata, False, partial(self.fence_written, metadata, done))
 
     def abort_is_the_fence(self) -> bool:
-        """Whether the bump that every end brings in v2 is all that fences, with none before it (KAFKA-19367).
+        """Return whether the bump that every end brings in v2 is all that fences, with none before it (KAFKA-19367).
 
-        It lets who was fenced pass for one that repeats itself: its own abort is told the next epoch.
+        It lets who was fenced pass for one that repeats itself: its own abort is given the next epoch.
         """
         return self.bumps_on_end() and self.env.config.is_recent
 

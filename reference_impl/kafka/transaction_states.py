@@ -177,8 +177,8 @@ def violation(metadata: TransactionMetadata, target: Transit) -> str:
         return "" if same_producer and grows else "a transaction changes its producer or loses partitions"
     if state in PREPARED:
         bumped = target.last_producer_epoch == now.producer_epoch or same_producer
-        kept = target.topic_partitions == now.topic_partitions
-        return "" if bumped and kept else "the end of a transaction changes its partitions, or skips an epoch"
+        unchanged = target.topic_partitions == now.topic_partitions
+        return "" if bumped and unchanged else "the end of a transaction changes its partitions, or skips an epoch"
     rotated = target.producer_epoch == 0 and target.previous_producer_id == now.producer_id
     return "" if (same_producer or rotated) and _started(target) else "completion changes the producer, or has no start"
 
@@ -203,7 +203,7 @@ class LogRecord(NamedTuple):
 
 
 class Append(NamedTuple):
-    """An unfinished append, and whom to tell how it went (True: durable)."""
+    """An unfinished append, and what to call with how it went (True: durable)."""
 
     record: LogRecord
     done: Callable[[bool], object]

@@ -54,7 +54,7 @@ class Transitions:
     def write(
         self, metadata: TransactionMetadata, target: Transit, done: Callable[[bool], object], keep_pending: bool = False
     ) -> None:
-        """Append the record of a prepared transition; then complete it, or take it back, and tell `done`."""
+        """Append the record of a prepared transition; then complete it, or take it back, and call `done`."""
         record = LogRecord(metadata.transactional_id, value_of(target, self.env.config.records_last_epoch))
         self._append(record, partial(self._written, metadata, target, done, keep_pending))
 
@@ -260,7 +260,7 @@ class Markers:
             self.write_completion(this_round)
 
     def is_current(self, this_round: MarkerRound) -> bool:
-        """Whether this very transaction is still being completed: another one of the same id is not meant."""
+        """Return whether this very transaction is still being completed: another one of the same id is not meant."""
         return self.rounds.get(this_round.metadata.transactional_id) is this_round
 
     def forget_round(self, this_round: MarkerRound) -> None:

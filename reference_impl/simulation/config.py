@@ -24,7 +24,7 @@ class OneOf:
         self.values = values
 
     def refusal(self, value: Any) -> str:
-        """What is wrong with the value; empty if nothing is."""
+        """Return what is wrong with the value; empty if nothing is."""
         return "" if value in self.values else f"must be one of {', '.join(self.values)}"
 
 
@@ -35,7 +35,7 @@ class AtLeast:
     least: int
 
     def refusal(self, value: Any) -> str:
-        """What is wrong with the value; empty if nothing is."""
+        """Return what is wrong with the value; empty if nothing is."""
         return "" if value >= self.least else f"must be at least {self.least}"
 
 
@@ -47,7 +47,7 @@ class AtMost:
     reason: str
 
     def refusal(self, value: Any) -> str:
-        """What is wrong with the value; empty if nothing is."""
+        """Return what is wrong with the value; empty if nothing is."""
         return "" if value <= self.most else f"{self.reason}, the greatest is {self.most}"
 
 
@@ -62,7 +62,7 @@ TYPES: Mapping[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "must be a text"),
     tuple: ((tuple,), "must be a list"),
 }
-"""By the type that a key is annotated with: the types of its values, and what is said of any other value. True and
+"""By the type that a key is annotated with: the types of its values, and what is stated about any other value. True and
 False are no numbers. A key annotated with another type is checked by `relate` only."""
 
 
@@ -76,8 +76,8 @@ class Configuration:
     def __post_init__(self) -> None:
         for name, refusal in _checks(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
-            if said := refusal(value):
-                raise ValueError(f"config {name}={value!r}: {said}")
+            if refused := refusal(value):
+                raise ValueError(f"config {name}={value!r}: {refused}")
         self.relate()
 
     def relate(self) -> None:

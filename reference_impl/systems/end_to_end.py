@@ -64,7 +64,7 @@ NO_END = "how many records there are in the end differs; the end-to-end events s
 
 @dataclass(frozen=True, slots=True)
 class Run(task_counts.Run):
-    """Rates of faults and paces of the whole system: those of Connect's workers under their names, the others as said
+    """Rates of faults and paces of the whole system: those of Connect's workers under their names, the others as stated
     here. Durations are means, in virtual microseconds."""
 
     events: int = 4_000  # of all vocabularies together
@@ -266,7 +266,8 @@ class FreeRun(task_counts.FreeRun):
         return sum(map(len, self.logs.values()))
 
     def play(self) -> None:
-        """So many events, and the rest. Where a defect has Kafka stuck the history ends there, as far as it came."""
+        """Emit so many events, and the rest. Where a defect has Kafka stuck the history ends there, as far as it
+        came."""
         try:
             while self.total() < self.whole_run.events:
                 self.step()
@@ -278,7 +279,7 @@ class FreeRun(task_counts.FreeRun):
             self.kafka_faults.count("stuck")
 
     def pass_time(self, us: int) -> None:
-        """Whoever is behind catches up: workers after a call, Kafka where they do something else."""
+        """Nodes that are behind catch up: workers after a call, Kafka where they do something else."""
         clock = self.clock
         self.kernel.advance(us + max(0, clock.now - self.kernel.now))
         if self.kernel.now - clock.now >= NOTICE_US or self.idle:
@@ -347,7 +348,7 @@ class FreeRun(task_counts.FreeRun):
         return at_the_end and not any(kafka.brokers.leaders[p].log.open for p in self.whole.sink_partitions)
 
     def calm(self) -> None:
-        """From now on messages arrive, appends succeed, and whoever is away comes back."""
+        """From now on messages arrive, appends succeed, and nodes that are away come back."""
         self.network.calm()
         self.id_network.calm()
         self.env.pace = SeededPace(self.clock, self.kafka_faults, 0.0, self.whole_run.append_us, self.whole_run.load_us)
@@ -356,7 +357,7 @@ class FreeRun(task_counts.FreeRun):
     def restart_silent(self, seen: int) -> None:
         """An operator restarts tasks of which nothing has been heard for a while. A task that was fenced in a worker
         that had fallen out of the group stays failed, where that worker gets it again, and the status may go on saying
-        RUNNING (`Herder.start_assigned`, `Environment.put_status`): nobody else would."""
+        RUNNING (`Herder.start_assigned`, `Environment.put_status`): no other node would."""
         heard = {(row[4], row[5]) for row in self.rows[seen:]}
         for connector, _, tasks in self.settled.newest_sets() or ():
             for task in range(tasks):
@@ -378,7 +379,7 @@ class FreeRun(task_counts.FreeRun):
         return {p: upto for p, upto in enumerate(self.sources.polled) if upto and p // each in live}
 
     def read_inputs(self) -> None:
-        """Somebody reads what is committed, whether or not the group does."""
+        """An auditor reads what is committed, whether or not the group does."""
         for partition in range(self.whole.inputs):
             self.env.inputs.end(partition)
 
@@ -409,7 +410,7 @@ class Simulator:
         return history.logs, history.counts()
 
     def vocabularies(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """What is said of the histories in each."""
+        """What is stated about the histories in each."""
         run, system, parts = read(config)
         quiet, needs = run.quiet_end, parts.needs
         connect, brokers, group = system.of_connect(needs), system.of_brokers(needs), system.of_group(needs)

@@ -188,7 +188,7 @@ class Copied(Place):
 
 
 class Net(LossyNetwork):
-    """The network. Whoever is gone gets nothing."""
+    """The network. A node that is gone gets nothing."""
 
     __slots__ = ()
 
@@ -254,7 +254,7 @@ class Environment(group_environment.Environment):
 # Producer ids from blocks: the broker that coordinates transactional ids takes them from the block that it holds.
 #
 # The controllers and the brokers' halves of the protocol are those of `reference_impl.systems.id_blocks`, on the same
-# clock. A broker without an id at hand asks for a block, and its clients are told to come again
+# clock. A broker without an id at hand asks for a block, and its clients are asked to come again
 # (RPCProducerIdManager.java).
 
 
@@ -310,7 +310,7 @@ class StuckError(RuntimeError):
 
 
 class Silent:
-    """An environment in which nothing is told."""
+    """An environment in which nothing is reported."""
 
     emit = staticmethod(TransactionEventLog.unheard)
 
@@ -368,14 +368,14 @@ class ConnectBrokers(brokers.Brokers):
 
     def append_plainly(self, partition: int, content: Any) -> int:
         env = self.env
-        while not env.has_producer_id():  # whoever waits for it may find that another one has taken it
+        while not env.has_producer_id():  # a client that waits for it may find that another one has taken it
             self.run(env.has_producer_id)
         env.content = content
         request = ProduceRequest(-1, partition, env.next_producer_id(), 0, 0, env.next_record(), False)
         return self.log(partition).append(request, NO_GUARD).offset
 
-    def append_beside(self, partition: int, content: Any) -> None:
-        """One record beside any transaction, by a producer that is not known again."""
+    def append_directly(self, partition: int, content: Any) -> None:
+        """One record outside any transaction, by a producer that is not known again."""
         position = self.append_plainly(partition, content)
         log = self.log(partition)
         del log.producers[log.batches[position].producer_id]
@@ -384,8 +384,8 @@ class ConnectBrokers(brokers.Brokers):
         """Everybody may do everything here."""
 
     def new_reader(self) -> ReaderRole:
-        """A consumer of offsets topics at their beginning. What it reads stands beside transactions too, of which the
-        log of transactions has nothing: so it is not told there."""
+        """A consumer of offsets topics at their beginning. What it reads stands outside transactions too, of which the
+        log of transactions has nothing: so it is not reported there."""
         self.readers += 1
         silent: Any = Silent()
         return self.kafka.brokers.parts.reader(silent, FIRST_OF_OFFSETS + self.readers)

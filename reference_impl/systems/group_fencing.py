@@ -155,7 +155,7 @@ class System(DrivenSystem[Environment]):
 
     def expire_pending(self) -> bool:
         """offsets.retention.minutes is over for the offsets of a group without members that a transaction is about to
-        change; False, as they are kept until it ends."""
+        change; False, as they are stored until it ends."""
         log = self.group_coordinator.log
         return self.group_coordinator.expire_offsets(
             [partition for partition in range(self.env.options.inputs) if not log.is_stable(partition)]
@@ -281,7 +281,7 @@ class Habits(LossyRun):
     linger_us: Natural = 1_000_000
     down_us: Natural = 100_000  # until another instance is there after one has ended
     audit_us: Natural = 500_000
-    calm_us: Natural = 0  # from this time on there are no faults, and nobody lingers; 0: never
+    calm_us: Natural = 0  # from this time on there are no faults, and no node lingers; 0: never
 
 
 class Workload:

@@ -16,8 +16,8 @@ implementation replaces.
 The protocol is in `connect/offsets`, on the threads, producers and Kafka of `connect`; here a set of tasks starts when
 the one before it is fenced. Left out: several connectors; the read to the end of a store's start, as every question for
 offsets reads again, and only that one says where a task begins; commits record by record (TransactionContext for a
-record); `commitRecord`; pausing; offsets that users alter; partitions of an offsets topic beside the first, and its
-compaction.
+record); `commitRecord`; pausing; offsets that users alter; partitions of an offsets topic in addition to the first, and
+its compaction.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,8 +85,9 @@ class System(DrivenSystem[Environment]):
         ]
 
     def step(self, number: int, outcome: str = "ok") -> None:
-        """The operation of a thread happens. `failed`: it does not, and the thread is told; `lost`: it does, and the
-        thread is told the same. Raises KeyError for a thread that has no operation now, ValueError for the outcome."""
+        """The operation of a thread happens. `failed`: it does not, and the thread gets an error; `lost`: it does, and
+        the thread gets the same error. Raises KeyError for a thread that has no operation now, ValueError for the
+        outcome."""
         self.env.threads.step(number, outcome)
 
     # Operators
@@ -405,7 +406,7 @@ class Faults(free_run.NodeFaults[Rates, System]):
 # end and everything is decided, or nothing comes of it any more.
 
 APART = {"copy": (0.2, 40_000), "look": (0.3, 80_000), "migrate": (0.4, 150_000)}
-"""Operations that wait more often, or longer, than others: whoever is late with them does harm."""
+"""Operations that wait more often, or longer, than others: a task that is late with them does harm."""
 NOTICE_MS = 10  # brokers, and threads that wait for a time, notice no shorter times
 SETTLE_STEP_MS = 200
 SETTLE_MS = 20_000  # so long after the last fault everything is read and decided, if it ever is
@@ -447,7 +448,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
 
     @classmethod
     def simulate_with_stats(cls, seed: int, config: Mapping[str, Any]) -> tuple[list[tuple[int, ...]], dict[str, int]]:
-        """As any; what a variant brings along outweighs the defaults here."""
+        """Read the config as any; what a variant brings along outweighs the defaults here."""
         return super().simulate_with_stats(seed, {**CONFIGS.get(config.get("mode", ""), {}), **config})
 
     def begin(self, parts: Any) -> None:
@@ -532,7 +533,7 @@ class FreeRun(free_run.FreeRun[Run, Config]):
         return outcome
 
     def settle(self) -> None:
-        """Faults are over: whoever stands still goes on, and everything is given the time to be read."""
+        """Faults are over: nodes that stand still go on, and everything is given the time to be read."""
         system = self.system
         system.upgrade()
         for task in range(self.config.tasks):

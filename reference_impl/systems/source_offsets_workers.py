@@ -24,7 +24,7 @@ from fencepost.reference_impl.systems import task_counts_cluster
 from fencepost.reference_impl.systems.source_offsets import Parts
 
 NONE = -1
-TOLD_AS = {
+EMITTED_AS = {
     ConnectKind.TASK_RUNNING: Kind.INSTANCE_RUNNING, ConnectKind.TASK_STOPPED: Kind.INSTANCE_STOPPED,
     ConnectKind.TASK_ABANDONED: Kind.INSTANCE_STOPPED, ConnectKind.TASK_FAILED: Kind.INSTANCE_FAILED,
 }  # fmt: skip
@@ -134,9 +134,9 @@ class RuntimeTask(HostTask):
             self.report(Kind.PRODUCER_OPENED, producer_id=self.producer.producer_id, epoch=self.producer.epoch)
         elif kind == ConnectKind.TASK_CHECKED_AGAIN:
             self.report(Kind.INSTANCE_CHECKED, outcome=int(status == OK))
-        elif kind in TOLD_AS:
+        elif kind in EMITTED_AS:
             more = {} if kind == ConnectKind.TASK_RUNNING else {"runtime": EXACTLY_ONCE}
-            self.report(TOLD_AS[kind], error=error, **more)
+            self.report(EMITTED_AS[kind], error=error, **more)
 
     # Start and work
 

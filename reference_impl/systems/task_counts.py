@@ -157,7 +157,7 @@ class Users:
         a little later: a start that takes longer than users wait would be interrupted for ever."""
         connector, task = what
         state, worker = self.system.status(connector, task)[0], self.some_worker()
-        # Another worker that lets go of the task may have written over what its owner said.
+        # Another worker that lets go of the task may have written over what its owner stated.
         if state not in ("FAILED", "UNASSIGNED"):
             del self.tried[what]
             return

@@ -258,7 +258,7 @@ def build(config: Mapping[str, Any], parts: Parts) -> System:
     return System(Environment(checked, Kernel(checked.seed), parts))
 
 
-def beside(system: System, config: Mapping[str, Any]) -> System:
+def second_cluster(system: System, config: Mapping[str, Any]) -> System:
     """A second cluster of workers, another group, on the same Kafka: transactional ids are common to both (618.49)."""
     checked = Config.parse(config)
     return System(Environment(checked, Kernel(checked.seed), Parts(), system.env))

@@ -437,7 +437,7 @@ def raise_version(system: System) -> None:
 
 def elect_unclean(system: System, partition: int, end: int) -> None:
     """A replica that is out of sync leads (unclean.leader.election.enable): its log ends at this offset, of a batch or
-    a marker, and what is behind it is gone. It knows of producers what its log tells. (ProducerStateManager.java)
+    a marker, and what is behind it is gone. It knows of producers what its log says. (ProducerStateManager.java)
 
     Raises ValueError for an offset within a batch.
     """
@@ -449,7 +449,7 @@ def elect_unclean(system: System, partition: int, end: int) -> None:
 
 def abort_hanging(system: System, partition: int) -> None:
     """An operator aborts each transaction that is open here while the coordinator has the partition in none of that
-    producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the leader tells, and is of
+    producer (kafka-transactions.sh find-hanging and abort). The marker has the epochs that the leader gives, and is of
     no transaction version, so that an epoch that is not newer will do. (TransactionsCommand, AbortTransactionHandler)
     """
     leader = system.leaders[partition]
@@ -482,7 +482,7 @@ def depose(system: System) -> None:
 
 
 def misdirect(system: System, numbers: Iterable[int]) -> None:
-    """Whoever sent these messages has not heard yet that there is a new coordinator."""
+    """The senders of these messages have not heard yet that there is a new coordinator."""
     for number in numbers:
         system.env.network.in_flight[number].target = DEPOSED
 
@@ -491,9 +491,9 @@ def fail_over_uncovered(system: System) -> None:
     """Another node takes over, whose log has the appends that were under way, although the high watermark has not."""
     system.coordinator.crash()
     log = system.transaction_log
-    log.unfinished = deque(Append(append.record, nobody_waits) for append in log.unfinished)
+    log.unfinished = deque(Append(append.record, unheard) for append in log.unfinished)
     system.replace_coordinator()
 
 
-def nobody_waits(ok: bool) -> None:
+def unheard(ok: bool) -> None:
     """Who appended the record is gone."""

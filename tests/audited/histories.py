@@ -4,7 +4,7 @@ from fencepost.properties.history.naming import Words
 from fencepost.properties.history.properties_of import HistoryProperties, in_a_table
 from fencepost.properties.history.related import IT, declared, each, last
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import Plant, change
+from fencepost.properties.planting.edits import Plant, change
 
 from tests.audited.events import AUDITED, Kind
 

@@ -35,8 +35,8 @@ class Audited:
 
     def vocabularies(self, config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """What is said of the histories in each."""
-        said = {"lock": {"variant": "fenced", "config": {"clients": config["clients"]}}, "audited": {}}
-        return {**said, **config.get("said", {})}
+        reported = {"lock": {"variant": "fenced", "config": {"clients": config["clients"]}}, "audited": {}}
+        return {**reported, **config.get("said", {})}
 
 
 simulate = Audited()

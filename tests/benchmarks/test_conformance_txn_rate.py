@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pytest_benchmark", reason="benchmarks need pytest-benchmark: pip install -e '.[test]'")
 from conformance_histories import Columns, first_histories
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel
-from transaction_bends import histories
+from transaction_edits import histories
 
 pytestmark = pytest.mark.nightly
 

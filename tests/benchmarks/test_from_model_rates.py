@@ -36,12 +36,13 @@ def test_rate(protocol: str, tmp_path: Path, benchmark: Any) -> None:
     entry = protocols()[protocol]
     model, mode = VARIANTS[protocol]
     function, usual = next((f, c) for name, f, c in entry.simulators if name == mode)
-    told = config(entry, entry.variant(model), 100)
+    reported = config(entry, entry.variant(model), 100)
     best = {"model": 0.0, "reference": 0.0}
     for attempt in range(-1, 3):
         made = {
             "model": lambda place: generate(
-                place, SIMULATOR, histories=20_000, seed=1, config=told, protocol=protocol, variant=model, many=True,
+                place, SIMULATOR, histories=20_000, seed=1, config=reported, protocol=protocol, variant=model,
+                many=True,
                 source="model", cores=1,
             ),
             "reference": lambda place: generate(

@@ -66,7 +66,7 @@ def spent(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - started, result
 
 
-def told(what: str, seconds: float, size: int, events: int, unit: str) -> float:
+def reported(what: str, seconds: float, size: int, events: int, unit: str) -> float:
     """Print one line of rates; returns things a second."""
     print(f"{what:<44} {size / 1e6 / seconds:8,.0f} MB/s {events / seconds:12,.0f} {unit}/s")
     return events / seconds
@@ -80,13 +80,13 @@ def test_headers_and_records(log_dir: Path) -> None:
     walking, walked = spent(lambda: read_segment(file, 0, checksums=False))
     batches = len(walked.headers)
     print(f"\n{batches:,} batches, {size:,} bytes")
-    told("reading the file, from memory", reading, size, batches, "batches")
-    headers = told("headers", walking, size, batches, "batches")
+    reported("reading the file, from memory", reading, size, batches, "batches")
+    headers = reported("headers", walking, size, batches, "batches")
     checked, _ = spent(lambda: read_segment(file, 0))
-    told("headers and CRC-32C", checked, size, batches, "batches")
+    reported("headers and CRC-32C", checked, size, batches, "batches")
     rows = np.arange(batches)
     finding, records = spent(lambda: records_of(walked, rows))
-    in_step = told("keys and values of records", finding, size, len(records.batch), "records")
+    in_step = reported("keys and values of records", finding, size, len(records.batch), "records")
 
     few = rows[:SAMPLE]
     begins = walked.positions[few] + 61
@@ -94,13 +94,13 @@ def test_headers_and_records(log_dir: Path) -> None:
     counts = walked.headers["count"][few].astype(np.int64)
     singly, _ = spent(lambda: records_one_by_one(walked.content, begins, ends, counts, few))
     part = int(ends[-1])
-    one_by_one = told("the same, one by one", singly, part, int(counts.sum()), "records")
+    one_by_one = reported("the same, one by one", singly, part, int(counts.sum()), "records")
     kio, _ = spent(lambda: [read_batch(content[at : at + 400], 0) for at in walked.positions[few].tolist()])
-    kios = told("kio, whole batches", kio, part, SAMPLE, "batches")
+    kios = reported("kio, whole batches", kio, part, SAMPLE, "batches")
     memory_records = pytest.importorskip("kafka.record.memory_records").MemoryRecords
     seconds, seen = spent(lambda: _headers_by_kafka_python(memory_records(content[:part])))
     assert seen == SAMPLE
-    pythons = told("kafka-python, headers", seconds, part, SAMPLE, "batches")
+    pythons = reported("kafka-python, headers", seconds, part, SAMPLE, "batches")
     assert headers > 10 * kios
     assert headers > pythons
     assert in_step > 1.5 * one_by_one
@@ -122,9 +122,9 @@ def test_recording_and_replay(log_dir: Path, tmp_path: Path) -> None:
     recording, recorded = spent(lambda: record_transactions([log_dir], None, next(outs)))
     events = sum(recorded.counts.values())
     print()
-    whole = told("recorded", recording, size, events, "events")
+    whole = reported("recorded", recording, size, events, "events")
     judging, report = spent(lambda: replay(tmp_path / "out-1", cores=1))
-    told("replayed, all decidable properties", judging, size, events, "events")
+    reported("replayed, all decidable properties", judging, size, events, "events")
     assert report.holds
     assert report.events == events == read_segment(file, 0, checksums=False).last_offsets[-1] + 1
     assert report.judged["sequences_follow_on"] == recorded.counts["batch_appended"]

@@ -18,7 +18,7 @@ from fencepost.proofs.scale.replay import ReplayReport, replay
 from fencepost.proofs.scale.spark import session
 from fencepost.proofs.scale.units import SparkSettings, run_units
 from fencepost.properties.history import HistoryDirectory
-from limits import PLANTED, decoded, least, passes, peak_after
+from limits import SEEDED, decoded, least, passes, peak_after
 
 pytestmark = pytest.mark.nightly
 
@@ -28,7 +28,7 @@ MOST = {"id-blocks": 8, "transactions": 20, "task-counts": 14}
 LARGE = {"id-blocks": 72_000, "transactions": 75_000, "task-counts": 46_500}
 """Histories that have 20 million events."""
 
-each_protocol = pytest.mark.parametrize("protocol", PLANTED)
+each_protocol = pytest.mark.parametrize("protocol", SEEDED)
 
 
 def counted(report: ReplayReport) -> dict[str, int]:
@@ -42,8 +42,8 @@ def per_million(seconds: float, events: int) -> float:
 @each_protocol
 def test_replay_beside_its_limits(protocol: str, benchmark: Any, tmp_path: Path) -> None:
     """All properties of a protocol: at most half of what DuckDB takes, and a few times what decoding takes."""
-    planted, made = PLANTED[protocol], list[ReplayReport]()
-    expected = planted.generate(tmp_path / "h", HISTORIES)
+    seeded, made = SEEDED[protocol], list[ReplayReport]()
+    expected = seeded.generate(tmp_path / "h", HISTORIES)
     benchmark.pedantic(lambda: made.append(replay(tmp_path / "h", cores=1)), rounds=5, warmup_rounds=1)
     assert all(counted(report) == expected for report in made)
     ours, events = min(report.cpu_seconds for report in made), made[0].events
@@ -54,7 +54,7 @@ def test_replay_beside_its_limits(protocol: str, benchmark: Any, tmp_path: Path)
     connection.execute("SET threads = 1")
 
     def in_duckdb() -> None:
-        verdict = planted.in_duckdb(f"{tmp_path}/h/*.parquet", connection)
+        verdict = seeded.in_duckdb(f"{tmp_path}/h/*.parquet", connection)
         found.update({name: count for name, (count, _) in verdict.items()})
 
     theirs = least(in_duckdb, rounds=1)
@@ -76,7 +76,7 @@ def test_replay_beside_its_limits(protocol: str, benchmark: Any, tmp_path: Path)
 @each_protocol
 def test_memory_is_flat(protocol: str, tmp_path: Path) -> None:
     """What a worker has needed for its first pieces is enough for ten times as many."""
-    PLANTED[protocol].generate(tmp_path / "h", HISTORIES)
+    SEEDED[protocol].generate(tmp_path / "h", HISTORIES)
     opened = HistoryDirectory.open(tmp_path / "h")
     work = partial(peak_after, protocol=protocol, config=dict(opened.manifest.config))
     peaks = run_units([opened.pieces[0]] * 40, work, cores=2)
@@ -87,8 +87,8 @@ def test_memory_is_flat(protocol: str, tmp_path: Path) -> None:
 @each_protocol
 def test_twenty_million_events(protocol: str, benchmark: Any, tmp_path: Path) -> None:
     """On local[2], with warm workers.  (Generating them takes a minute or two.)"""
-    planted, made, settings = PLANTED[protocol], list[ReplayReport](), SparkSettings("local[2]")
-    expected = planted.generate(tmp_path / "h", LARGE[protocol], cores=2)
+    seeded, made, settings = SEEDED[protocol], list[ReplayReport](), SparkSettings("local[2]")
+    expected = seeded.generate(tmp_path / "h", LARGE[protocol], cores=2)
     with session(settings):
         benchmark.pedantic(lambda: made.append(replay(tmp_path / "h", spark=settings)), rounds=3, warmup_rounds=1)
     report = min(made, key=lambda each: each.seconds)

@@ -24,13 +24,13 @@ from id_block_sql import in_duckdb
 pytestmark = pytest.mark.nightly
 
 HISTORIES = 3600  # 1 million events in five pieces
-PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
+SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rates") / "h"
-    generate(path, PLANTED, histories=HISTORIES, seed=1, config={"bent": 0.01}, many=True, cores=1)
+    generate(path, SEEDED, histories=HISTORIES, seed=1, config={"bent": 0.01}, many=True, cores=1)
     return path
 
 

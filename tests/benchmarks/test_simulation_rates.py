@@ -129,7 +129,7 @@ def test_simulation_beside_emission(name: str, tmp_path: Path, benchmark: Any) -
         seed = seed_of(SEED, len(CALLS))
         rows, _ = simulate(seed, dict(config))
         by_protocol = rows if several else {protocol: rows}
-        CALLS[seed] = {told: calls_of(told, of_one) for told, of_one in by_protocol.items()}
+        CALLS[seed] = {reported: calls_of(reported, of_one) for reported, of_one in by_protocol.items()}
         events += sum(map(len, by_protocol.values()))
     simulation = Place(tmp_path / "simulation", several or (protocol,), bool(several))
     emission = Place(tmp_path / "emission", several or (protocol,), bool(several))

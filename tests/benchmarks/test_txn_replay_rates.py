@@ -22,7 +22,7 @@ from transaction_sql import in_duckdb, query
 
 pytestmark = pytest.mark.nightly
 
-PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
+SEEDED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 CONFIG = {"bent": 0.01, "mode": "v2", "quiet_end": True}
 HISTORIES = 3600  # a million events in four pieces
@@ -41,7 +41,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def expected(directory: Path) -> dict[str, int]:
     """Planted histories in the directory; the violations to be found."""
     made = generate(
-        directory, PLANTED, histories=HISTORIES, seed=1, config=CONFIG, protocol="transactions", many=True, cores=1
+        directory, SEEDED, histories=HISTORIES, seed=1, config=CONFIG, protocol="transactions", many=True, cores=1
     )
     return dict(made.faults)
 

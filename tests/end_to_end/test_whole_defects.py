@@ -106,15 +106,15 @@ def test_before_the_second_part_of_kip_890_the_whole_system_fits_its_model() -> 
     that a late copy does not explain."""
     name = "transactions:zombie_init_renewed"
     defect = REGISTRY.find(name)
-    assert defect.told_in == ("transactions",)
-    right = replace(defect, name="right", parts=Parts(needs=defect.parts.needs), told_in=())
+    assert defect.reported_in == ("transactions",)
+    right = replace(defect, name="right", parts=Parts(needs=defect.parts.needs), reported_in=())
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(REGISTRY, "right", right)
         histories, _ = made(range(25, 28), {"broken": "right"})
-        said = simulate.vocabularies({"broken": "right"})["transactions"]
+        reported = simulate.vocabularies({"broken": "right"})["transactions"]
     columns = columns_of(VOCABULARIES["transactions"], [(n, rows["transactions"]) for n, rows in histories])
     assert ((columns["kind"] == TransactionKind.batch_refused) & (columns["error"] == UNKNOWN_MEMBER_ID)).any()
-    manifest = Manifest("transactions", tuple(VOCABULARIES["transactions"].codes), (), **said)
+    manifest = Manifest("transactions", tuple(VOCABULARIES["transactions"].codes), (), **reported)
     assert not conformance_of(manifest)(columns).violations
 
 
@@ -162,10 +162,10 @@ def test_what_else_is_broken_without_a_rule() -> None:
 
 def test_a_batch_of_the_campaign() -> None:
     """It has been judged in all words, and nothing is violated."""
-    told = batch(seed=77, histories=8)
-    assert told["violations"] == {}
-    assert set(told["events"]) == set(simulate.vocabularies({}))
-    assert all(any(counts.values()) for counts in told["judged"].values())
+    reported = batch(seed=77, histories=8)
+    assert reported["violations"] == {}
+    assert set(reported["events"]) == set(simulate.vocabularies({}))
+    assert all(any(counts.values()) for counts in reported["judged"].values())
 
 
 def test_what_cannot_be_made_is_refused() -> None:

@@ -38,13 +38,13 @@ def test_the_same_seed_gives_the_same_history() -> None:
 @pytest.mark.parametrize("protocol", list(SAID))
 def test_every_promise_holds(protocol: str) -> None:
     """Of each protocol that is at work, with something to judge."""
-    properties, said = properties_of(protocol), SAID[protocol]
-    manifest = Manifest(protocol, tuple(VOCABULARIES[protocol].codes), (), config=said["config"])
+    properties, reported = properties_of(protocol), SAID[protocol]
+    manifest = Manifest(protocol, tuple(VOCABULARIES[protocol].codes), (), config=reported["config"])
     asked = [
         n for n in properties.names if n not in {**properties.unpromised(manifest), **properties.undecidable(manifest)}
     ]
     rows = [(seed, made[protocol]) for seed, (made, _) in zip(SEEDS, histories(), strict=True)]
-    findings, _ = properties.check(columns_of(VOCABULARIES[protocol], rows), asked, said["config"])
+    findings, _ = properties.check(columns_of(VOCABULARIES[protocol], rows), asked, reported["config"])
     assert not {name: finding.first for name, finding in findings.items() if finding.violations}
 
 

@@ -103,7 +103,7 @@ def test_what_a_mistake_breaks(name: str, mistakes: str, asked: str, within: str
     variant = protocols()[protocol].variant(of)
     pairs = [(rule, mistake) for rule, _, mistake in (each.partition(" ") for each in mistakes.split(" + ")) if mistake]
     spec = mutated(variant.properties.protocol.spec, pairs) if pairs else variant.spec
-    names = [n for n, p in variant.kept.items() if p.role == "promise"] if "promises" in asked else []
+    names = [n for n, p in variant.promised.items() if p.role == "promise"] if "promises" in asked else []
     every = [variant.properties.properties[n] for n in (*names, *asked.split()) if n != "promises"]
     assert every
     for size in within.split(", "):

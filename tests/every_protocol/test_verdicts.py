@@ -34,7 +34,7 @@ def test_a_claim_rests_on_promises_and_witnesses(entry: ProtocolEntry, claim: Cl
     """Of a variant that is as it should be; at least one of each."""
     variant = entry.variant(claim.variant)
     assert variant.main
-    assert claim.properties and {variant.kept[n].role for n in claim.properties} <= {"promise", "step", "progress"}
+    assert claim.properties and {variant.promised[n].role for n in claim.properties} <= {"promise", "step", "progress"}
     assert claim.witnesses and {variant.asked[n].role for n in claim.witnesses} == {"witness"}
 
 
@@ -52,7 +52,7 @@ QUICK = ("transaction-log", "transactional-offsets", "task-count-connectors")
 
 def promised(variant: Variant) -> dict[str, Property]:
     """What documents promise of it, and is to be proved."""
-    asked = {n: p for n, p in variant.kept.items() if p.role in ("promise", "step") and p.rule}
+    asked = {n: p for n, p in variant.promised.items() if p.role in ("promise", "step") and p.rule}
     return {n: p for n, p in asked.items() if RULES[p.rule or ""].kind in ("promise", "claim")}
 
 

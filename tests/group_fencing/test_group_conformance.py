@@ -13,11 +13,11 @@ from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, confo
 from fencepost.properties.conformance_spec import driven
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
 from fencepost.properties.group_fencing.histories import BED
-from fencepost.properties.group_fencing.translator.conforming import SHOWN
+from fencepost.properties.group_fencing.translator.conforming import MAPPING
 from fencepost.properties.group_fencing.variants import CONFIG, NEW, RIGHT, SIMULATORS
 from fencepost.properties.history import Manifest
 from fencepost.properties.history.pieces import columns_of
-from fencepost.properties.planting.bends import END, Plant, bent_by, change, drop, put, swap
+from fencepost.properties.planting.edits import END, Plant, bent_by, change, drop, put, swap
 from fencepost.reference_impl.defects.group_fencing import REGISTRY
 from fencepost.reference_impl.kafka.clients.modern_consumer import ModernConsumer
 from fencepost.reference_impl.systems.group_fencing import reference, simulate
@@ -198,7 +198,7 @@ def test_broken_implementations_do_not_conform(name: str, says: str) -> None:
     config = config_of(name)
     kernel = conformance_kernel(config["mode"], config, "group-fencing")
     made = (histories(AT_ONCE, config, first) for first in range(0, MOST, AT_ONCE))
-    assert any(says in told for columns in made for _, told, _ in misfits(kernel, columns, 1))
+    assert any(says in reported for columns in made for _, reported, _ in misfits(kernel, columns, 1))
 
 
 def test_what_harms_nobody_conforms() -> None:
@@ -235,10 +235,10 @@ def test_undecided_for_what_the_models_leave_out(config: dict[str, Any], reason:
 
 def test_what_has_to_be_shown() -> None:
     """All that steps are told by."""
-    shown = set(GROUP_FENCING.codes) - {"offset_settled"}
-    check = conformance_of(Manifest("group-fencing", tuple(sorted(shown)), (), config={"mode": "shipped"}))
+    observed = set(GROUP_FENCING.codes) - {"offset_settled"}
+    check = conformance_of(Manifest("group-fencing", tuple(sorted(observed)), (), config={"mode": "shipped"}))
     assert isinstance(check, Undecided) and "do not show offset_settled" in check.reason
-    assert SHOWN.needed("shipped") < set(GROUP_FENCING.codes)
+    assert MAPPING.needed("shipped") < set(GROUP_FENCING.codes)
 
 
 def test_numbers_are_only_names() -> None:

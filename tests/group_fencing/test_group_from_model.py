@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fencepost.proofs.scale.from_model.emission import kernels_of
 from fencepost.proofs.scale.from_model.runs import run
-from fencepost.proofs.scale.from_model.simulator import kernels_for, runs_of, showing_of
+from fencepost.proofs.scale.from_model.simulator import emitted_of, kernels_for, runs_of
 from fencepost.proofs.scale.from_model.steps import steps_of
 from fencepost.properties.catalogue import find
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
@@ -55,8 +55,8 @@ def test_an_older_owner_commits_where_its_epoch_stays_as_it_is_given_a_partition
     assert len(found) > 5
     entry, variant = find(f"group-fencing/{name}")
     assert variant is not None
-    showing = showing_of(entry, variant)
-    as_kafka = replace(showing, only={**showing.only, "assign": lambda s, p: s.epoch[p.m] == s.newest})
+    emitting = emitted_of(entry, variant)
+    as_kafka = replace(emitting, only={**emitting.only, "assign": lambda s, p: s.epoch[p.m] == s.newest})
     steps = steps_of(kernels_for(manifest.config).ground, as_kafka, GROUP_FENCING)
     narrower = run(kernels_of(kernels_for(manifest.config).ground, steps), GROUP_FENCING, 1, 0, RUNS, STEPS)
     taken = [np.count_nonzero(columns["kind"] == Kind.offset_taken) for columns in (made.columns, narrower.columns)]
@@ -69,13 +69,13 @@ def test_one_such_run() -> None:
     the partition in epoch 1, where Kafka would have moved it to that of the newest assignment, 2 at least."""
     manifest, _ = runs("group-fencing/new-protocol", 1)
     columns = runs_of(1, 14_995, 1, manifest.config).columns
-    told = ("partition_given", "consumed", "member_removed", "offset_taken")
+    reported = ("partition_given", "consumed", "member_removed", "offset_taken")
     rows = [
         (Kind(kind).name, max(member, client), epoch)
         for kind, member, client, epoch in zip(
             *(columns[name].tolist() for name in ("kind", "member", "client", "generation")), strict=True
         )
-        if Kind(kind).name in told
+        if Kind(kind).name in reported
     ]
     assert rows[:6] == [
         ("partition_given", 0, 2), ("consumed", 0, 2), ("member_removed", 0, 3),

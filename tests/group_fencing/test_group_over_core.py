@@ -25,7 +25,7 @@ assert isinstance(ITEM, Refinement)
 def test_it_is_proved() -> None:
     """With any number of members, partitions, generations, producers, transactions and coordinators; what is proved of
     the core of v2 alone is inherited."""
-    proof = prove(VARIANT.spec, VARIANT.kept)
+    proof = prove(VARIANT.spec, VARIANT.promised)
     assert proof.failures == () and proof.verdict(NAME) == "holds"
     assert departure(VARIANT.spec, "txn", FatedV2.protocol.spec) is None
     assert {fact.fact.protocol for fact in proof.inherited.values()} == {"V2Core"}

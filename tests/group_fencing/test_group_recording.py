@@ -61,8 +61,8 @@ def test_what_leaves_the_metadata_out_copies_twice(left_out: CopyingLogs) -> Non
     assert {name: found["count"] for name, found in report.violations.items()} == {
         "nothing_twice": 12, "newest_owner_commits": 2,
     }  # fmt: skip
-    told = report.violations["newest_owner_commits"]["first"].told
-    assert "it was consumed in a newer generation by consumed" in told and "generation 2" in told
+    reported = report.violations["newest_owner_commits"]["first"].told
+    assert "it was consumed in a newer generation by consumed" in reported and "generation 2" in reported
 
 
 def test_without_logs_the_output_is_judged(left_out: CopyingLogs) -> None:
@@ -179,8 +179,8 @@ def test_the_order_keeps_to_what_is_known(under_fire: CopyingLogs) -> None:
     rows = pq.read_table(under_fire.folder / "out" / "part-00000.parquet").to_pylist()
     for number, name in enumerate(names):
         mine = [line for line in under_fire.lines if line.get("client") == name]
-        shown = [row for row in rows if row["client"] == number]
-        assert [(Kind(row["kind"]).name, row["time_us"]) for row in shown] == [
+        observed = [row for row in rows if row["client"] == number]
+        assert [(Kind(row["kind"]).name, row["time_us"]) for row in observed] == [
             (line["kind"], line["time_us"]) for line in mine
         ]
     log = [row["time_us"] for row in rows if row["client"] < 0 and row["output"] < 0 and row["kind"] != Kind.audited]

@@ -84,9 +84,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: str) -> None:
     """With its number, what is wrong, and what a line is."""
     header = json.loads((DATA / "classic" / "clients.jsonl").read_text().partition("\n")[0])
-    told = refusal(tmp_path, {**header, "inputs": HEADER.inputs}, line)
-    assert words in told
-    assert "line 2" in told and "each line is a JSON object with time_us, kind, its client" in told
+    reported = refusal(tmp_path, {**header, "inputs": HEADER.inputs}, line)
+    assert words in reported
+    assert "line 2" in reported and "each line is a JSON object with time_us, kind, its client" in reported
 
 
 def test_an_auditor_reads_each_output_in_its_order(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_an_auditor_reads_each_output_in_its_order(tmp_path: Path) -> None:
 )
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: Any, words: str) -> None:
     """It is the first line."""
-    told = refusal(tmp_path, header, STARTED)
-    assert words in told and "line 1 is no header" in told
+    reported = refusal(tmp_path, header, STARTED)
+    assert words in reported and "line 1 is no header" in reported
 
 
 @pytest.mark.parametrize("content", ["", None])

@@ -21,12 +21,12 @@ from fencepost.properties.history.pieces import absent_columns
 
 JUDGED = ("one_producer_commits", "newest_owner_commits", "stale_never_commits")
 HISTORIES = 80
-SEEN = {who: GROUP_FENCING.shown_by(who) for who in (APPLICATION, AUDITOR, OFFSETS)}
+SEEN = {who: GROUP_FENCING.observed_by(who) for who in (APPLICATION, AUDITOR, OFFSETS)}
 
 
 def simulated(place: Path, variant: str) -> Iterator[list[Row]]:
     """The rows of some histories of the reference implementation."""
-    function, config = next((function, said) for name, function, said in SIMULATORS if name == variant)
+    function, config = next((function, reported) for name, function, reported in SIMULATORS if name == variant)
     generate(place, function, histories=HISTORIES, seed=5, config=config, protocol="group-fencing", variant=variant,
              cores=1)  # fmt: skip
     for piece in HistoryDirectory.open(place).pieces:

@@ -37,9 +37,9 @@ def pytest_runtest_makereport(
     report = yield
     program = _program_of(item.nodeid)
     if program and (call.when == "call" or call.excinfo is not None):
-        told = outcome_of(call.when, None if call.excinfo is None else call.excinfo.value)
+        reported = outcome_of(call.when, None if call.excinfo is None else call.excinfo.value)
         if SEEN.get(program, ("seen", ""))[0] == "seen":  # of several cases the first that says otherwise
-            SEEN[program] = told
+            SEEN[program] = reported
     return report
 
 
@@ -78,9 +78,9 @@ def _release_of(program: str) -> str:
 
 
 def _commit(root: Path) -> str:
-    told = [
+    reported = [
         subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True, check=False).stdout.strip()
         for command in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
     ]
-    changed = [line for line in told[1].splitlines() if not line.endswith("proofs/verdicts/reproduced.json")]
-    return (told[0] or "unknown") + ("+" if changed else "")
+    changed = [line for line in reported[1].splitlines() if not line.endswith("proofs/verdicts/reproduced.json")]
+    return (reported[0] or "unknown") + ("+" if changed else "")

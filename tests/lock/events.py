@@ -1,8 +1,8 @@
 """What an implementation of the lock shows, and what each event says to the model."""
 
 from fencepost.model.language.observations import Do, Observation
-from fencepost.properties.emitted_events import Row, Showing
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.emitted_events import EmittedEvents, Row
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 from tests.lock.model import Client, Lock, Token
@@ -31,7 +31,7 @@ def _its_token(s, e):
     return s.held[e.client] == e.token
 
 
-SHOWN = Shown(
+MAPPING = EventMapping(
     LOCK,
     models={"fenced": Lock},
     columns={"client": Client, "token": Token},
@@ -50,8 +50,8 @@ def _of_its_holder(s, p):
     return s.held[p.c]
 
 
-SHOWING = {
-    Lock: Showing(
+EMITTED = {
+    Lock: EmittedEvents(
         "fenced",
         {
             "acquire": [Row("granted", client="c", token="t")],

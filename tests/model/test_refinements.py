@@ -117,7 +117,7 @@ def test_what_it_is() -> None:
     assert (ITEM.kind, ITEM.role, ITEM.rule, ITEM.doc) == ("step", "refinement", None, "The slower count counts.")
     assert list(ITEM.mapping) == list(ITEM.core.types) == ["count", "on", "who"]
     assert ITEM.hints == {"step": ("more",), "rest": ()}
-    assert [say(t) for t in ITEM.kept.values()] == [
+    assert [say(t) for t in ITEM.unchanged.values()] == [
         f"{THEN} = {NOW}", "on' = on", f"for every key1: {holder('key1', chr(39))} = {holder('key1')}",
     ]  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_updates_become_equations() -> None:
     rule says; what is left out is nowhere."""
     more, change, clear = ITEM.steps.values()
     assert say(more.effects["count"]) == f"{THEN} = {NOW} + size"
-    assert more.effects["on"] is ITEM.kept["on"] and more.effects["who"] is ITEM.kept["who"]
+    assert more.effects["on"] is ITEM.unchanged["on"] and more.effects["who"] is ITEM.unchanged["who"]
     key = "key1"
     written = f"(no if key1 = m, else ({holder('m')} if key1 = n, else {holder(key)}))"
     assert say(change.effects["who"]) == f"for every key1: {holder(key, chr(39))} = {written}"

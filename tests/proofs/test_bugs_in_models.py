@@ -26,7 +26,7 @@ def failing(protocol: str, known: Scenario) -> dict[str, tuple[dict[str, str], d
         if row[1] == known.broken
         and row[4] == "violated"
         and row[3] in ("explore", "progress")
-        and (row[2] in fixed.kept or row[2] in fixed.leaves_out)
+        and (row[2] in fixed.promised or row[2] in fixed.leaves_out)
     }
 
 
@@ -58,7 +58,7 @@ def test_mended(name: str) -> None:
     entry, known = KNOWN[name]
     broken, fixed = entry.variant(known.broken), entry.variant(known.fixed)
     bound = {n: v for n, v in bounds_of(broken, "smoke").items() if n in bounds_of(fixed, "smoke")}
-    every = explore(fixed.spec, {n: p for n, p in fixed.kept.items() if p.role in ("promise", "step")}, bound)
+    every = explore(fixed.spec, {n: p for n, p in fixed.promised.items() if p.role in ("promise", "step")}, bound)
     assert (every.violated, every.complete) == ([], True)
     assert sum(every.taken.values()) > FEW.get(name, 400)
     for promise, (_, counts) in failing(entry.name, known).items():

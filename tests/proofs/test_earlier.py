@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import fencepost, read_json, untimed
 from fencepost.proofs import dependencies, verdict_cache
-from fencepost.proofs.verdict_cache import Earlier, Key, kept_or_made, key_of
+from fencepost.proofs.verdict_cache import Earlier, Key, key_of, stored_or_made
 from fencepost.properties.catalogue import protocols
 
 SMALL = "config-topic-writes"
@@ -129,13 +129,13 @@ def test_what_cannot_be_read_is_made_again(tmp_path: Path, monkeypatch: pytest.M
     """A file of anything; a folder that is a file; and of another tree."""
     monkeypatch.setattr(verdict_cache, "cache_folder", lambda: tmp_path)
     key = Key("q", "a", fresh=False)
-    assert kept_or_made(key, lambda: 1) == Earlier(1, None)
-    assert kept_or_made(key, lambda: 2).answer == 1
-    assert kept_or_made(Key("q", "b", fresh=False), lambda: 2) == Earlier(2, None)
+    assert stored_or_made(key, lambda: 1) == Earlier(1, None)
+    assert stored_or_made(key, lambda: 2).answer == 1
+    assert stored_or_made(Key("q", "b", fresh=False), lambda: 2) == Earlier(2, None)
     key.file.write_bytes(b"no pickle")
-    assert kept_or_made(key, lambda: 3) == Earlier(3, None)
-    assert kept_or_made(Key("q", None, fresh=False), lambda: 4) == Earlier(4, None)
-    assert kept_or_made(key, lambda: 5).answer == 3
+    assert stored_or_made(key, lambda: 3) == Earlier(3, None)
+    assert stored_or_made(Key("q", None, fresh=False), lambda: 4) == Earlier(4, None)
+    assert stored_or_made(key, lambda: 5).answer == 3
     monkeypatch.setattr(verdict_cache, "cache_folder", lambda: tmp_path / "verdicts" / "q.pickle")
-    assert kept_or_made(key, lambda: 6) == Earlier(6, None)
+    assert stored_or_made(key, lambda: 6) == Earlier(6, None)
     assert [p.name for p in (tmp_path / "verdicts").iterdir()] == ["q.pickle"]

@@ -158,7 +158,7 @@ class Shop:
     def deliver(self, number: Annotated[int, InFlight((None, TRADER, TRADER), lambda _: "")], how: How = "ok") -> None:
         """It arrives, or gets lost."""
 
-    def buy(self, trader: Annotated[int, Index("buyers", beside=("sellers",))], pieces: Pieces) -> None: ...
+    def buy(self, trader: Annotated[int, Index("buyers", additional=("sellers",))], pieces: Pieces) -> None: ...
     def drain_events(self) -> list[Any]:
         return []
 

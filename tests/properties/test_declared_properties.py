@@ -156,11 +156,11 @@ CORNERS = in_a_table(*(
 def test_as_event_by_event(properties: Mapping[str, HistoryProperty[Any]], view: EventView) -> None:
     """The same events are judged, the same violate the property, and the same explain it."""
     count = 0
-    for told in properties.values():
-        if isinstance(told.kernel, Declared):
-            rows = told.kernel(view)
+    for reported in properties.values():
+        if isinstance(reported.kernel, Declared):
+            rows = reported.kernel(view)
             found = set(zip(rows.at.tolist(), rows.other.tolist(), strict=True))
-            assert (rows.judged, found) == Plain(told.kernel, view).violations(), told.name
+            assert (rows.judged, found) == Plain(reported.kernel, view).violations(), reported.name
             count += len(found)
     assert count > 10
 
@@ -170,18 +170,18 @@ def test_what_is_derived() -> None:
     task, worker = ("connector", "task"), ("node", "connector")
     running, opened = Kind.task_running, Kind.producer_opened
 
-    def told(related: Related, **options: Any) -> HistoryProperty[Any]:
+    def reported(related: Related, **options: Any) -> HistoryProperty[Any]:
         return declared("name", "1", "…", each(running), ~related.missing, str, **options)  # type: ignore[arg-type]
 
-    before = told(last(opened, by=task))
+    before = reported(last(opened, by=task))
     assert (before.needs, before.key, before.needs_order) == ({running, opened}, ("history", *task), True)
-    assert told(greatest("epoch", opened, by=task)).needs_order
-    assert not told(first(opened, by=task)).needs_order
-    assert not told(last(opened, by=task, in_place=True)).needs_order
-    assert not told(following(opened, by=task, along="offset")).needs_order
+    assert reported(greatest("epoch", opened, by=task)).needs_order
+    assert not reported(first(opened, by=task)).needs_order
+    assert not reported(last(opened, by=task, in_place=True)).needs_order
+    assert not reported(following(opened, by=task, along="offset")).needs_order
     both = last(running, by=worker, asking=last(opened, by=task))
-    assert told(both).key == ("history", "connector")
+    assert reported(both).key == ("history", "connector")
     implied = {opened: frozenset({Kind.topic_claimed})}
-    assert told(last(opened, by=task), implied=implied).needs == {running, opened, Kind.topic_claimed}
+    assert reported(last(opened, by=task), implied=implied).needs == {running, opened, Kind.topic_claimed}
     compared = declared("name", "1", "…", each(running), first(opened, by=task).at > IT.at, str)  # type: ignore[arg-type]
     assert compared.needs_order

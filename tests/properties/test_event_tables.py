@@ -65,7 +65,7 @@ def test_a_log_without_columns_emits_nothing() -> None:
         EventLog(Kernel(0)).emit(1)
 
 
-EMITTING = ("emit", "tell")
+EMITTING = ("emit", "report")
 """Where there is another protocol below, whose events are emitted, one tells its own."""
 
 
@@ -101,8 +101,8 @@ SPOKEN = {"end-to-end": tuple(simulate.vocabularies({}))}
 def test_what_emits_names_columns(protocol: str) -> None:
     """`emit` is made when the log's class is, so that no type checker sees its parameters: its callers are read."""
     parameters, calls = emitted(files_of(protocol))
-    told = SPOKEN.get(protocol, (protocol,))
-    known = {*parameters, *(name for each in told for name in VOCABULARIES[each].names)}
+    reported = SPOKEN.get(protocol, (protocol,))
+    known = {*parameters, *(name for each in reported for name in VOCABULARIES[each].names)}
     assert len(calls) >= min(21, len(VOCABULARIES[protocol].kinds))
     assert [(path.name, line, sorted(names - known)) for path, line, names in calls if names - known] == []
 
@@ -122,8 +122,8 @@ def test_every_kind_says_which_columns_it_fills(protocol: str) -> None:
 def test_what_every_implementation_shows_is_not_all(protocol: str) -> None:
     """The black box is some of the kinds: those that are shown by what is public."""
     vocabulary = VOCABULARIES[protocol]
-    assert {kind.name for kind in vocabulary.kinds if kind.shown in vocabulary.public} == vocabulary.black_box
-    assert set(vocabulary.public) <= {kind.shown for kind in vocabulary.kinds}
+    assert {kind.name for kind in vocabulary.kinds if kind.observer in vocabulary.public} == vocabulary.black_box
+    assert set(vocabulary.public) <= {kind.observer for kind in vocabulary.kinds}
     assert set() < vocabulary.black_box < set(vocabulary.codes)
 
 

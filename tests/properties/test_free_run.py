@@ -11,7 +11,7 @@ from fencepost.properties.history import HistoryError
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 from fencepost.properties.roles import Between, FromConfig, Index, InFlight, OneOf
 
-Node = Annotated[int, Index("nodes", beside=("spares",))]
+Node = Annotated[int, Index("nodes", additional=("spares",))]
 Waiting = Annotated[int, InFlight((None, Index("nodes")), lambda message: "")]
 SIZES = {"nodes": 2, "spares": 1, "room": 7}
 

@@ -24,7 +24,7 @@ PART = "part-00000.parquet"
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Ten histories of 285 events in five row groups."""
-    pieces = [BED.planted(1, 2 * i, 2)[0] for i in range(5)]
+    pieces = [BED.seeded(1, 2 * i, 2)[0] for i in range(5)]
     write_histories(tmp_path / "h", pieces, ID_BLOCKS, rows_per_group=500, seed=1)
     return tmp_path / "h"
 
@@ -40,9 +40,9 @@ def refusal(directory: Path) -> str:
 
 def edit_manifest(directory: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     path = directory / "manifest.json"
-    told = json.loads(path.read_text())
-    edit(told)
-    path.write_text(json.dumps(told))
+    reported = json.loads(path.read_text())
+    edit(reported)
+    path.write_text(json.dumps(reported))
 
 
 def rewrite(directory: Path, change: Callable[[pa.Table], pa.Table], row_group_size: int = 10**6) -> None:
@@ -52,11 +52,11 @@ def rewrite(directory: Path, change: Callable[[pa.Table], pa.Table], row_group_s
     pq.write_table(table, path, row_group_size=row_group_size)
     groups = pq.ParquetFile(path).metadata.num_row_groups
 
-    def told(manifest: dict[str, Any]) -> None:
+    def reported(manifest: dict[str, Any]) -> None:
         for entry in (manifest["files"][0], manifest["totals"]):
             entry.update(rows=table.num_rows, row_groups=groups)
 
-    edit_manifest(directory, told)
+    edit_manifest(directory, reported)
 
 
 def with_column(name: str, values: Callable[[np.ndarray], Any], type_: pa.DataType | None = None) -> Any:
@@ -204,7 +204,7 @@ def _renamed(name: str) -> Callable[[dict[str, Any]], object]:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "text"),
     [
         (_renamed("../h/part-00000.parquet"), "'../h/part-00000.parquet' is no name of a file within the directory"),
         (_renamed("/etc/passwd"), "'/etc/passwd' is no name of a file within the directory"),
@@ -223,15 +223,15 @@ def _renamed(name: str) -> Callable[[dict[str, Any]], object]:
     ],
 )
 def test_manifests_that_cannot_be_of_these_files(
-    directory: Path, edit: Callable[[dict[str, Any]], object], told: str
+    directory: Path, edit: Callable[[dict[str, Any]], object], text: str
 ) -> None:
     """What contradicts itself, or the files, or leads elsewhere."""
     edit_manifest(directory, lambda m: [edit(m), None][1])
-    assert told in refusal(directory)
+    assert text in refusal(directory)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "text"),
     [
         (b"\xff\xfe{}", "not a manifest of histories: "),
         (b'{"config":' + b"[" * 100_000, "not a manifest of histories: it is nested too deeply"),
@@ -246,10 +246,10 @@ def test_manifests_that_cannot_be_of_these_files(
     ],
     ids=["not UTF-8", "deep config", "deep", "list", "null", "empty", "no keys", "version alone", "totals", "of a"],
 )
-def test_manifests_that_are_none(directory: Path, content: bytes, told: str) -> None:
+def test_manifests_that_are_none(directory: Path, content: bytes, text: str) -> None:
     """Whatever stands there."""
     (directory / "manifest.json").write_bytes(content)
-    assert told in refusal(directory)
+    assert text in refusal(directory)
 
 
 def test_pipes_and_links_that_lead_out(directory: Path, tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from fencepost.properties.history.properties_of import SIGNS
 from fencepost.properties.history.signs import counted
 from fencepost.properties.history.vocabulary import VOCABULARIES
 
-Told = tuple[str, dict[str, int]]
+Reported = tuple[str, dict[str, int]]
 
 
-def seen(protocol: str, *histories: list[Told]) -> dict[str, int]:
+def seen(protocol: str, *histories: list[Reported]) -> dict[str, int]:
     """What the signs count in these histories, without the zeros."""
     vocabulary = VOCABULARIES[protocol]
     rows: list[dict[str, Any]] = []
@@ -25,12 +25,12 @@ def seen(protocol: str, *histories: list[Told]) -> dict[str, int]:
     return {danger: count for danger, count in counted(SIGNS[protocol], table).items() if count}
 
 
-def sent(request: int, record: int, *, txn: int = 0, client: int = 0, partition: int = 0) -> Told:
+def sent(request: int, record: int, *, txn: int = 0, client: int = 0, partition: int = 0) -> Reported:
     columns = {"client": client, "txn": txn, "record": record, "request": request, "partition": partition}
     return "record_sent", columns
 
 
-def began(client: int, txn_id: int = 0) -> list[Told]:
+def began(client: int, txn_id: int = 0) -> list[Reported]:
     return [("client_started", {"client": client, "txn_id": txn_id}), ("init_taken", {"client": client})]
 
 
@@ -101,9 +101,10 @@ def test_what_there_is_several_of_is_counted_within_its_history() -> None:
 
 
 def test_events_that_are_a_danger_by_themselves() -> None:
-    told = [(kind, {}) for kind in ("client_stopped", "timed_out", "id_expired", "coordinator_loaded", "append_failed",
+    reported = [(kind, {}) for kind in ("client_stopped", "timed_out", "id_expired", "coordinator_loaded",
+    "append_failed",
                                     "leader_changed", "batch_duplicate")]  # fmt: skip
-    assert seen("transactions", told) == dict.fromkeys(
+    assert seen("transactions", reported) == dict.fromkeys(
         ("client-crash", "time-out", "id-expiry", "coordinator-fail-over", "failed-append", "broker-restart",
          "duplicate"), 1,
     )  # fmt: skip
@@ -145,9 +146,9 @@ def test_connectors() -> None:
 def test_what_comes_over_a_group_is_counted() -> None:
     """A rebalance while offsets are on their way, one that goes on after it, and what its transaction leaves."""
     partitions = [("assigned", {"client": 0, "partition": partition}) for partition in range(2)]
-    told = [
+    reported = [
         *partitions, ("offset_sent", {"client": 0}), ("generation_begun", {"generation": 2}), ("resumed", {}),
         ("offset_refused", {"error": 22}), ("offset_settled", {"outcome": 0}), ("offset_settled", {"outcome": 1}),
     ]  # fmt: skip
-    assert seen("group-fencing", told) == {"several-partitions": 1, "rebalance": 1, "zombie": 2, "time-out": 1}
+    assert seen("group-fencing", reported) == {"several-partitions": 1, "rebalance": 1, "zombie": 2, "time-out": 1}
     assert seen("group-fencing", [("generation_begun", {"generation": 1}), ("offset_refused", {"error": 22})]) == {}

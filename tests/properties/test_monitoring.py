@@ -12,7 +12,7 @@ from fencepost.properties.history.related import IT, Setting, declared, each, fo
 from fencepost.properties.history.vocabulary import EventKind, Vocabulary
 from fencepost.properties.id_blocks.events import COLUMNS
 from fencepost.properties.id_blocks.interface import Call
-from fencepost.properties.monitoring import Beside, Broken, HistoryMonitor
+from fencepost.properties.monitoring import Broken, HistoryMonitor, RunContext
 
 
 class Kind(EventKind):
@@ -65,9 +65,9 @@ def back(broker):
     return {"kind": "given_back", "broker": broker}
 
 
-def watched(*calls, beside=Beside, expecting=frozenset(), **config):
+def watched(*calls, context=RunContext, expecting=frozenset(), **config):
     """A monitor that has seen these calls, of some events each."""
-    monitor = HistoryMonitor("locks", {"brokers": 10, **config}, expecting, beside)
+    monitor = HistoryMonitor("locks", {"brokers": 10, **config}, expecting, context)
     for events in calls:
         monitor.watch(Made(Call("commit"), "", len(events), tuple(events), None))
     return monitor
@@ -112,7 +112,7 @@ def test_settings_are_those_of_the_configuration():
     assert watched([taken(1)], brokers=1).found.rule == "730.4"
 
 
-class AtRest(Beside):
+class AtRest(RunContext):
     """A call of three events is the last in which anything happens; and what is told is true."""
 
     excusable = frozenset({"730.P1"})
@@ -133,29 +133,29 @@ class AtRest(Beside):
 
 def test_end_of_all_that_happens():
     """Where nothing is left to happen it is asked what must have happened by then, and nowhere else."""
-    assert watched([taken(1)], beside=AtRest).found is None
-    assert watched([taken(1)], [back(1), taken(2), back(2)], beside=AtRest).found is None
-    found = watched([taken(1)], [back(1), taken(2), back(2)], [taken(3), back(3), taken(4)], beside=AtRest).found
+    assert watched([taken(1)], context=AtRest).found is None
+    assert watched([taken(1)], [back(1), taken(2), back(2)], context=AtRest).found is None
+    found = watched([taken(1)], [back(1), taken(2), back(2)], [taken(3), back(3), taken(4)], context=AtRest).found
     assert (found.rule, found.event, found.call) == ("730.P3", None, 3)
 
 
 def test_results():
     """What should be true of a result stands in its place among what events show."""
     four = [taken(1), back(1), taken(2), back(2)]
-    found = watched(four, [taken(1)], [taken(2)], beside=AtRest).found
+    found = watched(four, [taken(1)], [taken(2)], context=AtRest).found
     assert found == Broken("730.P2", "four events", check="result < 4", call=1)
-    assert watched([taken(1)], [taken(2)], four, beside=AtRest).found.call == 2
+    assert watched([taken(1)], [taken(2)], four, context=AtRest).found.call == 2
 
 
 def test_excuses():
     """What is excused is not found, and what is expected as well is predicted; what is not excused is found."""
     calls = [[taken(5)], [], [taken(6)], [taken(5)]]
-    monitor = watched(*calls, beside=AtRest)
+    monitor = watched(*calls, context=AtRest)
     assert (monitor.found, monitor.predicted) == (None, ())
-    monitor = watched(*calls, [taken(6)], [taken(7)], beside=AtRest, expecting=frozenset({"730.P1"}))
+    monitor = watched(*calls, [taken(6)], [taken(7)], context=AtRest, expecting=frozenset({"730.P1"}))
     assert [(broken.rule, broken.call) for broken in monitor.predicted] == [("730.P1", 3)]
     assert monitor.found.call == 6
-    assert watched([taken(5)], [taken(6)], beside=AtRest, expecting=frozenset({"730.P1"})).found.call == 2
+    assert watched([taken(5)], [taken(6)], context=AtRest, expecting=frozenset({"730.P1"})).found.call == 2
 
 
 def test_events_as_objects():
@@ -172,7 +172,7 @@ def test_events_as_objects():
 
 def test_agreement_without_a_monitor_of_its_own():
     """A protocol that declares history properties has its monitor by that."""
-    protocol = replace(driven("id-blocks"), protocol="locks", monitor=None, beside=Beside)
+    protocol = replace(driven("id-blocks"), protocol="locks", monitor=None, context=RunContext)
     monitor = protocol.monitoring({"brokers": 2}, frozenset())
     monitor.watch(Made(Call("commit"), "", None, (taken(1), taken(0)), None), ())
     assert monitor.found.rule == "730.P1"

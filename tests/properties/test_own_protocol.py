@@ -91,25 +91,25 @@ def test_list() -> None:
 
 def test_prove() -> None:
     """By induction; and of which files the verdict is."""
-    said = words(fencepost("prove", f"{NAME}/fenced"))
-    assert f"read lock/model.py and 5 more in {ROOT / 'tests'}, hash" in said
-    assert "tokens unique holds, resting on held is issued" in said
+    reported = words(fencepost("prove", f"{NAME}/fenced"))
+    assert f"read lock/model.py and 5 more in {ROOT / 'tests'}, hash" in reported
+    assert "tokens unique holds, resting on held is issued" in reported
 
 
 def test_explore_and_show() -> None:
     """A complete search, and the shortest run of the mistake."""
     assert "81 states" in words(fencepost("explore", f"{NAME}/fenced"))
-    said = words(fencepost("show", f"{NAME}/unfenced", "newest stays"))
-    assert "5 write(c=1) stored = 1 It is broken after 5 steps, and not in fewer." in said
+    reported = words(fencepost("show", f"{NAME}/unfenced", "newest stays"))
+    assert "5 write(c=1) stored = 1 It is broken after 5 steps, and not in fewer." in reported
 
 
 def test_necessity() -> None:
     """Without tokens that grow, or without the store's look at them, a promise fails; that one client at a time has
     the lock is not needed for any."""
-    said = words(fencepost("necessity", NAME))
-    assert "lock.1 fenced acquire: guard 1 dropped necessary: tokens unique fails in 3 steps" in said
-    assert "lock.2 fenced acquire: guard 1 dropped redundant" in said
-    assert "lock.3 fenced write: guard 1 dropped necessary: newest stays fails in 5 steps" in said
+    reported = words(fencepost("necessity", NAME))
+    assert "lock.1 fenced acquire: guard 1 dropped necessary: tokens unique fails in 3 steps" in reported
+    assert "lock.2 fenced acquire: guard 1 dropped redundant" in reported
+    assert "lock.3 fenced write: guard 1 dropped necessary: newest stays fails in 5 steps" in reported
 
 
 def test_simulate() -> None:
@@ -129,12 +129,12 @@ def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text(json.dumps([*reversed(runs)], indent=3))
     proved.write_text(json.dumps(json.loads(proved.read_text()), indent=3))
     other = {each: (each.read_text(), each.stat().st_mtime_ns) for each in folder.iterdir()}
-    said = words(fencepost("mutants", NAME, "--write"))
-    assert "3 runs, 0 of them new" in said and "written" not in said and "--write" not in said
+    reported = words(fencepost("mutants", NAME, "--write"))
+    assert "3 runs, 0 of them new" in reported and "written" not in reported and "--write" not in reported
     assert {each: (each.read_text(), each.stat().st_mtime_ns) for each in folder.iterdir()} == other
     file.write_text(json.dumps(runs[1:]))
-    said = words(fencepost("mutants", f"{NAME}/fenced"))
-    assert f"with --write it would change: {file}" in said and str(proved) not in said
+    reported = words(fencepost("mutants", f"{NAME}/fenced"))
+    assert f"with --write it would change: {file}" in reported and str(proved) not in reported
     assert json.loads(file.read_text()) == runs[1:]
     assert f"written: {file}" in words(fencepost("mutants", f"{NAME}/fenced", "--write"))
     assert {run["property"] for run in json.loads(file.read_text())} == {run["property"] for run in runs}
@@ -143,9 +143,9 @@ def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_agree() -> None:
     """The reference is followed to the end; the defect is found, with a program that fails by itself."""
-    said = words(fencepost("agree", NAME, "--examples", 40))
-    assert "tests.lock.reference:reference against lock/fenced, seed 1: holds after" in said
-    assert "100% of" in said
+    reported = words(fencepost("agree", NAME, "--examples", 40))
+    assert "tests.lock.reference:reference against lock/fenced, seed 1: holds after" in reported
+    assert "100% of" in reported
     ran = fencepost("agree", f"{NAME}/fenced", "--implementation", "tests.lock.reference:Unfenced", "--examples", 40)
     assert "write: stored <= held[c] (c 1; 2 and 1) [lock.3: The store refuses" in words(ran, code=1)
     assert "promise broken: lock.P1: written at step 4 (client 1, token 1): an older token than that of" in words(
@@ -159,14 +159,14 @@ def test_agree() -> None:
 
 def test_generate_and_replay(tmp_path: Path) -> None:
     """Simulated histories of the reference hold; in those of the defect the property and the model are violated."""
-    said = words(fencepost("generate", f"{NAME}/fenced", tmp_path / "a", "--histories", 50))
-    assert "2,000 events in 50 histories" in said
+    reported = words(fencepost("generate", f"{NAME}/fenced", tmp_path / "a", "--histories", 50))
+    assert "2,000 events in 50 histories" in reported
     ran = fencepost("replay", tmp_path / "a", "--protocol", NAME, "--require", "all", "--json", tmp_path / "a.json")
     assert "1 property holds (writes in order), and conformance holds in all histories" in words(ran)
     with_defect = ("--histories", 50, "--config", "broken=Unfenced", "--config", "clients=3")
     assert fencepost("generate", f"{NAME}/fenced", tmp_path / "b", *with_defect).code == 0
-    said = words(fencepost("replay", tmp_path / "b", "--protocol", NAME), code=1)
-    assert "writes in order violated" in said and "conformance violated" in said
+    reported = words(fencepost("replay", tmp_path / "b", "--protocol", NAME), code=1)
+    assert "writes in order violated" in reported and "conformance violated" in reported
 
 
 def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,18 +191,18 @@ def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pyt
 
 def test_dangers() -> None:
     """Those that it has were met, and the others are not of this protocol."""
-    said = words(fencepost("dangers", NAME, "--fresh"))
-    assert "zombie in in in in" in said and said.endswith("excludes nothing")
+    reported = words(fencepost("dangers", NAME, "--fresh"))
+    assert "zombie in in in in" in reported and reported.endswith("excludes nothing")
 
 
 def test_verify_in_processes(tmp_path: Path) -> None:
     """Everything as expected, where other processes do a part of the work, and with a report as documented."""
-    said = words(process("verify", NAME, "--verbose", "--json", tmp_path / "v.json"))
-    assert "newest stays violated as predicted explore in 5 steps" in said
-    assert "agrees with the model holds" in said
-    assert "writes in order holds" in said and "killers: 1 of 1 promises (planted: defect Unfenced)" in said
-    assert "; 0 not as expected" in said
-    assert said.endswith(f'fencepost show {NAME}/unfenced "newest stays"')
+    reported = words(process("verify", NAME, "--verbose", "--json", tmp_path / "v.json"))
+    assert "newest stays violated as predicted explore in 5 steps" in reported
+    assert "agrees with the model holds" in reported
+    assert "writes in order holds" in reported and "killers: 1 of 1 promises (planted: defect Unfenced)" in reported
+    assert "; 0 not as expected" in reported
+    assert reported.endswith(f'fencepost show {NAME}/unfenced "newest stays"')
     assert {each["protocol"] for each in read_json(tmp_path / "v.json")["results"]} == {"lock"}
 
 
@@ -258,9 +258,9 @@ ENTRIES = (ProtocolEntry("{name}", "It counts.", (Variant("only", CounterPropert
 
 def package(place: Path, name: str, /, rule: str = "", **parts: str) -> None:
     """A package there, with one protocol in it."""
-    told = {"rules": "", "step": "s.count = s.count + 1", "rule": rule or "730.P1", "name": name, **parts}
+    reported = {"rules": "", "step": "s.count = s.count + 1", "rule": rule or "730.P1", "name": name, **parts}
     (place / name).mkdir()
-    (place / name / "claims.py").write_text(SMALL.format(**told))
+    (place / name / "claims.py").write_text(SMALL.format(**reported))
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_mistakes_of_a_newcomer(
     """A package in which something lacks, or has another name, is refused in one line that says where and what."""
     command, part, old, new, expected = mistake
     name = copied(tmp_path, number, part, old, new)
-    line = (LOCK / "events.py").read_text(encoding="utf-8").splitlines().index("SHOWN = Shown(") + 1
+    line = (LOCK / "events.py").read_text(encoding="utf-8").splitlines().index("MAPPING = EventMapping(") + 1
     monkeypatch.chdir(tmp_path)
     further = {"generate": [tmp_path / "made"], "show": ["newest stays"]}.get(command, [])
     ran = fencepost(command, f"{name}/unfenced" if command == "show" else f"{name}/fenced", *further)
@@ -372,9 +372,9 @@ def test_a_proof_that_fails_and_one_without_bounds(tmp_path: Path, monkeypatch: 
     weak = copied(tmp_path, 90, "claims.py", "s.held[c] <= s.issued", "s.held[c] <= s.held[c]")
     bare = copied(tmp_path, 91, "claims.py", "bounds=BOUNDS, ", " ")
     monkeypatch.chdir(tmp_path)
-    said = words(fencepost("prove", f"{weak}/fenced"), code=1)
-    assert "tokens unique not proved" in said
-    assert "so that a lemma is missing which excludes it" in said
+    reported = words(fencepost("prove", f"{weak}/fenced"), code=1)
+    assert "tokens unique not proved" in reported
+    assert "so that a lemma is missing which excludes it" in reported
     assert "newest stays holds" in words(fencepost("prove", f"{bare}/fenced"))
     assert "the bounds given are: none; add it" in fencepost("explore", f"{bare}/fenced").err
 

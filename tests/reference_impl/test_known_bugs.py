@@ -76,8 +76,8 @@ class Post:
         self.flying = [each for each in self.flying if each[0] != number]
 
     def drain_events(self) -> list[str]:
-        shown, self.events = self.events, []
-        return shown
+        observed, self.events = self.events, []
+        return observed
 
 
 class Letters(Messages):

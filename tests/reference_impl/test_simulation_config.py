@@ -35,7 +35,7 @@ def test_defaults_and_lists_as_tuples():
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "reported"),
     [
         ({"mode": "middle"}, "config mode='middle': must be one of short, long"),
         ({"mode": 3}, "config mode=3: must be one of short, long"),
@@ -52,10 +52,10 @@ def test_defaults_and_lists_as_tuples():
         ({"colour": 1, "holders": 0}, "config has unknown keys ['colour']: known are ['drop', 'epoch', 'holders',"),
     ],
 )
-def test_what_is_refused(config, said):
+def test_what_is_refused(config, reported):
     with pytest.raises(ValueError) as error:
         Lease.parse(config)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(reported)
 
 
 def test_an_inherited_key_is_checked_by_its_newest_annotation():

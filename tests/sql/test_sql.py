@@ -123,7 +123,7 @@ def test_many_histories(duck: Any, protocol: str, make: str, config: dict[str, A
 @pytest.mark.parametrize("protocol", EVERY)
 def test_planted_violations(duck: Any, protocol: str) -> None:
     """Both count exactly what was planted, of every property."""
-    columns, expected = BEDS[protocol].planted(3, 0, 400, bent=0.6)
+    columns, expected = BEDS[protocol].seeded(3, 0, 400, bent=0.6)
     found = same(protocol, columns, duck, **{"quiet_end": True, **BEDS[protocol].config})
     assert {name: count for name, (count, _) in found.items()} == expected
     assert expected.keys() == properties_of(protocol).properties.keys()
@@ -132,7 +132,7 @@ def test_planted_violations(duck: Any, protocol: str) -> None:
 def test_planted_violations_where_ids_end(duck: Any) -> None:
     """At 2^63."""
     bed = BEDS["id-blocks"]
-    columns, expected = bed.planted(3, 0, 2000, bent=0.1)
+    columns, expected = bed.seeded(3, 0, 2000, bent=0.1)
     for name in bed.shifted:
         columns[name] = np.where(columns[name] >= 0, columns[name] + (2**63 - 3000), columns[name])
     assert {name: count for name, (count, _) in same("id-blocks", columns, duck).items()} == expected

@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost.reference_impl.systems.id_blocks import reference
 
-SHOWN = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
+MAPPING = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
 
 
 class BlackBox:
@@ -23,7 +23,7 @@ class BlackBox:
 
     def drain_events(self) -> list[dict[str, Any]]:
         names = ("kind", "broker", "request", "first", "length", "producer_id", "error")
-        return [{n: getattr(e, n) for n in names} for e in self.system.drain_events() if e.kind in SHOWN]
+        return [{n: getattr(e, n) for n in names} for e in self.system.drain_events() if e.kind in MAPPING]
 
 
 def black_box(config: Mapping[str, Any]) -> BlackBox:

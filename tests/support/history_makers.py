@@ -55,7 +55,7 @@ def dying_once(seed: int, first: int, histories: int, config: Mapping[str, Any])
         marker.touch()
         Path(config["directory"], "part-00001.attempt-lost.parquet").write_bytes(b"PAR1 half a file")
         os._exit(1)
-    return BED.planted(seed, first, histories, bent=0.01)
+    return BED.seeded(seed, first, histories, bent=0.01)
 
 
 def late_ids(columns: dict[str, np.ndarray]) -> Judged:

@@ -15,7 +15,7 @@ import networkx as nx
 from cost import FOLDERS, ROOT
 
 LAW = frozenset({"claims", "variants", "events", "interface", "scenarios", "histories", "translator"})
-"""What a protocol's folder under `properties` may hold, as files or as folders; `kept` has data."""
+"""What a protocol's folder under `properties` may hold, as files or as folders; `promised` has data."""
 PRIVATE = (
     "told", "tell", "tells", "telling", "said", "shown", "shows", "showing", "kept", "beside", "whoever", "nobody",
     "somebody", "fated", "unhindered", "mistimed", "retelling", "bend", "bends", "planted", "newcomers", "calmest",

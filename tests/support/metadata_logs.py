@@ -72,8 +72,8 @@ def block(epoch: int, broker: int, next_id: int) -> Entry:
 
 def elected(epoch: int, node: int, voters: Sequence[int] = VOTERS) -> Entry:
     """The control record with which a leader begins its epoch."""
-    told = tuple(Voter(voter_id=i32(voter), voter_directory_id=None) for voter in voters)
-    message = LeaderChangeMessage(version=i16(1), leader_id=BrokerId(node), voters=told, granting_voters=told)
+    reported = tuple(Voter(voter_id=i32(voter), voter_directory_id=None) for voter in voters)
+    message = LeaderChangeMessage(version=i16(1), leader_id=BrokerId(node), voters=reported, granting_voters=reported)
     out = io.BytesIO()
     entity_writer(LeaderChangeMessage)(out, message)
     return epoch, struct.pack(">hh", 0, 2), out.getvalue()

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from fencepost.proofs.scale.from_model.runs import Runs
-from fencepost.proofs.scale.from_model.simulator import bounds_for, config_of, runs_of, showing_of
+from fencepost.proofs.scale.from_model.simulator import bounds_for, config_of, emitted_of, runs_of
 from fencepost.properties.catalogue import protocols
-from fencepost.properties.emitted_events import SHOWINGS
+from fencepost.properties.emitted_events import EMISSIONS
 from fencepost.properties.entries import ProtocolEntry, Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError, Manifest
 from fencepost.properties.history.properties_of import properties_of
@@ -15,7 +15,7 @@ from fencepost.properties.history.properties_of import properties_of
 STEPS = 60
 
 
-def told_variants(protocol: str) -> Iterator[Variant]:
+def reported_variants(protocol: str) -> Iterator[Variant]:
     """Those whose runs are histories, within the bounds of exploration."""
     entry = protocols()[protocol]
     for variant in entry.variants:
@@ -28,11 +28,11 @@ def told_variants(protocol: str) -> Iterator[Variant]:
 
 def refused_variants() -> Iterator[tuple[str, str]]:
     """Variants of protocols with such histories that have none, and why."""
-    for protocol in SHOWINGS:
+    for protocol in EMISSIONS:
         entry = protocols()[protocol]
         for variant in entry.variants:
             try:
-                showing_of(entry, variant)
+                emitted_of(entry, variant)
             except HistoryError as error:
                 yield f"{protocol}/{variant.name}", str(error)
 
@@ -45,9 +45,11 @@ def runs(name: str, histories: int, seed: int = 1, **changes: int) -> tuple[Mani
     """Runs of a variant, with the manifest of such histories, which names no files."""
     protocol, _, variant = name.partition("/")
     entry = protocols()[protocol]
-    told = config(entry, entry.variant(variant), **changes)
+    reported = config(entry, entry.variant(variant), **changes)
     kinds = tuple(VOCABULARIES[protocol].codes)
-    return Manifest(protocol, kinds, (), "model", variant=variant, config=told), runs_of(seed, 0, histories, told)
+    return Manifest(protocol, kinds, (), "model", variant=variant, config=reported), runs_of(
+        seed, 0, histories, reported
+    )
 
 
 def violating(manifest: Manifest, columns: dict[str, np.ndarray]) -> dict[str, set[int]]:

@@ -47,7 +47,7 @@ def differences(state: dict[str, Any], w: int, view: ClusterConfigState) -> list
     """In what the two do not agree about one worker."""
     size, number = state["size"].get((w,), 0), state["number"].get((w,), 0)
     incomplete = (w,) in state["incomplete"]
-    told = {
+    reported = {
         "pending": ((w,) in state["pending"], view.needs_fencing("c")),
         "count": (state["count"].get((w,), 0), view.count("c") or 0),
         "number": (number, view.generation("c") + 1),
@@ -55,8 +55,8 @@ def differences(state: dict[str, Any], w: int, view: ClusterConfigState) -> list
     }
     for i in range(0 if incomplete else size):
         there = view.task_properties("c", i)
-        told[f"task {i}"] = (state["applied"].get((w, i), 0), 0 if there is None else int(there["place"]))
-    return [f"{name}: {one} and {other}" for name, (one, other) in told.items() if one != other]
+        reported[f"task {i}"] = (state["applied"].get((w, i), 0), 0 if there is None else int(there["place"]))
+    return [f"{name}: {one} and {other}" for name, (one, other) in reported.items() if one != other]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -49,10 +49,10 @@ def test_both_readings_agree_on_what_is_exchanged_at_random() -> None:
 
 def test_a_zombie_is_explained() -> None:
     """The event, what is false, the rule, and what the numbers of sets stand for."""
-    told = KERNEL.explain(BED.bent("a zombie commits"))
-    assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in told
-    assert "must hold: live[instance] (618.P1)" in told
-    assert "in the model of connector 0: 1 is set 8, 2 is set 24, 3 is set 56" in told
+    reported = KERNEL.explain(BED.bent("a zombie commits"))
+    assert "first misfit: transaction_committed at step 170 (node 1, connector 0, task 1, instance 1, set 8" in reported
+    assert "must hold: live[instance] (618.P1)" in reported
+    assert "in the model of connector 0: 1 is set 8, 2 is set 24, 3 is set 56" in reported
 
 
 def deleted(*, foreign: bool = False, stale: bool = False) -> TaskCountStory:

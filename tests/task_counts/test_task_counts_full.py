@@ -29,9 +29,9 @@ def test_both_rebalance_protocols_work(variant: str) -> None:
     assert claim.rule == "618.41"
     judged = judge_main(entry, entry.variant(variant), "smoke")
     made = Verification(results=[found for _, found in judged.results])
-    ((_, told),) = _claims(made, entry)
-    assert (told.verdict, told.engine) == ("holds", "explore")
-    assert told.bound is not None
+    ((_, reported),) = _claims(made, entry)
+    assert (reported.verdict, reported.engine) == ("holds", "explore")
+    assert reported.bound is not None
     (words,) = _claimed("618.41", entry, Verdicts())
     assert words.startswith(f"**holds-bounded** in {variant}: ")
     less = Verification(results=[r for r in made.results if r.property != "polls_in_the_end"])

@@ -49,5 +49,5 @@ def test_names_that_collide(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_what_can_not_be_held_against_the_core(hidden: str, reason: str) -> None:
     """A recording that lacks a kind, or the order, says so."""
-    shown = tuple(kind for kind in RECORDINGS["all"] if kind != hidden)
-    assert conformance_of(Manifest("task-counts", shown, (), ordered=bool(hidden))) == Undecided(reason)
+    observed = tuple(kind for kind in RECORDINGS["all"] if kind != hidden)
+    assert conformance_of(Manifest("task-counts", observed, (), ordered=bool(hidden))) == Undecided(reason)

@@ -41,8 +41,8 @@ def doctored(change: Change, out: Path) -> dict[str, int]:
     stays = change(columns)
     columns = {name: values[stays] for name, values in columns.items()}
     columns["step"] = np.arange(len(columns["step"]), dtype=columns["step"].dtype)
-    said = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    write_histories(out, [columns], TASK_COUNTS, **said)
+    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    write_histories(out, [columns], TASK_COUNTS, **reported)
     return violations(replay(out, cores=1))
 
 
@@ -84,8 +84,8 @@ def test_what_it_is_of_is_said() -> None:
     """Release, versions, day, and that it is small."""
     manifest = Manifest.read(Location.of(PLACE))
     assert (manifest.source, manifest.ordered, manifest.totals.rows) == ("recorded", True, 59)
-    said = {"kafka_version": "4.3.1", "transaction_version": 2, "workers": 3, "recorded": "2026-11-27"}
-    assert said.items() <= manifest.config.items()
+    reported = {"kafka_version": "4.3.1", "transaction_version": 2, "workers": 3, "recorded": "2026-11-27"}
+    assert reported.items() <= manifest.config.items()
     assert sum(file.stat().st_size for file in PLACE.iterdir()) < 20_000
 
 

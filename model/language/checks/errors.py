@@ -36,11 +36,11 @@ def of_language(file: str) -> bool:
     return os.path.abspath(file).startswith(HERE)
 
 
-def caller(beside: str = "") -> tuple[str, int]:
+def caller(also: str = "") -> tuple[str, int]:
     """File and line of the innermost frame outside the language: the line of the protocol that is being traced.
-    ``beside``: a file that is not meant either, nor is code without a file."""
+    ``also``: a file that is not meant either, nor is code without a file."""
     frame = sys._getframe(1)
-    skipped = (beside, "<string>")
+    skipped = (also, "<string>")
     while frame.f_back is not None and (of_language(file := frame.f_code.co_filename) or file in skipped):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno

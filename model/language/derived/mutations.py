@@ -3,7 +3,7 @@
 ``settle(spec)`` is the protocol as the rules say it; ``mutations(spec)`` lists every way to get one rule wrong: each
 guard dropped, each marked update dropped, each comparison and sum under a rule shifted by one, each action that is a
 mechanism taken out, and each alternative written down with ``either``; and on request further ones: an effect that
-comes later, a memory that is lost, a step taken again (`mistimed`), and numbers that have to be equal compared by
+comes later, a memory that is lost, a step taken again (`timing_changes`), and numbers that have to be equal compared by
 order.  ``mutated(spec, names)`` has several of them at once.  Bounds are never mutated, since a bound is no rule.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fencepost.model.language.checks.errors import mistake
-from fencepost.model.language.derived.timing_mutations import mistimed
+from fencepost.model.language.derived.timing_mutations import timing_changes
 from fencepost.model.language.protocol import Action, Spec
 from fencepost.model.language.tracing.composing import composed
 from fencepost.model.language.tracing.recording import Guard, Update
@@ -50,10 +50,10 @@ def _map_roots(spec: Spec, changed: Callable[[Term], Term]) -> Spec:
 
     def whole(a: Action) -> Action:
         guards = tuple(replace(g, condition=changed(g.condition)) for g in a.guards)
-        kept = tuple(g for g in guards if g.condition is not TRUE)
+        left = tuple(g for g in guards if g.condition is not TRUE)
         calls = tuple(replace(c, arguments=tuple(map(changed, c.arguments))) for c in a.calls)
         return replace(
-            a, guards=kept, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)), calls=calls
+            a, guards=left, limits=tuple(map(changed, a.limits)), updates=tuple(map(update, a.updates)), calls=calls
         )
 
     return replace(
@@ -86,7 +86,7 @@ def _settled(root: Term) -> Term:
 def mutations(spec: Spec, further: bool = False) -> list[Mutation]:
     """All single mistakes about the rules that a protocol cites, in order of rule number.  A mistake about a rule of
     a part is made in the part, and so in every joint action that takes the part's.  ``further``: also mistakes of
-    time (`mistimed`), and numbers that have to be equal compared by order."""
+    time (`timing_changes`), and numbers that have to be equal compared by order."""
     if spec.own is None:
         return _mutations(spec, further)
     found = [replace(m, spec=spec, change=_in_own(m.change)) for m in _mutations(spec.own, further)]
@@ -118,7 +118,7 @@ def _in_part(name: str, change: Callable[[Spec], Spec]) -> Callable[[Spec], Spec
 
 def _mutations(spec: Spec, further: bool) -> list[Mutation]:
     found = {(m.rule, m.name): m for m in _alternatives(spec)}  # one name in several places is one mistake
-    late = tuple(Mutation(rule, name, spec, change) for rule, name, change in (mistimed(spec) if further else ()))
+    late = tuple(Mutation(rule, name, spec, change) for rule, name, change in (timing_changes(spec) if further else ()))
     for m in [*_dropped_actions(spec), *_guards(spec, further), *_updates(spec), *late]:
         same = sum(rule == m.rule and name.split(" (")[0] == m.name for rule, name in found)
         named = replace(m, name=f"{m.name} ({same + 1})") if same else m

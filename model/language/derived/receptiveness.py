@@ -30,7 +30,7 @@ from fencepost.model.language.tree.types import BOOL, MapType, SeqType
 
 
 @dataclass(frozen=True)
-class UnhinderedMethod(PropertyMethod):
+class ReceptiveMethod(PropertyMethod):
     """The steps of the refinement's core that the protocol has to follow."""
 
     of_refinement: RefinementMethod | None = None
@@ -50,11 +50,11 @@ class UnhinderedMethod(PropertyMethod):
         return Property(name, "consequence", None, (root,), (), None, doc)
 
 
-def unhindered(of: RefinementMethod, *steps: str) -> Decorator:
+def receptive(of: RefinementMethod, *steps: str) -> Decorator:
     """States that these steps of a refinement's core are never hindered: where the core may take one, in the view of
     any element, some action that the refinement takes for it is enabled, and does that to the core.  An action's
     parameters of the view's names are the view's, and those of the step's names and sorts the step's."""
-    return lambda body: UnhinderedMethod(body, "consequence", None, None, of, steps)
+    return lambda body: ReceptiveMethod(body, "consequence", None, None, of, steps)
 
 
 def _followed(owner: Spec, item: Refinement, step: Action) -> Term:

@@ -29,7 +29,7 @@ from fencepost.model.language.tracing.mappings import (
     Mapped,
     in_core,
     initially,
-    is_kept,
+    is_unchanged,
     map_state,
     mapped_variable,
     steps_of_action,
@@ -62,13 +62,13 @@ class CoreStep:
 @dataclass(frozen=True)
 class Refinement(Property):
     """``terms`` are (of every step, of the initial state).  ``core`` is settled, without bounds of exploration and the
-    variables left out; ``mapping`` has an entry for each of the others, and ``kept`` says of each that it does not
+    variables left out; ``mapping`` has an entry for each of the others, and ``unchanged`` says of each that it does not
     change; ``steps`` are the core's; ``hints``: for an action, the actions of the core that it is first taken for;
-    ``each``: the parameters of the view, free in the mapping, in ``kept`` and in ``steps``."""
+    ``each``: the parameters of the view, free in the mapping, in ``unchanged`` and in ``steps``."""
 
     core: Spec = field(compare=False)
     mapping: dict[str, Mapped] = field(compare=False)
-    kept: dict[str, Term] = field(compare=False)
+    unchanged: dict[str, Term] = field(compare=False)
     steps: dict[str, CoreStep] = field(compare=False)
     hints: dict[str, tuple[str, ...]] = field(compare=False)
     each: Bound = field(compare=False, default=())
@@ -93,7 +93,7 @@ class Refinement(Property):
         return replace(
             made,
             mapping={name: mapped(m) for name, m in self.mapping.items()},
-            kept=renamed(self.kept),
+            unchanged=renamed(self.unchanged),
             steps={name: core_step(s) for name, s in self.steps.items()},
             hints=hints,
             each=part.parameters(self.each),
@@ -132,12 +132,12 @@ def refine(
     and its axioms hold."""
     core = without_bounds(settled, mapping.keys())
     now, later = map_state(mapping, primed=False), map_state(mapping, primed=True)
-    kept = {v: is_kept(core, v, now, later) for v in mapping}
+    remaining = {v: is_unchanged(core, v, now, later) for v in mapping}
     steps = {a.name: CoreStep(a, *steps_of_action(core, a, now, later)) for a in core.actions.values()}
-    step = boolean("or", both(*kept.values()), *(s.term for s in steps.values()))
+    step = boolean("or", both(*remaining.values()), *(s.term for s in steps.values()))
     start = both(*(initially(core, v, now) for v in mapping), *(in_core(axiom, now) for axiom in core.axioms))
     terms = tuple(term("forall", (root,), each, BOOL) if each else root for root in (step, start))
-    return Refinement(name, "refinement", rule, terms, (), None, doc, core, mapping, kept, steps, hints, each)
+    return Refinement(name, "refinement", rule, terms, (), None, doc, core, mapping, remaining, steps, hints, each)
 
 
 def refinement(
@@ -195,9 +195,9 @@ def trace_mapping(
     return mapping
 
 
-def without_bounds(core: Spec, kept: Iterable[str]) -> Spec:
+def without_bounds(core: Spec, remaining: Iterable[str]) -> Spec:
     """The core's steps as the mapping shows them: no limits, no budgets, and only the variables that are kept."""
-    types = {name: core.types[name] for name in kept}
+    types = {name: core.types[name] for name in remaining}
     actions = {
         name: replace(a, limits=(), budget=None, updates=tuple(u for u in a.updates if u.variable in types))
         for name, a in core.actions.items()

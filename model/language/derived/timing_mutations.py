@@ -36,7 +36,7 @@ from fencepost.model.rules import RULES
 Change = Callable[[Spec], Spec]
 
 
-def mistimed(spec: Spec) -> Iterator[tuple[str, str, Change]]:
+def timing_changes(spec: Spec) -> Iterator[tuple[str, str, Change]]:
     """Rule, name and change of each mistake."""
     for variable, rule in gone_by(spec).items():
         if not isinstance(spec.types[variable], SeqType):

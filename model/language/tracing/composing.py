@@ -179,9 +179,9 @@ def _outside(spec: Spec, own: Spec, parts: Mapping[str, PartSpec]) -> dict[str, 
     found: dict[str, Outside] = {}
     for p in parts.values():
         for danger, item in p.own.outside.items():
-            said = replace(item, why=f"{p.name}: {item.why}")
+            stated = replace(item, why=f"{p.name}: {item.why}")
             if danger not in found or weight[item.standing] > weight[found[danger].standing]:
-                found[danger] = said
+                found[danger] = stated
     found |= own.outside
     return {danger: item for danger, item in found.items() if danger not in spec.dangers or item.standing == "excused"}
 

@@ -153,11 +153,13 @@ def steps_of_action(
     parameters = tuple((parameter(n), kind) for n, kind in action.parameters)
     guards = tuple(in_core(g.condition, now) for g in action.guards)
     written = {u.variable for u in action.updates}
-    effects = {v: _becomes(core, v, action, now, later) if v in written else is_kept(core, v, now, later) for v in now}
+    effects = {
+        v: _becomes(core, v, action, now, later) if v in written else is_unchanged(core, v, now, later) for v in now
+    }
     return parameters, guards, effects
 
 
-def is_kept(core: Spec, variable: str, now: Read, later: Read) -> Term:
+def is_unchanged(core: Spec, variable: str, now: Read, later: Read) -> Term:
     """A variable of the core is the same after the step."""
     if isinstance(core.types[variable], SeqType):
         return _same_sequence(core, variable, now, later, None)

@@ -31,7 +31,7 @@ class Lingering(ShippedCore):
 
     @action(fair="weak")
     def start_round(s, w: Worker):
-        """Whoever asks meets the entry, if there is one that counts, and starts no round."""
+        """A task that asks meets the entry, if there is one that counts, and starts no round."""
         require(~s.is_met(w))
         Core.start_round(s, w)
         s.over[w] = 0

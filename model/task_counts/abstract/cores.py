@@ -19,7 +19,7 @@ class OwnView(Core):
         Core.record(s, tasks)
         s.covered[s.generation] = True
 
-    def view_shows_count(s, k):
+    def view_has_count(s, k):
         """Where the set of this instance was the newest, a count record stood after it."""
         return either("618.2", s.covered[s.of[k]], any_count=s.counted > 0, never_looked=True)
 
@@ -40,7 +40,7 @@ class ACore(OwnView):
     def check_before(s, k: Instance):
         """On the view at the assignment's offset."""
         require(s.stage[k] == Stage.ASSIGNED)
-        require(s.view_shows_count(k), rule="618.14")
+        require(s.view_has_count(k), rule="618.14")
         s.let_through(k)
 
     def may_claim(s, w):
@@ -81,7 +81,7 @@ class MCore(OwnView):
     def check_before(s, k: Instance):
         """As soon as the worker has read the record."""
         require(s.stage[k] == Stage.ASSIGNED)
-        require(s.view_shows_count(k), rule="618.44")
+        require(s.view_has_count(k), rule="618.44")
         s.let_through(k)
 
 

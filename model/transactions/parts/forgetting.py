@@ -54,9 +54,9 @@ class Forgetful(Sequences):
     def write(s, a: Send, e: Epoch):
         """A batch arrives and is the next one, the first of a new epoch, or the first that the partition hears of its
         producer: it is written and answered."""
-        known, kept_from, blank, n = s.known, s.kept_from, s.blank, s.number[a, e]
+        known, known_from, blank, n = s.known, s.kept_from, s.blank, s.number[a, e]
         Sequences.write(s, a, e)
-        s.kept_from = when(blank, n, when(e == known, kept_from, 0))
+        s.kept_from = when(blank, n, when(e == known, known_from, 0))
         s.blank = False
 
     @action(fair="weak")

@@ -2,8 +2,8 @@
 
 A transition is prepared first (TxnTransitMetadata), then a record is made of it (TransactionLog.valueToBytes) and
 written, which takes the place of the one before, and once that is durable memory follows and the answer leaves.  Each
-is a step, with a failed append or a fail-over in between.  Whoever takes over reads the record (TransactionLog.read),
-field by field.  `recovery.py` has many ids, and compaction.
+is a step, with a failed append or a fail-over in between.  The coordinator that takes over reads the record
+(TransactionLog.read), field by field.  `recovery.py` has many ids, and compaction.
 
 There is one producer, which is alone and in no hurry: it repeats what it is not told of.  What it is refused is a
 retry, or nothing.
@@ -203,7 +203,7 @@ class Metadata(Protocol):
         return complete | (s.phase == Phase.EMPTY) | (s.phase == Phase.UNKNOWN)
 
     def is_asked(s):
-        """While a transition is pending whoever asks is told to ask again."""
+        """While a transition is pending a client that asks has to ask again."""
         return (s.request != Request.NOTHING) & ~s.answered & ~s.refused & (s.stage == Stage.NOTHING)
 
     def asks_for_epoch(s):

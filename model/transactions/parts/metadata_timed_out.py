@@ -21,7 +21,7 @@ class MetadataTimedOut(Metadata):
     @fault(budget="failed_appends", danger="failed-append")
     def give_up(s):
         """Its time is up before it is replicated (TransactionStateManager.appendTransactionToLog): what was pending is
-        no more, and nobody is answered."""
+        no more, and no client is answered."""
         require((s.stage == Stage.WRITTEN) & ~s.completes())
         s.lose(s.answers)
         s.in_doubt = True

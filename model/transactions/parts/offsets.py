@@ -160,10 +160,12 @@ class TransactionalOffsets(Protocol):
 
     # What the coordinator makes of a record or marker, as it writes it or reads it
 
-    def hold(s, r, p, kept):
+    def hold(s, r, p, stored):
         """A commit in a transaction: pending, in the place of an earlier one of the same transaction."""
-        s.pending = each(lambda x: when(kept & s.pending[x] & (s.by[x] == p), x == r, s.pending[x] | (kept & (x == r))))
-        s.waiting[p] = s.waiting[p] | kept
+        s.pending = each(
+            lambda x: when(stored & s.pending[x] & (s.by[x] == p), x == r, s.pending[x] | (stored & (x == r)))
+        )
+        s.waiting[p] = s.waiting[p] | stored
 
     def read_commit(s, r, p):
         """A commit marker: what is pending is in force now, unless a later record is."""

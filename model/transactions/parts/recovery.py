@@ -267,14 +267,14 @@ class TransactionLog(Protocol):
     def read(s):
         """It reads the next record, or what compaction has left of it: the last one of an id counts."""
         place = s.cursor
-        t, says, kept = s.id[place], s.says[place], s.kept[place]
+        t, says, stored = s.id[place], s.says[place], s.kept[place]
         require(place < s.end)
         known, prepared = s.phase[t] != Phase.UNKNOWN, s.is_prepared(says)
         phase = either(
             "txn.19", s.known_as(says), the_first=when(known, s.phase[t], s.known_as(says)),
             without_prepares=when(prepared, s.phase[t], s.known_as(says)),
         )  # fmt: skip
-        s.epoch[t] = when(kept, s.epoch_of(says, s.number[place]), s.epoch[t])
-        s.queued[t] = when(kept, either("txn.19", prepared, markers_forgotten=False), s.queued[t])
-        s.phase[t] = when(kept, phase, s.phase[t])
+        s.epoch[t] = when(stored, s.epoch_of(says, s.number[place]), s.epoch[t])
+        s.queued[t] = when(stored, either("txn.19", prepared, markers_forgotten=False), s.queued[t])
+        s.phase[t] = when(stored, phase, s.phase[t])
         s.cursor = place + 1

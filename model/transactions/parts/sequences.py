@@ -263,7 +263,7 @@ class SequencesV2(Sequences):
         s.turn = turn + 1
 
 
-class KeptOverAbort(Sequences):
+class RetainedOverAbort(Sequences):
     """A producer that takes the numbers of aborted batches again, and a partition that still knows those batches
     (Redpanda PR 5026)."""
 
@@ -287,7 +287,7 @@ class KeptOverAbort(Sequences):
         s.turn = turn + 1
 
 
-class ClearedByAbort(KeptOverAbort):
+class ClearedByAbort(RetainedOverAbort):
     """Its repair: an abort clears what the partition knows, and whatever comes next counts as next."""
 
     @action

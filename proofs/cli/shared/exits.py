@@ -113,7 +113,7 @@ def _why(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"{_place(error)} called sys.exit({error.code!r}) before there was a verdict; take the call out"
     if isinstance(error, SyntaxError):
-        return f"{_told(error.filename)}:{error.lineno}: {type(error).__name__}: {error.msg}"
+        return f"{_text_of(error.filename)}:{error.lineno}: {type(error).__name__}: {error.msg}"
     if isinstance(error, _input_errors()):
         if isinstance(error, OSError) and error.filename is not None and error.strerror:
             return f"{error.filename}: {error.strerror}"
@@ -144,7 +144,7 @@ def _place(error: BaseException) -> str:
     libraries = (os.path.dirname(os.__file__), "site-packages", "dist-packages")
     ours = [(file, line) for file, line in frames if not any(folder in file for folder in libraries)]
     for file, line in (ours or frames)[-1:]:
-        return f"{_told(file)}:{line}"
+        return f"{_text_of(file)}:{line}"
     return "the command"
 
 
@@ -153,7 +153,7 @@ def _while(error: BaseException) -> str:
     return f" at {place}" if place != "the command" else ""
 
 
-def _told(file: Any) -> str:
+def _text_of(file: Any) -> str:
     """A file of the checkout from its root on, any other in full."""
     text = os.path.realpath(str(file))
     return os.path.relpath(text, HERE) if text.startswith(HERE + os.sep) else str(file)

@@ -2,8 +2,8 @@
 
 Commands run what others wrote: implementations, simulators, models, client libraries.  Whatever ends the process in
 there, be it ``os._exit(0)``, a crash of a library or the system that is out of memory, would give the command an exit
-code that no verdict stands behind.  So the process that was started only waits.  The one that it forks tells it the
-exit code through a pipe when the command has come to its end; one that ends without is told as that: exit code 2.
+code that no verdict stands behind.  So the process that was started only waits.  The one that it forks sends it the
+exit code through a pipe when the command has come to its end; one that ends without is reported as that: exit code 2.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ def guarded(work: Callable[[], int]) -> int:
 
 
 def _end_with(parent: int) -> None:
-    """This process is killed when its parent is, which cannot tell it any more."""
+    """This process is killed when its parent is, which cannot stop it any more."""
     with suppress(OSError, AttributeError):  # of other systems than Linux
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -48,7 +48,7 @@ def _end_with(parent: int) -> None:
 
 
 def _awaited(child: int, reading: int) -> int:
-    """The exit code that the child has told; what ended it otherwise is said in one line."""
+    """The exit code that the child has sent; any other end is reported in one line."""
     interrupted = False
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -65,8 +65,8 @@ def _awaited(child: int, reading: int) -> int:
     signal.setitimer(signal.ITIMER_REAL, 0)
     os.set_blocking(reading, False)  # what a process that the child has left behind keeps open is not waited for
     with suppress(BlockingIOError):
-        if told := os.read(reading, 1):
-            return told[0]
+        if byte := os.read(reading, 1):
+            return byte[0]
     code = os.waitstatus_to_exitcode(status)
     if interrupted or code == INTERRUPTED:
         return INTERRUPTED

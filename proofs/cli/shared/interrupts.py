@@ -104,7 +104,7 @@ def reported(
         write_json(file, document())
 
 
-def something_to_tell() -> bool:
+def has_report() -> bool:
     """Would an interrupt leave a report with more in it than that it was interrupted?"""
     return any(writer.ready() for writer in _writers)
 

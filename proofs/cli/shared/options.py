@@ -58,7 +58,7 @@ PROTOCOL = ProtocolName()
 
 
 def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """A file for a report: an interrupt leaves one also before there is anything to tell."""
+    """A file for a report: an interrupt leaves one also before there is anything to report."""
     if file is not None:
         from fencepost.proofs.report import SCHEMA, cut_short, write_json
 
@@ -200,7 +200,7 @@ def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Propert
 
 
 def config_option(says: str) -> Callable[[Any], Any]:
-    """``--config``: what a command's work is told by name, which says what names there are."""
+    """``--config``: what a command's work is given by name, which says what names there are."""
     return click.option("--config", "pairs", multiple=True, metavar="NAME=VALUE", help=says)
 
 

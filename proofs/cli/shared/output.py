@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fencepost.proofs.provenance import other_copies, said, sources
+from fencepost.proofs.provenance import described, other_copies, sources
 from fencepost.proofs.readings.words import leaning, name_in_words
 from fencepost.proofs.results import Result
 from fencepost.properties.catalogue import Variant
@@ -81,7 +81,7 @@ def verdict_line(results: Sequence[Result]) -> str:
 
 
 def worst_of(results: Sequence[Result]) -> Result:
-    """Of the verdicts on one property the one that counts: what is not as expected, else what is violated."""
+    """Return the verdict on one property that counts: what is not as expected, else what is violated."""
     unexpected = (r for r in results if not r.as_expected)
     violated = (r for r in results if r.verdict == "violated")
     return next(r for each in (unexpected, violated, results) for r in each)
@@ -109,9 +109,12 @@ def killers_line(results: Sequence[Result]) -> str:
     for killer in (r.evidence["killer"] for r in judged if "steps" in r.evidence.get("killer", ())):
         steps.setdefault(f"{killer['rule']} '{killer['mutation']}'", len(killer["steps"]))
     plants = dict.fromkeys(r.evidence["killer"]["plant"] for r in judged if "plant" in r.evidence.get("killer", ()))
-    told = [*(f"{mutation} in {count} steps" for mutation, count in steps.items()), *(f"planted: {p}" for p in plants)]
-    more = [f"{len(told) - FEW} more"] if len(told) > FEW else []
-    which = f" ({', '.join(told[:FEW] + more)})" if told else ""
+    reported = [
+        *(f"{mutation} in {count} steps" for mutation, count in steps.items()),
+        *(f"planted: {p}" for p in plants),
+    ]
+    more = [f"{len(reported) - FEW} more"] if len(reported) > FEW else []
+    which = f" ({', '.join(reported[:FEW] + more)})" if reported else ""
     return f"    killers: {len(names) - len(left)} of {len(names)} promises{which}" + (f"; {true}" if spared else "")
 
 
@@ -154,7 +157,7 @@ def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
     """Says which files are judged, and warns of another copy of them here; the files with their hashes, for JSON.
     ``further``: modules that judge too."""
     read = sources(variants, *further)
-    console.print(said(read), markup=False)
+    console.print(described(read), markup=False)
     for sentence in other_copies(read, Path.cwd()):
         errors.print(f"warning: {sentence}", markup=False)
     return {str(source.file): source.hash for source in read}

@@ -32,7 +32,7 @@ def story_of(
 ) -> "Story":  # fmt: skip
     """A run of a variant that breaks a property, or reaches it.  ``without``: the rule that was got wrong, and how;
     ``verdict``, ``about``: in other words than those of a shortest run."""
-    from fencepost.proofs.pages.stories import Asked, tell
+    from fencepost.proofs.pages.stories import Asked, narrate
     from fencepost.proofs.readings.words import name_in_words
 
     witness, endless, length = asked.kind == "sometimes", asked.kind == "eventually", len(trace)
@@ -41,10 +41,10 @@ def story_of(
     about = about or f"A {'run' if endless else 'shortest run'} within {bound_in_words(dict(bounds))}."
     title = f"{entry.name}/{variant.name}" + (f" without {without}" if without else "")
     left_out = tuple(f"{name_in_words(name)}: {outside}" for name, outside in sorted(spec.outside.items()))
-    promises = {n: p for n, p in variant.kept.items() if p.role == "promise"}
+    promises = {n: p for n, p in variant.promised.items() if p.role == "promise"}
     good = witness or verdict.startswith("holds")
-    told = Asked(title, variant.says, asked, verdict, good, (about,), left_out)
-    return tell(told, spec, promises, dict(bounds), trace)
+    subject = Asked(title, variant.says, asked, verdict, good, (about,), left_out)
+    return narrate(subject, spec, promises, dict(bounds), trace)
 
 
 def explored(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], made: "Exploration") -> "list[Story]":
@@ -69,7 +69,7 @@ def attempted(
         found = "reached" if words.steps is not None else "not reached within the bounds explored"
         verdict = f"not preserved by {failed.action}, from a state that is {found}"
         about = " ".join(line.strip() for line in words.words(failed))
-        asked = variant.kept[failed.property]
+        asked = variant.promised[failed.property]
         yield story_of(entry, variant, variant.spec, asked, words.bound, trace, verdict=verdict, about=about)
 
 

@@ -50,12 +50,12 @@ class Bar:
         self._progress.update(self._task, description=fitting, completed=done, total=total)
 
     def _fitting(self, label: str) -> str:
-        """As much of the label as leaves room for the figures; its end says most."""
+        """Return as much of the label as leaves room for the figures; its end says most."""
         room = max(20, self._progress.console.width - FIGURES)
         return label if len(label) <= room else f"…{label[1 - room :]}"
 
     def advance(self, steps: float = 1) -> None:
-        """So much more is done."""
+        """Note that so much more is done."""
         self._progress.advance(self._task, steps)
 
 

@@ -31,7 +31,7 @@ PREDICTED = "[green]violated as predicted[/]"
 
 @dataclass(frozen=True)
 class Lines:
-    """Of one report.  ``command``: the words of a replay of the same histories."""
+    """The lines of one report.  ``command``: the words of a replay of the same histories."""
 
     report: ReplayReport
     place: Location

@@ -13,8 +13,8 @@ from fencepost.model.rules import AREAS, RULES
 from fencepost.proofs.cli.shared.output import engine_in_words, sign_of, worst_of
 from fencepost.proofs.cli.shared.pages import story_of
 from fencepost.proofs.cli.shared.verdicts import COLUMNS, LEGEND, called, cells, command_about, differing, summary
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, replay_of
 from fencepost.proofs.necessity.rule_removal import marked
+from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, replay_of
 from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, table_of
 from fencepost.proofs.pages.stories import Story, one_line
 from fencepost.proofs.pages.verdict_page import (
@@ -100,7 +100,7 @@ def _protocol(page: _Page, entry: ProtocolEntry, results: Sequence[Result], one:
 def _variant(
     page: _Page, above: str, entry: ProtocolEntry, protocol: str, name: str, results: Sequence[Result]
 ) -> VariantView:
-    """Of another protocol where a system of several is replayed: then the verdicts alone are told."""
+    """Of another protocol where a system of several is replayed: then the verdicts alone are reported."""
     variant = next((v for v in entry.variants if (protocol, v.name) == (entry.name, name)), None)
     anchor = page.anchor(above, *([] if protocol == entry.name else [protocol]), name)
     place = f"{protocol}/{name}"
@@ -171,7 +171,7 @@ def _killed(killer: Mapping[str, Any] | None) -> str:
 
 
 def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Sequence[Result]) -> Run | None:
-    """What breaks the property: drawn where the steps are told that it is broken by, and in words elsewhere."""
+    """What breaks the property: drawn where the steps are known that it is broken by, and in words elsewhere."""
     broken = [r for r in mine if r.verdict == "violated" and r.kind != "sometimes"]
     ordered = sorted(broken, key=lambda r: DRAWN.index(r.engine) if r.engine in DRAWN else len(DRAWN))
     if not ordered:
@@ -241,8 +241,8 @@ def _without(entries: Iterable[ProtocolEntry]) -> dict[str, dict[str, list[Witho
         source += "these models" if same else "other models than these"
         rows = [row for row in json.loads(file.read_text(encoding="utf-8")) if row.get("variant") in places]
         for row in sorted((r for r in rows if "mutation" in r), key=lambda r: JUDGEMENTS.index(r["verdict"])):
-            told = found.setdefault(row["rule"], {}).setdefault(source, [])
-            told.append(_without_rule(*places[row["variant"]], row))
+            rows_of = found.setdefault(row["rule"], {}).setdefault(source, [])
+            rows_of.append(_without_rule(*places[row["variant"]], row))
     return found
 
 

@@ -111,11 +111,11 @@ def summary(results: Sequence[Result], seconds: float) -> str:
         counted[r.engine] = counted.get(r.engine, 0) + 1
     engines = ", ".join(f"{count} by {engine}" for engine, count in counted.items())
     dates = [r.cached for r in results if r.cached is not None]
-    kept = f"; {len(dates)} kept by earlier runs, since {min(dates)}" if dates else ""
+    cached = f"; {len(dates)} kept by earlier runs, since {min(dates)}" if dates else ""
     predicted = sum(r.expected == "violated" and r.as_expected for r in results)
     wrong = sum(not r.as_expected for r in results)
     return (
-        f"{len(results)} verdicts in {seconds:.0f} s ({engines}{kept}); "
+        f"{len(results)} verdicts in {seconds:.0f} s ({engines}{cached}); "
         f"{predicted} violations as predicted; {wrong} not as expected"
     )
 
@@ -123,7 +123,7 @@ def summary(results: Sequence[Result], seconds: float) -> str:
 def next_commands(
     results: Sequence[Result], problems: Sequence[str], names: Iterable[str], profile: Profile, seed: int, *, page: bool
 ) -> list[str]:
-    """Commands that somebody would ask next, `MOST` at most: about what is not as expected, if there is such.
+    """Commands that a user would ask next, `MOST` at most: about what is not as expected, if there is such.
     ``problems``: what engines disagree about; ``names``: the protocols that were named; ``page``: was the page of
     verdicts written?"""
     wrong = [command_about(r, profile, seed) for r in results if not r.as_expected]
@@ -141,7 +141,7 @@ def next_commands(
 
 
 def command_about(result: Result, profile: Profile, seed: int) -> str:
-    """The command that tells more of one verdict: the run that breaks a promise, or what else has led to it."""
+    """The command that prints more of one verdict: the run that breaks a promise, or what else has led to it."""
     protocol = called(result.protocol)
     place = f"{protocol}/{result.variant}"
     if result.verdict == "vacuous" and result.engine != "replay":

@@ -1,4 +1,4 @@
-"""A search that is kept on disk as it goes: one that was interrupted goes on, and what was seen needs no memory.
+"""A search that is stored on disk as it goes: one that was interrupted goes on, and what was seen needs no memory.
 
     explore(spec, properties, bounds, checkpoint=Path("search"))      # the same once more goes on after the last level
 
@@ -67,7 +67,7 @@ class Checkpoint:
         self._lock.close()
 
     def levels(self) -> Iterator[tuple[Words, Record]]:
-        """What an earlier run has kept, level by level.  InputError: a file is not as it was written."""
+        """What an earlier run has stored, level by level.  InputError: a file is not as it was written."""
         for number, record in enumerate(self.records, 1):
             path = self._path(number)
             try:
@@ -112,7 +112,7 @@ class Checkpoint:
 
 
 def _key(kernels: Kernels) -> str:
-    """Of all that decides what a search finds."""
+    """Return the hash of all that decides what a search finds."""
     ground = kernels.ground
     alike = kernels.symmetry and kernels.symmetry.sorts
     views = [(name, view) for name, of_name in ground.refinements.items() for view in of_name]
@@ -121,21 +121,21 @@ def _key(kernels: Kernels) -> str:
             name,
             view.hints,
             [(step.action, _shape([step.guard, *step.effects])) for step in view.steps],
-            _shape(view.kept),
+            _shape(view.unchanged),
         )
         for name, view in views
     ]
     names = kernels.states, kernels.steps, list(ground.presences)
-    told = repr((kernels.source, parts, alike, kernels.partial_order is not None, ground.initial, names, _code()))
-    return hashlib.sha256(told.encode()).hexdigest()[:24]
+    text = repr((kernels.source, parts, alike, kernels.partial_order is not None, ground.initial, names, _code()))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _shape(roots: Sequence[Node]) -> list[object]:
     """Conditions as text can hold them, whatever numbers their nodes have got."""
     nodes = below(roots)
     place = {node.number: at for at, node in enumerate(nodes)}
-    told = [(node.op, node.data, node.truth, [place[a.number] for a in node.args]) for node in nodes]
-    return [*told, [place[root.number] for root in roots]]
+    rows = [(node.op, node.data, node.truth, [place[a.number] for a in node.args]) for node in nodes]
+    return [*rows, [place[root.number] for root in roots]]
 
 
 @cache

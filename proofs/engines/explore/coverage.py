@@ -1,6 +1,6 @@
 """Coverage of a refinement: which actions of the core the explored steps were.
 
-A refinement under which every step leaves the core alone holds, and says nothing; this is what shows that.
+A refinement under which every step leaves the core alone holds, and says nothing; this is what reveals that.
 """
 
 import itertools
@@ -16,8 +16,9 @@ from fencepost.proofs.readings.ground import Node
 
 
 def coverage(exploration: Exploration, name: str, among: Collection[str] | None = None) -> dict[str, tuple[str, ...]]:
-    """By action of the core, the actions whose explored steps were it, as far as they changed the core's variables;
-    none for one that no step was.  ``among``: the actions of the core that are worth a second look, if not all are."""
+    """Return, by action of the core, the actions whose explored steps were it, as far as they changed the core's
+    variables; none for one that no step was.  ``among``: the actions of the core that are worth a second look, if not
+    all are."""
     kernels = exploration.kernels
     actions, known = kernels.ground.refinements[name][0].actions, kernels.judge.taken[name]
     taken = {action: set(known.get(action, ())) for action in actions}

@@ -185,5 +185,4 @@ def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[N
 
 
 def conditions(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[np.bool_]]]:
-    """Truth values of conditions."""
     return columns(packing, roots)

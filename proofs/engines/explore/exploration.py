@@ -55,7 +55,7 @@ class Exploration:
     steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
     in which a danger is present, by the name of the condition (`Spec.presences`).  ``seconds`` is the search,
     ``compile_seconds`` what came before it: grounding, and the code of the engine.  ``resumed``: how many of the states
-    an earlier search has kept.
+    an earlier search has stored.
     """
 
     kernels: Kernels
@@ -124,9 +124,9 @@ def explore(
     goes on with the other where that is there and pays.  Counts, verdicts and traces are the same.  Progress properties
     are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
     files, from which an interrupted search goes on.  ``symmetry``: keep one of the states that differ in the names of
-    interchangeable elements alone; runs have the names that they have, counts are of what was kept, and progress
-    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can tell from the same
-    ones in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and
+    interchangeable elements alone; runs have the names that they have, counts are of what was stored, and progress
+    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can distinguish from the
+    same ones in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and
     neither refinements nor progress can be judged then.  BoundsError: bounds missing or too large to pack.
     """
     began = time.perf_counter()
@@ -154,7 +154,7 @@ def explore(
 
 
 def _cores() -> int:
-    """How many threads to take: one where other processes do such work too, as those of `jobs` do."""
+    """Return how many threads to take: one where other processes do such work too, as those of `jobs` do."""
     if multiprocessing.parent_process() is not None:
         return 1
     return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -28,7 +28,7 @@ LaneOf = Callable[[Event], str]
 
 
 @dataclass(frozen=True)
-class Calmest:
+class FewestSwitches:
     """A run, how often it is another process's turn in it, and how many shortest runs it is chosen from; ``of_all``:
     are these all that show it, or those that end as the one that was found?"""
 
@@ -50,11 +50,11 @@ class _Node:
 
 
 def changes_of_process(lanes: Sequence[str]) -> int:
-    """How often the next step is another process's."""
+    """Return how often the next step is another process's."""
     return sum(a != b for a, b in pairwise(lanes))
 
 
-def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> Calmest | None:
+def fewest_switches(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> FewestSwitches | None:
     """Of the runs that are as short as the property's trace, one with the fewest changes; None if there are more than
     ``most`` steps to look at.  ``made``: a search that ended when it was broken, or reached."""
     trace, kernels = made.traces[asked.name], made.kernels
@@ -63,9 +63,9 @@ def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOS
     if kernels.symmetry is not None or kernels.partial_order is not None:
         return None  # levels have not all states, and not all shortest runs
     if not steps:
-        return Calmest(trace, 0, 1, by_state)
+        return FewestSwitches(trace, 0, 1, by_state)
     last = steps if by_state else steps - 1
-    ends = _shown(made, asked.name, last, most) if by_state else [_key_of(made, last, trace)]
+    ends = _witness(made, asked.name, last, most) if by_state else [_key_of(made, last, trace)]
     levels = None if ends is None else _runs_to(made, ends, last, most)
     if levels is None:
         return None
@@ -91,10 +91,10 @@ def calmest(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOS
     if not by_state:
         states.append(trace.states[-1])
         events.append(trace.events[-1])
-    return Calmest(Trace(tuple(states), tuple(events)), changes, sum(one.runs for one in levels[-1]), by_state)
+    return FewestSwitches(Trace(tuple(states), tuple(events)), changes, sum(one.runs for one in levels[-1]), by_state)
 
 
-def _shown(made: Exploration, name: str, depth: int, most: int) -> list[Key] | None:
+def _witness(made: Exploration, name: str, depth: int, most: int) -> list[Key] | None:
     """The states of a level that show it; None if there are more than so many."""
     level, found = made.states[depth], list[int]()
     start, size = 0, sets.size(level)
@@ -108,13 +108,13 @@ def _shown(made: Exploration, name: str, depth: int, most: int) -> list[Key] | N
 
 
 def _first(made: Exploration, name: str, states: Words) -> int | None:
-    """The row of the first of these states that shows it."""
+    """The row of the first of these states that reveals it."""
     rows: dict[str, int] = {}
 
-    def shown(prop: int, row: int) -> None:
+    def take_row(prop: int, row: int) -> None:
         rows.setdefault(made.kernels.states[prop], row)
 
-    made.kernels.check(sets.to_words(states), shown)
+    made.kernels.check(sets.to_words(states), take_row)
     return rows.get(name)
 
 
@@ -131,7 +131,7 @@ def _keys(words: Words) -> list[Key]:
 
 
 def _runs_to(made: Exploration, ends: Sequence[Key], last: int, most: int) -> list[list[_Node]] | None:
-    """By level, the states from which an end is reached in as many steps as are left, with those steps."""
+    """Return, by level, the states from which an end is reached in as many steps as are left, with those steps."""
     nodes = {key: _Node(key) for key in ends}
     levels, seen = [list(nodes.values())], 0
     for depth in range(last - 1, -1, -1):

@@ -79,8 +79,8 @@ def graph(exploration: Exploration, max_steps: int = 40_000_000) -> Graph:
         target = order.numbers(sets.to_set_order(made.words))
         source = made.rows + first
         unsearched[source[target < 0]] = True
-        kept = (target >= 0).nonzero()[0]
-        by_source = kept[source[kept].argsort(kind="stable")]
+        remaining = (target >= 0).nonzero()[0]
+        by_source = remaining[source[remaining].argsort(kind="stable")]
         steps.append((source[by_source], target[by_source], made.instances[by_source]))
     depth = np.repeat(np.arange(exploration.depth), exploration.levels)
     nothing = (np.zeros(0, np.int64),) * 2

@@ -43,7 +43,7 @@ class Explained:
         return rows[~self.columns(STUTTERS, [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
-        """Of these rows, those whose steps are none of the core's; ``taken`` gets the others."""
+        """Return, of these rows, those whose steps are none of the core's; ``taken`` gets the others."""
         left = self.moving(words, rows)
         for number, group in enumerate(self.groups):
             if not left.size:
@@ -84,7 +84,7 @@ class Judge:
                 broken.append((self._numbers[name], number, int(left[0])))
 
     def explained(self, number: int) -> list[tuple[str, Explained]]:
-        """By refinement, of those whose core, in some view, the instance's steps may change."""
+        """Return, by refinement, of those whose core, in some view, the instance's steps may change."""
         found = self._explained.get(number)
         if found is None:
             with self._lock:  # several threads may ask, and a table of nodes is one thread's at a time

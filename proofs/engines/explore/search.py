@@ -89,7 +89,7 @@ class Search(AbstractContextManager["Search"]):
         return memory.predict(self.held, sizes, self.candidates, self.word_bytes, self.merging)
 
     def restore(self, level: Words, record: Record) -> Found:
-        """Goes on after a level that an earlier search has kept; what was found with it."""
+        """Goes on after a level that an earlier search has stored; what was found with it."""
         self._append(level)
         self._recorded(record)
         return Found(step=dict(record.step))
@@ -118,11 +118,11 @@ class Search(AbstractContextManager["Search"]):
         chunks = self._expand(frontier, found)
         self.candidates = sum(map(sets.size, chunks))
         fresh = self._fresh(chunks)
-        self._append(self._kept(fresh))
+        self._append(self._remaining(fresh))
         return found
 
     def check(self) -> Found:
-        """Which properties of states the newest level decides."""
+        """Return which properties of states the newest level decides."""
         level, found, lock = self.levels[-1], Found(), threading.Lock()
 
         def block(start: int) -> None:
@@ -135,7 +135,7 @@ class Search(AbstractContextManager["Search"]):
         self._each(block, list(range(0, sets.size(level), BLOCK)))
         return found
 
-    def _kept(self, level: Words) -> Words:
+    def _remaining(self, level: Words) -> Words:
         """The newest level, from its file if there is to be one."""
         return level if self.disk is None else self.disk.level(len(self.levels), level)
 

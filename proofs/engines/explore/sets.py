@@ -77,7 +77,7 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
 
 
 def _differ(columns: Sequence[Column]) -> NDArray[np.bool_]:
-    """Whether each row is another than the one before it."""
+    """Return whether each row is another than the one before it."""
     return reduce(or_, (c[1:] != c[:-1] for c in columns))
 
 
@@ -132,7 +132,7 @@ def _look_further(states: Words, seen: Words, at: NDArray[np.int64], absent: NDA
 
 
 def position(states: Words, one: Words) -> int | None:
-    """Where a single state stands in a set; None if it is not in it."""
+    """Return where a single state stands in a set; None if it is not in it."""
     start = int(states[0].searchsorted(one[0][0]))
     while start < size(states) and states[0][start] == one[0][0]:
         if all(c[start] == o[0] for c, o in zip(states, one, strict=True)):

@@ -1,6 +1,6 @@
 """Traces: the way from the initial state to a state of some level, found again by expanding the level before it.
 
-No predecessors are kept: of each level on the way back, blocks are expanded until the state appears.  The first
+No predecessors are stored: of each level on the way back, blocks are expanded until the state appears.  The first
 predecessor in the order of the level is taken, and its first instance, so that the same search gives the same trace.
 """
 
@@ -48,7 +48,7 @@ class Traces(Mapping[str, Trace]):
         self._steps[name], self._find[name] = steps, find
 
     def steps(self, name: str) -> int:
-        """How long the trace is."""
+        """Return how long the trace is."""
         return self._steps[name]
 
     def __getitem__(self, name: str) -> Trace:
@@ -69,7 +69,7 @@ def state_at(kernels: Kernels, states: Words, row: int) -> State:
 
 def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]:
     """Row and number of the instance of a step from ``level`` to ``state`` (set columns of length 1), or to one for
-    which that is kept."""
+    which that is stored."""
     target, symmetry = sets.to_words(state), kernels.symmetry
     for start in range(0, sets.size(level), BLOCK):
         made = Expansion(kernels, sets.part(level, start, start + BLOCK))
@@ -85,12 +85,11 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]
 
 
 def _are(words: Words, one: Words) -> NDArray[np.bool_]:
-    """Which states are that one."""
     return reduce(and_, (word == wanted for word, wanted in zip(words, one, strict=True)))
 
 
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
-    """A shortest trace to that state, or to one that is kept as it."""
+    """A shortest trace to that state, or to one that is stored as it."""
     return _run(kernels, levels, _way(kernels, levels, depth, row))
 
 
@@ -109,11 +108,11 @@ def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) 
     at = sets.to_words(sets.part(levels[0], 0, 1))
     states, events = [_decoded(kernels, at)], []
     for level, (row, number) in zip(levels, way, strict=False):
-        kept = sets.to_words(sets.part(level, row, row + 1))
-        after = _after(kernels, kept, number)
+        words = sets.to_words(sets.part(level, row, row + 1))
+        after = _after(kernels, words, number)
         event = kernels.instances[number].event
         if symmetry is not None:
-            after = symmetry.renamed(kept, at)(after)
+            after = symmetry.renamed(words, at)(after)
             event = _event(kernels, at, after, event.action)
         at = after
         states.append(_decoded(kernels, at))

@@ -2,7 +2,7 @@
 owed is done.
 
 ``check_progress(exploration)`` decides each progress property on the explored graph.  From every state where its
-first condition holds, the second must come to hold on every fair behaviour; otherwise the trace shows a way into a
+first condition holds, the second must come to hold on every fair behaviour; otherwise the trace reveals a way into a
 cycle, or into a state where nothing is owed.
 """
 

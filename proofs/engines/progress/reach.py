@@ -93,8 +93,8 @@ FITS_NETWORKX = 5_000
 def components(nodes: int, begin: Ints, end: Ints, inside: Bools) -> Ints:
     """The component of each node of the graph inside ``inside``: its smallest node, or -1 if no cycle passes (a loop
     is a cycle)."""
-    kept = inside[begin] & inside[end]
-    begin, end = begin[kept], end[kept]
+    remaining = inside[begin] & inside[end]
+    begin, end = begin[remaining], end[remaining]
     if begin.size <= FITS_NETWORKX:
         return by_networkx(nodes, begin, end)
     return by_scipy(nodes, begin, end)

@@ -1,7 +1,7 @@
 """Solvers that read an SMT-LIB text as it stands, and know nothing else: cvc5, and Z3 once more.
 
 Effort is limited by each solver's own count of resources, which does not depend on the machine.  The limit of time
-stands behind it, for what cvc5 does without counting; an answer tells which limit has ended it.
+stands behind it, for what cvc5 does without counting; an answer says which limit has ended it.
 """
 
 import time
@@ -15,7 +15,7 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.optional_packages import how_to_install
 from fencepost.proofs.readings.solver.solving import RLIMIT
 
-Said = Literal["unsat", "sat", "unknown"]
+SolverResult = Literal["unsat", "sat", "unknown"]
 
 UNITS = 200_000
 """cvc5's resources for each attempt at a text."""
@@ -40,7 +40,7 @@ class NoSecondSolver(InputError):
 class Answer:
     """What a solver says of a text.  ``why``: how it came to it, or what has ended it."""
 
-    said: Said
+    result: SolverResult
     seconds: float
     why: str = ""
 
@@ -59,13 +59,13 @@ def ask_cvc5(text: str, units: int = UNITS) -> Answer:
     """Asks cvc5 in one way after another; ``units`` limits each."""
     start, ended = time.perf_counter(), ""
     for how, options in ATTEMPTS:
-        said, ended = _attempt(text, units, options)
-        if said != "unknown":
-            return Answer(said, time.perf_counter() - start, how)
+        result, ended = _attempt(text, units, options)
+        if result != "unknown":
+            return Answer(result, time.perf_counter() - start, how)
     return Answer("unknown", time.perf_counter() - start, ended)
 
 
-def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[Said, str]:
+def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResult, str]:
     import cvc5
 
     terms = cvc5.TermManager()
@@ -82,8 +82,8 @@ def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[Said, str]
             continue
         if command.getCommandName() == "check-sat":
             result = solver.checkSat()
-        elif (told := str(command.invoke(solver, symbols))).startswith("(error"):
-            raise ValueError(f"cvc5 cannot read the text: {told}")
+        elif (answered := str(command.invoke(solver, symbols))).startswith("(error"):
+            raise ValueError(f"cvc5 cannot read the text: {answered}")
     assert result is not None, "a text without (check-sat)"
     if result.isUnsat():
         return "unsat", ""
@@ -112,8 +112,8 @@ class Z3Again:
         solver.set("ctrl_c", False)
         solver.from_string(text)
         answer = solver.check()
-        said: Said = "unsat" if answer == z3.unsat else "sat" if answer == z3.sat else "unknown"
-        return Answer(said, time.perf_counter() - start, solver.reason_unknown() if said == "unknown" else "")
+        result: SolverResult = "unsat" if answer == z3.unsat else "sat" if answer == z3.sat else "unknown"
+        return Answer(result, time.perf_counter() - start, solver.reason_unknown() if result == "unknown" else "")
 
 
 def z3_version() -> str:

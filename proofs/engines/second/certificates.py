@@ -1,6 +1,6 @@
-"""A directory of certificates: each step of a proof as a file that any solver reads, and an index of what both said.
+"""A directory of certificates: each step of a proof as a file that any solver reads, and an index of what both stated.
 
-The directory is written beside its place and renamed, so that it is whole or not there.  It replaces one of ours, and
+The directory is written next to its place and renamed, so that it is whole or not there.  It replaces one of ours, and
 nothing else that holds anything.
 """
 
@@ -37,11 +37,11 @@ class Certificates:
     def add(
         self, entry: ProtocolEntry, variant: Variant, proof: Proof, asked: Iterable[Opinion], again: Z3Again | None
     ) -> None:
-        """The obligations of one proof.  ``asked``: what cvc5 said, if it was asked; ``again``: has Z3 read each text;
-        without it the index has what Z3 said in the proof."""
+        """The obligations of one proof.  ``asked``: what cvc5 stated, if it was asked; ``again``: has Z3 read each
+        text; without it the index has what Z3 stated in the proof."""
         opinions = {opinion.statement.name: opinion for opinion in asked}
         made = [o.statement for o in opinions.values()]
-        every = made or statements(variant.spec, variant.kept, proof.obligations, title_of(entry, variant))
+        every = made or statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant))
         for stated in every:
             file = f"{entry.name}/{variant.name}/{stated.name}.smt2"
             self.texts[file] = stated.text
@@ -78,12 +78,12 @@ def _row(
         "action": o.action,
         "rules": list(stated.rules),
         "uses": list(o.uses),
-        "z3": {"answer": of_z3.said, "version": z3_version(), "seconds": round(of_z3.seconds, 4), "why": of_z3.why},
+        "z3": {"answer": of_z3.result, "version": z3_version(), "seconds": round(of_z3.seconds, 4), "why": of_z3.why},
     }
     if of_cvc5 is None:
         return {**row, "cvc5": {"answer": None, "why": NOT_ASKED}}
-    told = {"answer": of_cvc5.said, "version": require_cvc5(), "seconds": round(of_cvc5.seconds, 4)}
-    return {**row, "cvc5": {**told, "why": of_cvc5.why, "units": UNITS}}
+    answered = {"answer": of_cvc5.result, "version": require_cvc5(), "seconds": round(of_cvc5.seconds, 4)}
+    return {**row, "cvc5": {**answered, "why": of_cvc5.why, "units": UNITS}}
 
 
 def _why(o: Obligation, proof: Proof) -> str:

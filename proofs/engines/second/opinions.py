@@ -1,6 +1,6 @@
 """What cvc5 makes of the steps of a proof that Z3 has found: one Result per property.
 
-*Holds* is that cvc5 refutes every one of its texts too, *unknown* that it gave up on some, which is told and is no
+*Holds* is that cvc5 refutes every one of its texts too, *unknown* that it gave up on some, which is reported and is no
 failure, and *violated* that it finds a model of what Z3 has refuted: then one of the two is wrong.
 """
 
@@ -30,7 +30,7 @@ class Opinion:
 
     @property
     def verdict(self) -> Verdict:
-        return VERDICTS.get(self.answer.said, "unknown")
+        return VERDICTS.get(self.answer.result, "unknown")
 
 
 def title_of(entry: ProtocolEntry, variant: Variant) -> str:
@@ -47,15 +47,15 @@ def opinions(
     proof: Proof,
     *,
     units: int = UNITS,
-    told: Callable[[Opinion], None] | None = None,
+    report: Callable[[Opinion], None] | None = None,
 ) -> list[Opinion]:
     """Asks cvc5 every obligation that Z3 has proved.  NoSecondSolver if it is not installed."""
     require_cvc5()
     found = []
-    for stated in statements(variant.spec, variant.kept, proof.obligations, title_of(entry, variant)):
+    for stated in statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant)):
         found.append(Opinion(stated, ask_cvc5(stated.text, units)))
-        if told is not None:
-            told(found[-1])
+        if report is not None:
+            report(found[-1])
     return found
 
 
@@ -71,7 +71,7 @@ def run_second(
         verdict = worst(o.verdict for o in mine)
         if name and proof.verdict(name) != "holds" and verdict != "violated":
             continue
-        kind = variant.kept[name].kind if name else "always"
+        kind = variant.promised[name].kind if name else "always"
         evidence = _evidence(mine, verdict, units)
         spent = sum(o.answer.seconds for o in mine)
         row = result(entry, variant, name or DEAD, kind, ENGINE, verdict, spent, None, evidence)
@@ -88,8 +88,8 @@ def _evidence(mine: Sequence[Opinion], verdict: Verdict, units: int) -> dict[str
         "obligations": len(mine),
         "agrees": sum(o.verdict == "holds" for o in mine),
     }
-    for said, key in (("unknown", "gives_up"), ("violated", "disagrees")):
-        if those := [o for o in mine if o.verdict == said]:
+    for answer, key in (("unknown", "gives_up"), ("violated", "disagrees")):
+        if those := [o for o in mine if o.verdict == answer]:
             evidence[key] = [{"says": o.statement.says, "why": o.answer.why} for o in those]
     if verdict != "holds":
         does, key = {"unknown": ("gives up on", "gives_up"), "violated": ("has a model against", "disagrees")}[verdict]
@@ -108,7 +108,7 @@ def disagreements(title: str, asked: Sequence[Opinion]) -> list[str]:
 
 
 def left_undecided(title: str, asked: Sequence[Opinion]) -> list[str]:
-    """What cvc5 gave up on, in a sentence; nothing if it decided everything."""
+    """Return what cvc5 gave up on, in a sentence; nothing if it decided everything."""
     those = [o for o in asked if o.verdict == "unknown"]
     names = ", ".join(o.statement.says for o in those)
     return [f"{title}: cvc5 gives up on {len(those)} of {len(asked)} obligations: {names}"] if those else []

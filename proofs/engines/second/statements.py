@@ -121,7 +121,7 @@ def _goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
 
 
 def _denied(of: Obligation) -> str:
-    """What the last assertion says."""
+    """Return what the last assertion says."""
     if of.kind == "dead":
         return "nothing more is asked: that these hold together is what is to be refuted"
     when = {"initial": "at first", "preserved": "after the step", "step": "of the step", "follows": "of the state"}
@@ -158,7 +158,7 @@ def _comment(text: str) -> list[str]:
 
 def _declarations(formulas: Iterable[Any]) -> Iterator[str]:
     """Sorts and functions in the order in which they are met.  ModelError if two functions have one name, which Z3
-    tells apart by their sorts, and other solvers do not."""
+    distinguishes by their sorts, and other solvers do not."""
     sorts: dict[str, None] = {}
     functions: dict[str, Any] = {}
     seen: set[int] = set()

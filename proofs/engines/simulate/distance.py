@@ -1,6 +1,6 @@
 """Distance: how far a state is from one in which a condition holds, as a number from 0 (it does hold) upwards.
 
-A condition is true or false, which tells a search nothing about where to go.  Here each comparison of numbers counts by
+A condition is true or false, which gives a search no direction.  Here each comparison of numbers counts by
 how much it fails, up to ``FAR``, as anything else that fails does; parts of a conjunction add up, and of alternatives
 the nearest counts (search-based testing calls this branch distance).  It is 0 exactly where the condition holds;
 otherwise it is a hint, no more.
@@ -119,7 +119,7 @@ def _counts(node: Term) -> bool:
 
 
 def _same_place(node: Term) -> list[tuple[Term, Term]]:
-    """Of two entries of one map, their keys: where these are the same the entries cannot be made to differ."""
+    """Return, of two entries of one map, their keys: where these are the same the entries cannot be made to differ."""
     a, b = node.args
     if a.op == b.op == "select" and a.args[0] is b.args[0]:
         return list(zip(a.args[1:], b.args[1:], strict=True))

@@ -1,7 +1,7 @@
 """The machine: a Hypothesis state machine made of any model, that walks through it at random.
 
 Plain, it is as one would write it by hand: a rule for each action, with a precondition.  Aimed, examples may set out
-from runs that are known already, prefer what can seldom happen, and tell Hypothesis how near they came to what is
+from runs that are known already, prefer what can seldom happen, and report to Hypothesis how near they came to what is
 looked for (``hypothesis.target``), so that it tries more of what came near.
 """
 

@@ -67,7 +67,7 @@ def wander(
     length: int | None = None, sources: Starts | None = None,
     started: Callable[[Callable[[], Wandering]], object] = lambda _: None,
 ) -> Wandering:  # fmt: skip
-    """Random walks of ``length`` steps each, beside the runs that they set out from, until a promise breaks or
+    """Random walks of ``length`` steps each, in addition to the runs that they set out from, until a promise breaks or
     ``steps`` are made.
 
     ``aims``: what guides them; none makes it plain.  Examples set out from runs of the model as it should be, to

@@ -93,7 +93,6 @@ def _calm(walker: Walker, found: Walk, promise: str, lane_of: LaneOf) -> Walk:
 
 
 def _moved(events: Sequence[Event]) -> Iterator[list[Event]]:
-    """One step at another place."""
     for at, event in enumerate(events):
         rest = [*events[:at], *events[at + 1 :]]
         for place in range(len(events)):

@@ -19,7 +19,7 @@ from fencepost.proofs.results import Event, State, Trace
 # Walks: a model run step by step in the plain reading, with its promises watched.
 
 REMEMBERED = 50_000
-"""States whose steps are kept, since random walks come by the same ones again and again."""
+"""States whose steps are stored, since random walks come by the same ones again and again."""
 
 Step = tuple[Event, State]
 
@@ -178,7 +178,7 @@ def starts(
     spec: Spec, near: Mapping[str, Property], bounds: Mapping[str, int], number: int, seed: int,
     max_states: int = 5_000_000,
 ) -> Starts:  # fmt: skip
-    """Runs to states among the first ``max_states``, beside the empty one: one in eight from all depths, the
+    """Runs to states among the first ``max_states``, in addition to the empty one: one in eight from all depths, the
     others (all properties alike) to states that are ``near`` to what is sought of a property."""
     made, random = explore(spec, {}, bounds, max_states=max_states), np.random.default_rng(seed)
     taken = set[object]()
@@ -216,7 +216,7 @@ def _nearest(made: Exploration, item: Property, random: np.random.Generator, num
 
 
 def _newest(made: Exploration, places: list[Place], taken: set[object]) -> Place:
-    """Of some states, the one with most that no state taken before had."""
+    """Return, of some states, the one with most that no state taken before had."""
     parts = [_parts(state_at(made.kernels, made.states[depth], row)) for depth, row in places]
     best = max(range(len(places)), key=lambda n: len(parts[n] - taken))
     taken |= parts[best]

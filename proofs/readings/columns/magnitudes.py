@@ -33,8 +33,8 @@ NOTHING = Growth(0, 0)
 
 
 def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
-    """How large a term can be; truth values, members of sorts and of enumerations count as numbers that were there
-    before."""
+    """Return how large a term can be; truth values, members of sorts and of enumerations count as numbers that were
+    there before."""
     match node.op:
         case "const":
             return Growth(0, abs(int(node.data or 0)))
@@ -68,7 +68,7 @@ def growth_of_step(
 
 
 def stays_small(start: int, steps: int, computed: Growth, stored: Growth) -> bool:
-    """Whether no sum can leave int64 in ``steps`` steps from numbers of at most ``start``."""
+    """Return whether no sum can leave int64 in ``steps`` steps from numbers of at most ``start``."""
     largest = start
     for _ in range(steps):
         if computed.times * largest + computed.plus >= LIMIT:

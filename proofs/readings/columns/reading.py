@@ -69,9 +69,11 @@ class Columns:
         checked: bool = True,
     ) -> Program:
         """Conditions that must hold, and then updates of all rows at once; see `compile_step`."""
-        kept = tuple(u for u in updates if u.variable not in self.spec.ghosts)
+        remaining = tuple(u for u in updates if u.variable not in self.spec.ghosts)
         constants, types = tuple(self.constants.items()), tuple(self.types.items())
-        return compile_step(tuple(conditions), kept, tuple(columns), constants, types, inside=inside, checked=checked)
+        return compile_step(
+            tuple(conditions), remaining, tuple(columns), constants, types, inside=inside, checked=checked
+        )
 
     def action(self, name: str, *, checked: bool = True) -> Program:
         """One action, its parameters as columns in the order of its declaration."""
@@ -103,7 +105,7 @@ class ColumnStates:
         return program.bind(self.arrays, self.domain)
 
     def domain(self, kind: ScalarType) -> int:
-        """How many values a type of keys has.  ColumnsError if its bound is not among the sizes."""
+        """Return how many values a type of keys has.  ColumnsError if its bound is not among the sizes."""
         match kind:
             case BoolType():
                 return 2

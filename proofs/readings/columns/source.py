@@ -113,7 +113,7 @@ class _Emitter:
         return self._lifted(home.values[node], home, scope)
 
     def _lifted(self, text: str, home: _Scope, scope: _Scope) -> str:
-        """What was computed further out, with an axis for each quantifier within which it is used."""
+        """Return what was computed further out, with an axis for each quantifier within which it is used."""
         if scope is home or not _is_name(text):
             return text
         if ("lifted", text) not in scope.values:
@@ -239,22 +239,22 @@ class _Emitter:
         text, where = "rows", scope.home(frozenset())
         for place, (sort, (key, home)) in enumerate(zip(kind.keys, keys, strict=True)):
             inner = max(where, home, key=lambda one: one.depth)
-            said = ("index", kind.keys[: place + 1], tuple(keys[: place + 1]))
-            if said not in inner.values:
+            stated = ("index", kind.keys[: place + 1], tuple(keys[: place + 1]))
+            if stated not in inner.values:
                 row, its = self._lifted(text, where, inner), self._lifted(key, home, inner)
-                inner.values[said] = self.fresh(f"{row} * ({self.domain(sort)} + 1) + {its}")
-            text, where = inner.values[said], inner
+                inner.values[stated] = self.fresh(f"{row} * ({self.domain(sort)} + 1) + {its}")
+            text, where = inner.values[stated], inner
         return self._lifted(text, where, scope)
 
 
 def _is_name(text: str) -> bool:
-    """Whether it stands for an array, or for a scalar of NumPy's, and not for a literal."""
+    """Return whether it stands for an array, or for a scalar of NumPy's, and not for a literal."""
     return text[0] in "tcqr"
 
 
 def _stays_inside(kind: Type) -> bool:
-    """Whether no value of this type leaves the domain by more than one: none is computed but from others of it, and
-    what names no member has the number after the last."""
+    """Return whether no value of this type leaves the domain by more than one: none is computed but from others of it,
+    and what names no member has the number after the last."""
     return isinstance(kind, AtomsType | EnumType)
 
 

@@ -196,23 +196,23 @@ class _Tally:
         assert self._asked.where is not None
         self.begun = self.instances[number] = Taken(self._asked.where.is_true(), [])
 
-    def append(self, told: tuple[int, int, int]) -> None:
+    def append(self, found: tuple[int, int, int]) -> None:
         assert self._asked.row is not None
-        self.instances[told[1]].broken[told[0]] = self._asked.row.is_true()
+        self.instances[found[1]].broken[found[0]] = self._asked.row.is_true()
 
 
 class _Counts:
     """A list of counts; what is counted does not matter, only that something is."""
 
-    def __init__(self, told: Callable[[int], None]) -> None:
-        self._told = told
+    def __init__(self, on_count: Callable[[int], None]) -> None:
+        self._on_count = on_count
 
     def __getitem__(self, number: int) -> int:
         return 0
 
     def __setitem__(self, number: int, count: int) -> None:
         if count > 0:
-            self._told(number)
+            self._on_count(number)
 
 
 class _Out:
@@ -228,14 +228,14 @@ class _Out:
 
 
 def execute(kernels: Kernels, words: Sequence[Any], context: Any) -> tuple[dict[int, Taken], dict[int, Any]]:
-    """What ``expand`` and ``check`` do in the state of these words: of each instance, by number, and where each
+    """Return what ``expand`` and ``check`` do in the state of these words: of each instance, by number, and where each
     condition on states is found.  An instance or condition that the source leaves out is in neither."""
     asked = Asked()
     sizes = (("U8", 8, False), ("I16", 16, True), ("I32", 32, True), ("I64", 64, True), ("U64", 64, False))
     kinds = {n: Kind(n, bits, signed, context, asked) for n, bits, signed in (*sizes, ("B", 1, False))}
     tally, found = _Tally(asked), dict[int, Any]()
 
-    def told(number: int, row: int) -> None:
+    def take_row(number: int, row: int) -> None:
         found[number] = z3.BoolVal(True, context) if asked.row is None else asked.row.is_true()
         asked.row = None
 
@@ -244,7 +244,7 @@ def execute(kernels: Kernels, words: Sequence[Any], context: Any) -> tuple[dict[
     columns = tuple(Column(kinds["U64"], bits) for bits in words)
     space["expand"](columns, tuple(_Out(tally) for _ in words), None, tally)
     asked.row = None
-    space["check"](columns, told)
+    space["check"](columns, take_row)
     for taken in tally.instances.values():
         taken.words = [word.bits for word in taken.words]
     return tally.instances, found

@@ -35,14 +35,14 @@ LIMIT = 50_000_000
 
 @dataclass(frozen=True)
 class Equal:
-    """``of``: an action or a property; ``verdict``: violated where a state tells them apart, which ``shown`` has, as
+    """``of``: an action or a property; ``verdict``: violated where a state distinguishes them, which ``state`` has, as
     field values by name; unknown where Z3 gave up."""
 
     of: str
     kind: Literal["action", "property"]
     verdict: Literal["holds", "violated", "unknown"]
     seconds: float
-    shown: Mapping[str, int]
+    state: Mapping[str, int]
 
 
 class Readings:
@@ -92,13 +92,13 @@ class Readings:
         solver.set("rlimit", LIMIT)
         solver.add(*self.within, self.reading.either(list(differs)))
         answer = solver.check()
-        shown = {}
+        state = {}
         if answer == z3.sat:
             model = solver.model()
             values = [model.eval(n, model_completion=True).as_long() for n in self.numbers]
-            shown = {f.name: v for f, v in zip(self.layout.fields, values, strict=True)}
+            state = {f.name: v for f, v in zip(self.layout.fields, values, strict=True)}
         verdict: Any = {"unsat": "holds", "sat": "violated"}.get(str(answer), "unknown")
-        return Equal(of, kind, verdict, time.perf_counter() - began, shown)
+        return Equal(of, kind, verdict, time.perf_counter() - began, state)
 
     def _action(self, action: Action) -> Iterator[Any]:
         """Where some instance is taken without being enabled, or the other way round, or leads to another state."""

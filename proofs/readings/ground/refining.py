@@ -1,8 +1,8 @@
 """Refinement under bounds: every step of the core, for each choice of its parameters, as conditions on a step of the
 larger protocol.
 
-For one instance of the larger protocol most of them fold away: a variable that it does not touch is kept, one that it
-sets to what the core sets it to is right.  What is left of a step of the core tells how near it is.
+For one instance of the larger protocol most of them fold away: a variable that it does not touch is stored, one that it
+sets to what the core sets it to is right.  What is left of a step of the core says how near it is.
 """
 
 import itertools
@@ -27,7 +27,7 @@ class GroundStep:
     effects: list[Node]
 
     def taken(self, table: Table, primed: Primed) -> Node | None:
-        """Where an instance is this step; None if it never is."""
+        """Return where an instance is this step; None if it never is."""
         parts = [self.guard]
         for place, effect in enumerate(self.effects):
             parts.append(primed(effect))
@@ -40,16 +40,17 @@ class GroundStep:
 
 @dataclass(frozen=True)
 class GroundRefinement:
-    """``kept``: for each variable of the core that it does not change; ``hints``: the core's actions to try first."""
+    """``unchanged``: for each variable of the core that it does not change; ``hints``: the core's actions to try
+    first."""
 
-    kept: tuple[Node, ...]
+    unchanged: tuple[Node, ...]
     steps: tuple[GroundStep, ...]
     actions: tuple[str, ...]
     hints: dict[str, tuple[str, ...]]
 
     def stutters(self, table: Table, primed: Primed) -> Node:
-        """Where an instance leaves the core's variables as they are."""
-        return table.both(map(primed, self.kept))
+        """Return where an instance leaves the core's variables as they are."""
+        return table.both(map(primed, self.unchanged))
 
     def candidates(self, table: Table, primed: Primed, action: str, given: Node) -> list[tuple[str, Node]]:
         """The steps of the core that an instance of ``action``, taken where ``given`` holds, may be, by action, the
@@ -92,9 +93,9 @@ def ground_refinements(lowering: Lowering, item: Refinement) -> list[GroundRefin
     """The core's steps under the larger protocol's bounds; of a view, once for each element."""
     found = []
     for seen in _choices(lowering, item, item.each, "the view"):
-        kept = tuple(lowering.lower(term, seen) for term in item.kept.values())
+        unchanged = tuple(lowering.lower(term, seen) for term in item.unchanged.values())
         steps = tuple(g for s in item.steps.values() for g in _instances(lowering, item, s, seen))
-        found.append(GroundRefinement(kept, steps, tuple(item.steps), item.hints))
+        found.append(GroundRefinement(unchanged, steps, tuple(item.steps), item.hints))
     return found
 
 

@@ -35,8 +35,8 @@ class Answer:
 
 
 def own_name(spec: Spec, parameter: str) -> str:
-    """What a parameter is called in the formulas: Z3 takes two things of one name and one sort for the same, and then
-    `level > s.level` would never hold of a parameter ``level``."""
+    """Return what a parameter is called in the formulas: Z3 takes two things of one name and one sort for the same, and
+    then `level > s.level` would never hold of a parameter ``level``."""
     return f"{parameter}!chosen" if parameter in spec.types or parameter in spec.constants else parameter
 
 
@@ -93,7 +93,7 @@ class Question:
         return question
 
     def _know(self, what: str, formulas: list[Any]) -> None:
-        """Adds what is known whatever is assumed; ``what`` it is in words.  Nothing else is kept of it here: formulas
+        """Adds what is known whatever is assumed; ``what`` it is in words.  Nothing else is stored of it here: formulas
         that live on would change the numbers that Z3 gives to later ones, and so which proof it finds."""
         self.solver.add(formulas)
 
@@ -134,8 +134,8 @@ class Question:
         return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
 
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
-        """Whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on the
-        solver."""
+        """Return whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on
+        the solver."""
         self.suppose(z3.Not(self.claim(term)))
         result = self.check(assuming)
         if result != z3.unsat:
@@ -143,8 +143,8 @@ class Question:
         return Answer("holds", self._core())
 
     def minimal(self, answer: Answer, keep: Term, limit: int) -> frozenset[Term]:
-        """Of the parts that a proof just found used, so many that none of them can be left out; ``keep`` is not tried,
-        nor is a part dropped that Z3 cannot do without within ``limit`` of its resources."""
+        """Return, of the parts that a proof just found used, so many that none of them can be left out; ``keep`` is not
+        tried, nor is a part dropped that Z3 cannot do without within ``limit`` of its resources."""
         needed = [part for part in self.switches if part in answer.uses]
         for part in reversed(needed):
             if part is not keep and part in needed:
@@ -155,8 +155,8 @@ class Question:
         return frozenset(needed)
 
     def possible(self, term: Term, assuming: Iterable[Term], limit: int | None = None) -> Answer:
-        """Whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none, found within
-        ``limit`` of Z3's resources if that is less than usual."""
+        """Return whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none, found
+        within ``limit`` of Z3's resources if that is less than usual."""
         self.suppose(self.reading.truth(term, self.before, self.after))
         result = self.check(assuming, limit)
         if result == z3.unsat:

@@ -75,7 +75,7 @@ class Reading:
         return (self.number_sort(),)
 
     def number_sort(self) -> Any:
-        """What numbers, and members of sorts and enumerations within bounds, are to Z3."""
+        """Return what numbers, and members of sorts and enumerations within bounds, are to Z3."""
         return z3.IntSort(self.context)
 
     def number(self, value: int) -> Any:
@@ -83,7 +83,7 @@ class Reading:
         return z3.IntVal(value, self.context)
 
     def named(self, name: str) -> str:
-        """What a sort, variable, constant or parameter is called in the formulas."""
+        """Return what a sort, variable, constant or parameter is called in the formulas."""
         return name
 
     def variable(self, name: str, kind: ScalarType) -> Value:

@@ -32,7 +32,7 @@ class Actions:
 
     @property
     def budgets(self) -> dict[str, str]:
-        """By budget, the variable that counts how much of it is used."""
+        """Return, by budget, the variable that counts how much of it is used."""
         found = {a.budget: "" for a in self.spec.actions.values() if a.budget is not None}
         return {name: self.names.named("budget", name, f"{name}_used") for name in found}
 
@@ -111,10 +111,10 @@ class Actions:
         if action.budget is not None:
             used = self.budgets[action.budget]
             yield rf"/\ {used}' = {used} + 1"
-        kept = [self.names.variable(name) for name in self.spec.types if name not in written]
-        kept += [used for name, used in self.budgets.items() if name != action.budget]
-        if kept:
-            yield from unchanged(kept)
+        stored = [self.names.variable(name) for name in self.spec.types if name not in written]
+        stored += [used for name, used in self.budgets.items() if name != action.budget]
+        if stored:
+            yield from unchanged(stored)
 
     def condition(self, node: Term, scope: Scope) -> Block:
         """A condition of a step, which TLC is to count once."""
@@ -154,7 +154,7 @@ class Actions:
         return closed(self.expressions.block(node, scope, ROOM - len(there) - 8, SUM), f" \\in {there}")
 
     def _value(self, variable: str, updates: Sequence[Update], scope: Scope, before: str) -> Block:
-        """What a variable is after some assignments of it, of which a later one wins."""
+        """Return what a variable is after some assignments of it, of which a later one wins."""
         made: Block = [before]
         while updates:
             first, *rest = updates

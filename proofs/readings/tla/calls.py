@@ -187,7 +187,7 @@ def _of_one_state(root: Term) -> bool:
 
 
 def _part_classes(cls: type) -> dict[str, Any]:
-    """What a protocol, or its properties, says of each part."""
+    """Return what a protocol, or its properties, says of each part."""
     found = {}
     for base in reversed(cls.__mro__):
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():

@@ -229,18 +229,18 @@ class Expressions:
     def _select(self, node: Term, scope: Scope) -> str:
         kind, keys = node.args[0].type, node.args[1:]
         assert isinstance(kind, MapType)
-        said = ", ".join(self.text(k, scope) for k in keys)
+        text = ", ".join(self.text(k, scope) for k in keys)
         if all(self.inside(k, of) for k, of in zip(keys, kind.keys, strict=True)):
-            return f"{self.text(node.args[0], scope)}[{said}]"
+            return f"{self.text(node.args[0], scope)}[{text}]"
         self.used.add("Entry")
-        key = said if len(keys) == 1 else f"<<{said}>>"
+        key = text if len(keys) == 1 else f"<<{text}>>"
         return f"Entry({self.text(node.args[0], scope)}, {key}, {self.names.zero(kind.value)})"
 
     def _head(self, node: Term, scope: Scope) -> tuple[str, dict[str, str]]:
         inner = self.bind(node.data, scope)
-        said = self.names.bindings((inner[name], kind) for name, kind in node.data)
+        text = self.names.bindings((inner[name], kind) for name, kind in node.data)
         sign = r"\A" if node.op == "forall" else r"\E"
-        return f"{sign} {said} :", inner
+        return f"{sign} {text} :", inner
 
     def _broken(self, node: Term, scope: Scope, room: int) -> Block:
         """The term on several lines; none, if it can't be broken."""

@@ -29,7 +29,7 @@ def _joined(name: str) -> str:
 def source_of(
     entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], *, symmetry: bool = False
 ) -> Source:  # fmt: skip
-    """What is exported of a variant of the catalogue."""
+    """Return what is exported of a variant of the catalogue."""
     stem, title, stated = stem_of(entry.name, variant.name), f"{entry.name}/{variant.name}", variant.properties
     return Source(
         stem, title, variant.says, variant.spec, variant.asked, bounds, entry.reasons, stated.protocol, stated, symmetry
@@ -45,7 +45,7 @@ def of_variant(
 
 
 def files(made: Iterable[Exported]) -> dict[str, str]:
-    """By file name, its text."""
+    """Return the files' texts by name."""
     found: dict[str, str] = {}
     for each in made:
         found |= {f"{each.stem}.tla": each.module, f"{each.stem}.cfg": each.configuration}

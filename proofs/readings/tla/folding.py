@@ -33,14 +33,14 @@ class Lets:
     known: set[Term] = field(default_factory=set)
     defining: Term | None = None
 
-    def said(self, node: Term) -> str | None:
+    def rendered(self, node: Term) -> str | None:
         if node not in self.named or node is self.defining or node not in self.known:
             return None
         self.used.add(node)
         return self.named[node]
 
     def definitions(self, expressions: Expressions, scope: Scope) -> list[Block]:
-        """Those that were used, in order, each in terms of those before it."""
+        """Return those that were used, in order, each in terms of those before it."""
 
         def definition(node: Term, name: str) -> Block:
             return hang(f"{name} == ", expressions.block(node, scope, ROOM - len(name) - 12))
@@ -58,7 +58,7 @@ class Lets:
 
 
 class Folding:
-    """Names for terms.  ``said`` is what `Expressions` asks; ``expressions`` has to be set before it does."""
+    """Names for terms.  ``rendered`` is what `Expressions` asks; ``expressions`` has to be set before it does."""
 
     expressions: Expressions
 
@@ -93,9 +93,9 @@ class Folding:
         further = [f"{helper}_{'_'.join(given)}"] if given else []
         return self.names.named("helper", repr(key), helper, *further)
 
-    def said(self, node: Term, scope: Scope) -> str | None:
-        """What stands for a term, if it has a name."""
-        if self._lets is not None and (found := self._lets.said(node)) is not None:
+    def rendered(self, node: Term, scope: Scope) -> str | None:
+        """Return what stands for a term, if it has a name."""
+        if self._lets is not None and (found := self._lets.rendered(node)) is not None:
             return found
         call = self.call_of(node)
         if call is None:

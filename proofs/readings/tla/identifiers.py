@@ -84,10 +84,10 @@ class Identifiers:
         """Has something in the module this name already?"""
         return name in self._taken
 
-    def free(self, name: str, beside: Collection[str] = ()) -> str:
-        """An identifier like this name that nothing has so far, in the module or among those ``beside``."""
+    def free(self, name: str, also: Collection[str] = ()) -> str:
+        """An identifier like this name that nothing has so far, in the module or among those ``also``."""
         found = re.sub(r"\W", "_", name)
-        while self.taken(found) or found in beside:
+        while self.taken(found) or found in also:
             found += "_"
         return found
 
@@ -105,7 +105,8 @@ class Identifiers:
         return self.named("presence", name, name, f"present_{name}")
 
     def bound(self, name: str) -> str:
-        """The constant that holds a bound.  One of a part is that of the whole where nothing is said of the part."""
+        """The constant that holds a bound.  One of a part is that of the whole where nothing is stated about the
+        part."""
         *path, last = name.split(".")
         for depth in range(len(path), -1, -1):
             key = ".".join([*path[:depth], last])
@@ -118,7 +119,7 @@ class Identifiers:
     def limit(self, upto: str) -> str:
         """A bound expression in TLA+."""
 
-        def said(node: ast.expr) -> str:
+        def rendered(node: ast.expr) -> str:
             match node:
                 case ast.Constant(value=int(number)):
                     return str(number)
@@ -126,12 +127,12 @@ class Identifiers:
                     return self.bound(ast.unparse(node))
                 case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
                     sign = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}[type(op)]
-                    before = f"({said(left)})" if sign == "*" and isinstance(left, ast.BinOp) else said(left)
-                    after = f"({said(right)})" if isinstance(right, ast.BinOp) else said(right)
+                    before = f"({rendered(left)})" if sign == "*" and isinstance(left, ast.BinOp) else rendered(left)
+                    after = f"({rendered(right)})" if isinstance(right, ast.BinOp) else rendered(right)
                     return f"{before} {sign} {after}"
             raise BoundsError(f"{upto!r} is not a sum or product of bound names and numbers")
 
-        return said(ast.parse(upto, mode="eval").body)
+        return rendered(ast.parse(upto, mode="eval").body)
 
     def set_of(self, kind: ScalarType) -> str:
         """The set of a type's values."""

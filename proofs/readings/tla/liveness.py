@@ -1,4 +1,4 @@
-"""Liveness: what comes in the end, under fairness, in a module of its own beside the one that has the steps.
+"""Liveness: what comes in the end, under fairness, in a module of its own in addition to the one that has the steps.
 
 Each choice of a fair action's parameters is owed by itself.  Where only a bound stops such a step it is owed all the
 same, as `fencepost.proofs.engines.progress` has it: a behaviour that waits there for ever is none, so that a bound
@@ -24,7 +24,7 @@ class Liveness:
     actions: Actions
     progress: Sequence[Property]
 
-    def said(self) -> list[Property]:
+    def stated(self) -> list[Property]:
         """The properties that speak of nothing but the variables that are exported."""
         there = self.actions.spec.types.keys()
         return [p for p in self.progress if set().union(*map(variables, p.terms)) <= there]
@@ -47,7 +47,7 @@ class Liveness:
         about = "What is owed in the end; where only a bound stops it, too, so that a bound never makes a livelock."
         yield from ("", *remark(about), "Fairness ==", *indented(lines or ["TRUE"]))
         yield from ("", r"FairSpec == Spec /\ Fairness")
-        for item in self.said():
+        for item in self.stated():
             yield from ("", *self._progress(item))
 
     def _bounds(self, action: Action) -> list[Block]:

@@ -79,7 +79,7 @@ class _Module:
         ground(replace(self.spec, actions={}, presences={}), {}, self.bounds)  # its axioms and its init() fit
         self.names = Identifiers(self.spec, self.bounds, source.properties)
         self.folding = Folding(self.names, self.source.notes())
-        self.expressions = Expressions(self.names, self.folding.said, self.folding.grouped)
+        self.expressions = Expressions(self.names, self.folding.rendered, self.folding.grouped)
         self.folding.expressions = self.expressions
         self.actions = Actions(self.spec, self.names, self.expressions, self.folding)
         self.statements = Statements(self.names, self.expressions)
@@ -102,7 +102,7 @@ class _Module:
             len(self.spec.actions),
             tuple(p.name for p in self.always),
             tuple(p.name for p in self.steps),
-            tuple(p.name for p in self.liveness.said()),
+            tuple(p.name for p in self.liveness.stated()),
             self.left_out,
         )
 
@@ -171,12 +171,12 @@ class _Module:
 
     def _liveness(self) -> Iterator[str]:
         """The module of progress; nothing, if no progress is stated."""
-        if not self.liveness.said():
+        if not self.liveness.stated():
             return
         stem = self.source.stem
         yield _opening(f"{stem}Liveness")
         yield from remark(f"{MARK} {self.source.title}: what comes in the end, under fairness.")
-        names = " ".join(self.names.property(p.name) for p in self.liveness.said())
+        names = " ".join(self.names.property(p.name) for p in self.liveness.stated())
         how = f"the constants of {stem}.cfg, SPECIFICATION FairSpec, and PROPERTIES {names}"
         yield from [r"\*", *remark(f"Checked by TLC with a configuration that has {how}."), "", f"EXTENDS {stem}"]
         yield from self.liveness.body()
@@ -241,9 +241,9 @@ class _Module:
         lines += [f"    {name} = {elements[kind.name][0]}" for kind, name in self.names.firsts.items()]
         for key, name in self.names.constants.items():
             of, value = self.spec.constants.get(key), self.bounds[key]
-            said = elements[of.name][value] if isinstance(of, AtomsType) else str(value)
-            said = ("TRUE" if value else "FALSE") if isinstance(of, BoolType) else said
-            lines.append(f"    {name} = {said}")
+            text = elements[of.name][value] if isinstance(of, AtomsType) else str(value)
+            text = ("TRUE" if value else "FALSE") if isinstance(of, BoolType) else text
+            lines.append(f"    {name} = {text}")
         lines += ["    None = None"] if self.names.options else []
         lines += ["INIT Init", "NEXT Next", "INVARIANTS", "    TypeOK"]
         lines += [f"    {self.names.property(p.name)}" for p in self.always]

@@ -23,11 +23,11 @@ class Statements:
     expressions: Expressions
 
     def invariant(self, item: Property) -> Block:
-        """What holds in every state."""
+        """Return what holds in every state."""
         return self._defined(self.names.property(item.name), item.term, _about(item, item.role))
 
     def witness(self, item: Property) -> Block:
-        """What is to be reached, and its negation, which TLC refutes with a run that reaches it."""
+        """Return what is to be reached, and its negation, which TLC refutes with a run that reaches it."""
         name = self.names.property(item.name)
         never = self.names.named("never", item.name, f"never_{name}")
         about = _about(item, f"a witness of {item.of}, to be reached")
@@ -39,7 +39,7 @@ class Statements:
         return self._defined(self.names.presence(item.name), item.term, about)
 
     def step(self, item: Property) -> list[Block]:
-        """What holds of every step; of a refinement, with the steps of its core before it."""
+        """Return what holds of every step; of a refinement, with the steps of its core before it."""
         if isinstance(item, Refinement):
             return self._refinement(item)
         body = closed(hang("[][", self.expressions.block(item.term, {}, ROOM - 10)), "]_vars")
@@ -53,9 +53,9 @@ class Statements:
         name, core = self.names.property(item.name), item.core.name
         seen = self.expressions.bind(item.each, {})
         view = f"({', '.join(seen[n] for n, _ in item.each)})" if item.each else ""
-        kept = f"{self.names.named('kept', item.name, f'{name}_kept')}{view}"
-        found = [[*remark(f"{core} is left as it is."), f"{kept} ==", *indented(self._all(item.kept, seen))]]
-        ways = [kept]
+        unchanged = f"{self.names.named('kept', item.name, f'{name}_kept')}{view}"
+        found = [[*remark(f"{core} is left as it is."), f"{unchanged} ==", *indented(self._all(item.unchanged, seen))]]
+        ways = [unchanged]
         for action, taken in item.steps.items():
             inner = self.expressions.bind(taken.parameters, seen)
             body = self.expressions.block(both(*taken.guards, *taken.effects.values()), inner, ROOM - 3)
@@ -73,7 +73,8 @@ class Statements:
         return [*found, [*remark(about), f"{name} ==", *indented(closed(hang("[][", each), "]_vars"))]]
 
     def initially(self, item: Property) -> str:
-        """What a refinement says of the initial state is a property by itself: TLC tells the name of one that fails."""
+        """What a refinement says of the initial state is a property by itself: TLC prints the name of one that
+        fails."""
         return self.names.named("initially", item.name, f"{self.names.property(item.name)}_initially")
 
     def _all(self, conditions: Mapping[str, Term], scope: Scope) -> Block:

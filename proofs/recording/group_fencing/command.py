@@ -1,4 +1,4 @@
-"""``fencepost record``: a consumer group, from what its members saw and from the log that its offsets are kept in."""
+"""``fencepost record``: a consumer group, from what its members saw and from the log that its offsets are stored in."""
 
 from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.recording.command import Report, Request
@@ -16,11 +16,11 @@ def record(request: Request) -> Report:
         request.log_dirs, request.clients, request.out, quiet_end=request.quiet_end,
         kafka_version=request.kafka_version, progress=request.progress,
     )  # fmt: skip
-    told = {
+    report = {
         "events": recorded.counts,
         "decidable": recorded.decidable,
         "undecidable": recorded.undecidable,
         "not_promised": recorded.not_promised,
         "notes": recorded.notes,
     }
-    return Report(str(recorded), told, recorded.decidable, recorded.undecidable, recorded.not_promised)
+    return Report(str(recorded), report, recorded.decidable, recorded.undecidable, recorded.not_promised)

@@ -13,10 +13,10 @@ named, or by the auditor, who has no name:
     {"time_us": 1795288497549000, "kind": "audited", "partition": 0, "offset": 20}
 
 Lines of one client stand in the order in which it saw them; lines of several may be mixed in any way, or follow one
-another.  What a client does it writes down before it does it, and what it is told afterwards, so that nothing that a
-broker has of it is missing when it is killed.  `client`, `slot`, `member`, `instance` and `txn` are names, the brokers'
-own where they have some; what a client has said once (`slot` when it starts, `txn` when it initialises) it need not
-repeat.  No client knows `producer_id` and `epoch`: they are found in the log.
+another.  What a client does it writes down before it does it, and what it is answered afterwards, so that nothing that
+a broker has of it is missing when it is killed.  `client`, `slot`, `member`, `instance` and `txn` are names, the
+brokers' own where they have some; what a client has stated once (`slot` when it starts, `txn` when it initialises) it
+need not repeat.  No client knows `producer_id` and `epoch`: they are found in the log.
 
 The offsets that a member sends carry, as their metadata, its name and how many transactions it has begun: `a-1/17`.
 That is how a commit in the log is known to be one of these lines: `tag_of`.
@@ -39,7 +39,7 @@ from fencepost.properties.history.lines import Lines
 from fencepost.properties.history.vocabulary import EventKind
 
 Row = dict[str, int]
-KINDS = GROUP_FENCING.shown_by(APPLICATION, AUDITOR)
+KINDS = GROUP_FENCING.observed_by(APPLICATION, AUDITOR)
 UNKNOWN_TO_CLIENTS = ("producer_id", "epoch")
 LINES = Lines(GROUP_FENCING, KINDS, unseen=(*UNKNOWN_TO_CLIENTS, "generation"))
 NAMED = ("client", "slot", "member", "instance", "txn")
@@ -139,7 +139,7 @@ class _Reading:
         self.header = header
         self.numbers: dict[str, dict[str, int]] = {column: {} for column in NAMED}
         self.members: dict[str, Member] = {}
-        self.kept: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self.carried: defaultdict[str, dict[str, int]] = defaultdict(dict)
         self.begun: Counter[str] = Counter()
         self.audit: list[Row] = []
         self.read: dict[int, int] = {}
@@ -150,18 +150,18 @@ class _Reading:
 
     def add(self, line: str) -> None:
         """One event."""
-        said = msgspec.json.decode(line, type=dict[str, Any])
-        kind = BY_NAME.get(str(said.get("kind", "")))
-        client = said.get("client", "")
+        fields = msgspec.json.decode(line, type=dict[str, Any])
+        kind = BY_NAME.get(str(fields.get("kind", "")))
+        client = fields.get("client", "")
         if kind is not None and (kind in OF_AUDITOR) == bool(client):
             whose = "the auditor, who has no name" if kind in OF_AUDITOR else "a client, and has to name it"
             raise ValueError(f"{kind.name} is of {whose}")
         for column in NAMED:
-            if column in said:
-                said[column] = self._number(column, said[column])
+            if column in fields:
+                fields[column] = self._number(column, fields[column])
         if client:
-            self._carry(client, kind, said)
-        row = dict(zip(LINES.names, LINES.row(msgspec.json.encode(said).decode()), strict=True))
+            self._carry(client, kind, fields)
+        row = dict(zip(LINES.names, LINES.row(msgspec.json.encode(fields).decode()), strict=True))
         self._relative(row)
         if kind in OF_AUDITOR:
             self._in_order(row)
@@ -177,13 +177,13 @@ class _Reading:
             raise ValueError(f"{column} is {name!r}, which is no name")
         return self.numbers[column].setdefault(name, len(self.numbers[column])) if name else -1
 
-    def _carry(self, client: str, kind: EventKind | None, said: dict[str, Any]) -> None:
-        """What the client has said before, where the kind has a column for it."""
-        kept = self.kept[client]
-        if "slot" not in said and "slot" not in kept:
-            kept["slot"] = self._number("slot", client)
-        kept |= {column: said[column] for column in ("slot", "txn") if column in said}
-        said |= {column: kept[column] for column in kept if kind is not None and column in kind.columns}
+    def _carry(self, client: str, kind: EventKind | None, fields: dict[str, Any]) -> None:
+        """What the client has stated before, where the kind has a column for it."""
+        carried = self.carried[client]
+        if "slot" not in fields and "slot" not in carried:
+            carried["slot"] = self._number("slot", client)
+        carried |= {column: fields[column] for column in ("slot", "txn") if column in fields}
+        fields |= {column: carried[column] for column in carried if kind is not None and column in kind.columns}
 
     def _relative(self, row: Row) -> None:
         if row["partition"] < 0:

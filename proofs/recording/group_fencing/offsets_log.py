@@ -1,12 +1,12 @@
-"""What `__consumer_offsets` shows of one group: its generations, the offsets that were taken in transactions, and what
-became of them.
+"""What `__consumer_offsets` reveals of one group: its generations, the offsets that were taken in transactions, and
+what became of them.
 
 Sources of the values: GroupMetadataValue.json, ConsumerGroupMetadataValue.json and OffsetCommitValue.json of Kafka 4.3
 (group-coordinator).  A commit does not say of whom it is, but for its metadata, which is the sender's own: `tag`.
 
 A classic group's generation begins when its members' joining ends, and stands in the log only once their leader has
 sent the assignment (GroupMetadataManager); a commit of a transaction is taken between the two.  So a commit of a later
-generation than the log has shown is itself the first sign that this one has begun.
+generation than the log has revealed is itself the first sign that this one has begun.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Logged:
 
 @dataclass(frozen=True)
 class OffsetsLog:
-    """The events of one group, in the order of its log.  `beside`: offsets that were committed in no transaction;
-    `before`: those that are not behind the first offset of the input; `pending`: those in a transaction that has not
-    ended.  `whole`: nothing is missing."""
+    """The events of one group, in the order of its log.  `outside_transactions`: offsets that were committed in no
+    transaction; `before`: those that are not behind the first offset of the input; `pending`: those in a transaction
+    that has not ended.  `whole`: nothing is missing."""
 
     events: list[Logged]
-    beside: int = 0
+    outside_transactions: int = 0
     before: int = 0
     pending: int = 0
     whole: bool = False
 
 
 def offsets_log(parts: Sequence[Committed], header: Header) -> OffsetsLog:
-    """Of the group that the header names.  Raises `RecordingError` where a record is not as Kafka writes it, or where
-    several partitions have offsets of the group."""
+    """Read the log of the group that the header names.  Raises `RecordingError` where a record is not as Kafka writes
+    it, or where several partitions have offsets of the group."""
     found = [(part, log) for part in parts if (log := _Log(header).read(part)).events]
     if len(found) > 1:
         first, second = (part.replica.folder for part, _ in found[:2])
@@ -75,7 +75,7 @@ class _Log:
         self.pending: defaultdict[int, dict[int, Row]] = defaultdict(dict)
         self.generation = -1
         self.leader_epoch = -1
-        self.beside = self.before = 0
+        self.outside_transactions = self.before = 0
 
     def read(self, part: Committed) -> OffsetsLog:
         for segment, batches in committed_batches(part):
@@ -88,11 +88,11 @@ class _Log:
                 elif not segment.headers["attributes"][batch] & CONTROL:
                     self._records(segment, batch)
         pending = sum(map(len, self.pending.values()))
-        return OffsetsLog(self.events, self.beside, self.before, pending, part.whole)
+        return OffsetsLog(self.events, self.outside_transactions, self.before, pending, part.whole)
 
     @staticmethod
     def _markers(segment: Segment, batches: np.ndarray) -> dict[int, Row]:
-        """By batch: one control record each."""
+        """Return the markers by batch: one control record each."""
         found = {}
         for batch in batches.tolist():
             table = marker_events(segment, np.array([batch]), 0)
@@ -103,10 +103,10 @@ class _Log:
     def _leader(self, segment: Segment, batch: int) -> None:
         epoch = int(segment.headers["leader_epoch"][batch])
         if epoch != self.leader_epoch and self.generation >= 0:
-            self._tell(Kind.coordinator_loaded, segment, batch, generation=self.generation)
+            self._add(Kind.coordinator_loaded, segment, batch, generation=self.generation)
         self.leader_epoch = epoch
 
-    def _tell(self, kind: Kind, segment: Segment, batch: int, tag: str = "", **columns: int) -> Row:
+    def _add(self, kind: Kind, segment: Segment, batch: int, tag: str = "", **columns: int) -> Row:
         row = {"kind": int(kind), "time_us": int(segment.headers["max_time"][batch]) * 1000, **columns}
         self.events.append(Logged(row, tag))
         return row
@@ -136,23 +136,23 @@ class _Log:
         if number is None:
             return
         if not segment.headers["attributes"][batch] & TRANSACTIONAL:
-            self.beside += 1
+            self.outside_transactions += 1
             return
-        said = committed_offset_of(value) - self.first[number]
-        if said <= 0:
+        fields = committed_offset_of(value) - self.first[number]
+        if fields <= 0:
             self.before += 1
             return
         producer_id, epoch = int(segment.headers["producer_id"][batch]), int(segment.headers["epoch"][batch])
-        columns = {"partition": number, "offset": said, "producer_id": producer_id, "epoch": epoch}
+        columns = {"partition": number, "offset": fields, "producer_id": producer_id, "epoch": epoch}
         tag = metadata_of(value)
-        self.pending[producer_id][number] = self._tell(Kind.offset_taken, segment, batch, tag, **columns)
+        self.pending[producer_id][number] = self._add(Kind.offset_taken, segment, batch, tag, **columns)
 
     def _generation(self, segment: Segment, batch: int, kind: int, value: bytes) -> None:
         """Written anew whenever something of the group changes."""
         generation = generation_of(kind, value)
         if generation != self.generation:
             self.generation = generation
-            self._tell(Kind.generation_begun, segment, batch, generation=generation)
+            self._add(Kind.generation_begun, segment, batch, generation=generation)
 
     def _settle(self, marker: Row) -> None:
         for number, taken in sorted(self.pending.pop(marker["producer_id"], {}).items()):

@@ -1,4 +1,5 @@
-"""One order of all that was seen of a group, in which everything can have happened, and which accuses nobody wrongly.
+"""One order of all that was seen of a group, in which everything can have happened, and which accuses no client
+wrongly.
 
 Known is the order of the group's log, that of each client's events, and that an offset was sent before it was taken.
 Whatever follows from these (happened before, as Lamport has it) stands so in the history.  Of all orders that keep to
@@ -21,7 +22,7 @@ from fencepost.proofs.recording.group_fencing.member_events import Member, Row, 
 from fencepost.proofs.recording.group_fencing.offsets_log import Logged, OffsetsLog
 from fencepost.properties.group_fencing.events import GROUP_FENCING, Kind
 
-SAID = ("generation", "member", "instance")
+STATED = ("generation", "member", "instance")
 ANNOUNCED = (
     Kind.txn_begun, Kind.output_sent, Kind.offset_sent, Kind.end_sent, Kind.offset_put, Kind.left, Kind.resumed,
 )  # fmt: skip
@@ -38,7 +39,7 @@ class Ordered:
 
 
 def in_order(seen: Seen, log: OffsetsLog) -> Ordered:
-    """Rows are changed: what was sent is told the producer that the log names, what was taken what its sender said."""
+    """Rows are changed: what was sent gets the producer that the log names, what was taken what its sender stated."""
     sent = {
         (tag, row["partition"], row["offset"]): (number, place)
         for number, member in enumerate(seen.members)
@@ -57,7 +58,7 @@ def in_order(seen: Seen, log: OffsetsLog) -> Ordered:
             strangers += 1
             continue
         number, place = sender
-        row |= {name: seen.members[number].rows[place][name] for name in SAID}
+        row |= {name: seen.members[number].rows[place][name] for name in STATED}
         producers.setdefault((number, event.tag), (row["producer_id"], row["epoch"]))
         senders[id(row)] = sender
     for number, member in enumerate(seen.members):
@@ -84,13 +85,13 @@ def _with_generations(events: Sequence[Logged]) -> list[Row]:
     current = -1
     for event in events:
         row = event.row
-        told = row.get("generation", -1)
-        if row["kind"] == Kind.generation_begun and told == current:
+        generation = row.get("generation", -1)
+        if row["kind"] == Kind.generation_begun and generation == current:
             continue
-        if row["kind"] == Kind.offset_taken and told > current:
-            entries.append({"kind": int(Kind.generation_begun), "time_us": row["time_us"], "generation": told})
-        if row["kind"] in OF_GENERATION or told > current:
-            current = told
+        if row["kind"] == Kind.offset_taken and generation > current:
+            entries.append({"kind": int(Kind.generation_begun), "time_us": row["time_us"], "generation": generation})
+        if row["kind"] in OF_GENERATION or generation > current:
+            current = generation
         entries.append(row)
     return entries
 

@@ -2,8 +2,8 @@
 group-fencing`.
 
 `record_group(log_dirs, clients, out)` writes a directory of histories (source recorded) with a single history in it.
-Without log directories it is what members and an auditor saw, which is enough to tell whether the output is right; with
-them it also tells where it went wrong.
+Without log directories it is what members and an auditor saw, which is enough to decide whether the output is right;
+with them it also tells where it went wrong.
 
 What a reader must know.  The order is explained in `ordering`: no real one across nodes, so that the manifest says
 `ordered` false, and `ordered_among` names the kinds of which a property can be held against it all the same.  Committed
@@ -36,8 +36,8 @@ from fencepost.properties.history import Manifest, write_histories
 from fencepost.properties.history.cuts import Cut
 from fencepost.properties.history.pieces import absent_columns
 
-OF_LOG = GROUP_FENCING.shown_by(OFFSETS)
-OF_AUDITOR = GROUP_FENCING.shown_by(AUDITOR)
+OF_LOG = GROUP_FENCING.observed_by(OFFSETS)
+OF_AUDITOR = GROUP_FENCING.observed_by(AUDITOR)
 AGAINST_LOG = ("consumed", "offset_sent")
 """What members do that a property compares with the log."""
 NOTES = (
@@ -114,11 +114,11 @@ def record_group(
     sizes = {end - first for _, _, first, end in header.inputs}
     if len(sizes) == 1:
         (config["records"],) = sizes
-    shown = {*header.observable, *(OF_LOG if log.whole else ())}
+    observed = {*header.observable, *(OF_LOG if log.whole else ())}
     manifest = write_histories(
         out, [_columns(ordered.rows)], GROUP_FENCING,
         source="recorded", ordered=False, variant=header.mode,
-        observable=tuple(kind for kind in GROUP_FENCING.codes if kind in shown), config=config,
+        observable=tuple(kind for kind in GROUP_FENCING.codes if kind in observed), config=config,
         faults=dict(header.faults), notes=" ".join([NOTES, *(note + "." for note in notes)]),
     )  # fmt: skip
     counts = Counter(row["kind"] for row in ordered.rows)
@@ -140,8 +140,8 @@ def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
 
 def _notes(logs: ClusterLogs | None, log: OffsetsLog) -> list[str]:
     notes = [*logs.notes, *(part.missing for part in logs.all if part.missing)] if logs is not None else []
-    if log.beside:
-        notes.append(f"{log.beside} offsets were committed in no transaction, and are left out")
+    if log.outside_transactions:
+        notes.append(f"{log.outside_transactions} offsets were committed in no transaction, and are left out")
     if log.before:
         notes.append(f"{log.before} offsets that are not behind the first of the input are left out")
     if log.pending:

@@ -21,5 +21,5 @@ def record(request: Request) -> Report:
         list(request.log_dirs), request.clients, request.out,
         block_size=request.block_size, kafka_version=request.kafka_version,
     )  # fmt: skip
-    told = {"events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes}
-    return Report(str(summary), told)
+    report = {"events": summary.counts, "unanswered": summary.unanswered, "notes": summary.notes}
+    return Report(str(summary), report)

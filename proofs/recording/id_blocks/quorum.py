@@ -92,8 +92,8 @@ def _voters(logs: Sequence[NodeLog]) -> frozenset[int]:
     elections = [dated.fact for dated in read_facts(control) if isinstance(dated.fact, Election)]
     sets = {election.voters for election in elections} or {log.voters for log in logs if log.voters}
     if len(sets) != 1:
-        told = ", ".join(str(sorted(each)) for each in sorted(sets, key=sorted)) or "none"
-        what = f"the logs do not name one set of voters (found: {told})"
+        text = ", ".join(str(sorted(each)) for each in sorted(sets, key=sorted)) or "none"
+        what = f"the logs do not name one set of voters (found: {text})"
         raise RecordingError(what, logs[0].directory, "only a quorum that did not change can be recorded")
     return sets.pop()
 

@@ -78,7 +78,7 @@ def observable(seen: Sequence[Observation]) -> set[Kind]:
 
 
 def faults(seen: Sequence[Observation]) -> dict[str, int]:
-    """How often each fault was noted."""
+    """Return how often each fault was noted."""
     return dict(Counter(each.fault for each in seen if each.fault))
 
 
@@ -231,6 +231,6 @@ def _snapshots(logs: Sequence[NodeLog]) -> list[Taken]:
 
 def _observable(committed: CommittedLog, seen: Sequence[Observation], clients: bool) -> tuple[str, ...]:
     kinds = {Kind.snapshot_taken} | (observable(seen) if clients else set())
-    if committed.start == 0:  # otherwise a snapshot stands for events that nobody can list any more
+    if committed.start == 0:  # otherwise a snapshot stands for events that cannot be listed any more
         kinds |= {Kind.broker_started, Kind.block_committed, Kind.controller_elected}
     return tuple(kind.name for kind in sorted(kinds))

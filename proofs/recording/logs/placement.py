@@ -1,7 +1,7 @@
 """Which nodes hold a replica of which partition, and which of them are in sync, as the cluster's metadata log says.
 
 `read_placement(path)` reads `__cluster_metadata-0` in a node's log directory: the latest snapshot, and what follows.
-It tells whether a log directory is missing among those given, and whose copies decide what is committed.
+It says whether a log directory is missing among those given, and whose copies decide what is committed.
 
 Sources: TopicRecord, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord in Kafka 4.3's common/metadata/*.json.
 """
@@ -33,7 +33,7 @@ class Topic(NamedTuple):
 
 @dataclass
 class Placement:
-    """Topics by name. `last` tells how far the metadata log goes: (leader epoch, end)."""
+    """Topics by name. `last` says how far the metadata log goes: (leader epoch, end)."""
 
     last: tuple[int, int]
     topics: dict[str, Topic] = field(default_factory=dict)

@@ -44,7 +44,7 @@ class Records:
         return self.content[self.value[row] : self.value[row] + self.value_length[row]].tobytes()
 
     def has_key(self, key: bytes) -> np.ndarray:
-        """Which records have this key."""
+        """Return which records have this key."""
         fits: np.ndarray = self.key_length == len(key)
         for place, byte in enumerate(key):
             fits[fits] = self.content[self.key[fits] + place] == byte
@@ -109,8 +109,8 @@ def _unpacked(
 
 
 def _malformed(segment: Segment, row: int, what: str) -> RecordingError:
-    told = f"the batch at offset {segment.headers['base_offset'][row]} is malformed: {what}"
-    return RecordingError(told, segment.file, "the file is damaged: copy it again", int(segment.positions[row]))
+    text = f"the batch at offset {segment.headers['base_offset'][row]} is malformed: {what}"
+    return RecordingError(text, segment.file, "the file is damaged: copy it again", int(segment.positions[row]))
 
 
 Found = tuple[list[np.ndarray], int | None]

@@ -35,16 +35,15 @@ class Committed:
 
     @property
     def place(self) -> Place:
-        """The partition."""
         return self.replica.place
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing from the first record ever written to the last committed one."""
+        """Return whether nothing is missing from the first record ever written to the last committed one."""
         return self.whole_from(0)
 
     def whole_from(self, first: int) -> bool:
-        """Whether nothing is missing from offset `first` on."""
+        """Return whether nothing is missing from offset `first` on."""
         return self.begins(first) == first
 
     def begins(self, first: int = 0) -> int:
@@ -57,11 +56,11 @@ class Committed:
     @property
     def missing(self) -> str:
         """What is not there any more, as a clause; empty if nothing is missing."""
-        said = f"begins at offset {self.replica.start}, as what was before is deleted" if self.replica.start else ""
+        fields = f"begins at offset {self.replica.start}, as what was before is deleted" if self.replica.start else ""
         if self.replica.gaps:
             compacted = f"is compacted between offsets {self.replica.gaps[0].first} and {self.replica.gaps[-1].end}"
-            said = f"{said}, and {compacted}" if said else compacted
-        return f"{self.place} {said}" if said else ""
+            fields = f"{fields}, and {compacted}" if fields else compacted
+        return f"{self.place} {fields}" if fields else ""
 
 
 def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]] = ()) -> Committed:
@@ -72,20 +71,20 @@ def committed_part(replicas: Sequence[Replica], in_sync: Iterable[frozenset[int]
     """
     best = max(replicas, key=lambda replica: replica.last)
     agreed = {replica.node: agreement(replica, best) for replica in replicas}
-    told = max(replicas, key=lambda replica: replica.high_watermark)
-    if told.high_watermark > best.end:
-        what = f"has a checkpoint that says all below offset {told.high_watermark} is committed"
+    furthest = max(replicas, key=lambda replica: replica.high_watermark)
+    if furthest.high_watermark > best.end:
+        what = f"has a checkpoint that says all below offset {furthest.high_watermark} is committed"
         what += f", but no copy goes beyond offset {best.end - 1}"
         todo = "segments are missing or cut, or the cluster lost them: copy all nodes again"
-        raise RecordingError(what, told.folder, todo)
+        raise RecordingError(what, furthest.folder, todo)
     for replica in replicas:
-        if agreed[replica.node] < min(told.high_watermark, replica.end):
+        if agreed[replica.node] < min(furthest.high_watermark, replica.end):
             what = f"differs from {best.folder} at offset {agreed[replica.node]}"
-            what += f", though all below offset {told.high_watermark} is committed"
+            what += f", though all below offset {furthest.high_watermark} is committed"
             todo = "the copies are of different times, or of an unclean election: copy all nodes again"
             raise RecordingError(what, replica.folder, todo)
     settled = [min(agreed[node] for node in nodes & agreed.keys()) for nodes in in_sync if nodes & agreed.keys()]
-    end = max(told.high_watermark, max(settled, default=min(agreed.values())))
+    end = max(furthest.high_watermark, max(settled, default=min(agreed.values())))
     return Committed(best, end, tuple(_notes(replicas, agreed, best, end)))
 
 

@@ -132,8 +132,8 @@ def _check_format(file: Path, content: np.ndarray, positions: np.ndarray, header
     strange = (headers["attributes"] & CODEC > ZSTD) | (headers["last_delta"] < 0) | (headers["count"] < 0)
     strange |= headers["count"] > headers["last_delta"].astype(np.int64) + 1
     for row in np.flatnonzero(strange)[:1]:
-        told = ", ".join(f"{name} {headers[name][row]}" for name in ("attributes", "last_delta", "count"))
-        what = f"the header of the batch at offset {headers['base_offset'][row]} contradicts itself ({told})"
+        text = ", ".join(f"{name} {headers[name][row]}" for name in ("attributes", "last_delta", "count"))
+        what = f"the header of the batch at offset {headers['base_offset'][row]} contradicts itself ({text})"
         raise RecordingError(what, file, "the file is damaged: copy it again from the node", int(positions[row]))
 
 

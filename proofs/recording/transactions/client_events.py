@@ -32,7 +32,7 @@ from fencepost.reference_impl.live.transactions.over_tcp import WireSystem
 # A record's value is its number in ASCII digits, and an offset that is committed is its own number.
 
 MODES = ("v1", "v1-verified", "v2", "mixed")
-KINDS = TRANSACTIONS.shown_by(CLIENTS)
+KINDS = TRANSACTIONS.observed_by(CLIENTS)
 LINES = Lines(TRANSACTIONS, KINDS, unseen=("node",))
 
 
@@ -43,7 +43,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     from the first offset. `groups` are numbered after them. `transactional_ids` are numbered from 0. `producer_ids`, if
     any: the real ids of those numbered 0, 1, … in the events. `observable`: the kinds of which every event is there.
     `ordered`: the lines are in the order in which things happened. `mode`, `quiet_end`: as in a manifest's config.
-    `record_key`: the key of all records of these clients, if they have one; a record with another is somebody else's,
+    `record_key`: the key of all records of these clients, if they have one; a record with another is another client's,
     and its value not its number. `faults`: what was done to the cluster meanwhile, by name, and how often.
     """
 
@@ -120,8 +120,8 @@ def _whole_numbers(rows: Sequence[Sequence[int]], file: Path) -> np.ndarray:
 
 
 def _is_header(line: str) -> bool:
-    said = msgspec.json.decode(line)
-    return isinstance(said, dict) and "kind" not in said
+    fields = msgspec.json.decode(line)
+    return isinstance(fields, dict) and "kind" not in fields
 
 
 # Keeps what the clients of a system over TCP saw, as the file of events that `record --clients` takes.
@@ -133,18 +133,18 @@ def _is_header(line: str) -> bool:
 # All its clients are driven by one thread, so that their events stand in the order in which they happened.
 
 
-def write_seen(file: Path, system: WireSystem, **said: Any) -> int:
+def write_seen(file: Path, system: WireSystem, **fields: Any) -> int:
     """Write every event so far, with the wall's times; returns how many. Once a system: it drains its timed events.
 
-    `said` are further fields of the header: quiet_end, observable, faults.
+    `fields` are further fields of the header: quiet_end, observable, faults.
     """
     timed = system.drain_timed_events()
     events = [{**event._asdict(), "time_us": time_us} for time_us, event in timed]
-    write_events(file, events, header_of(system, [event["producer_id"] for event in events], **said))
+    write_events(file, events, header_of(system, [event["producer_id"] for event in events], **fields))
     return len(events)
 
 
-def header_of(system: WireSystem, producer_ids: Sequence[int], **said: Any) -> Header:
+def header_of(system: WireSystem, producer_ids: Sequence[int], **fields: Any) -> Header:
     """The names on its brokers of the numbers in a system's events."""
     names, config = system.names, system.env.config
     return Header(
@@ -153,7 +153,7 @@ def header_of(system: WireSystem, producer_ids: Sequence[int], **said: Any) -> H
         partitions=tuple((place.topic, place.partition, place.start) for place in names.places),
         groups=tuple(names.group_id(group) for group in range(config.groups)),
         transactional_ids=(names.transactional_id(0),),
-        producer_ids=tuple(names.real_producer_id(shown) for shown in range(max(producer_ids, default=-1) + 1)),
+        producer_ids=tuple(names.real_producer_id(number) for number in range(max(producer_ids, default=-1) + 1)),
         record_key=names.record_key.decode(),
-        **said,
+        **fields,
     )

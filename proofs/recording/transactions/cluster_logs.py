@@ -1,7 +1,7 @@
 """Gathers what the given log directories hold of each partition, and decides what is committed of it.
 
 `read_cluster(log_dirs, wanted)` checks that they are of one cluster, each replica there once and, as far as a metadata
-log among them tells, none missing. Data is read before the coordinators' topics: on a broker at work a marker that is
+log among them says, none missing. Data is read before the coordinators' topics: on a broker at work a marker that is
 there has its Prepare in a transaction log that is read later.
 """
 
@@ -44,7 +44,6 @@ class ClusterLogs:
 
     @property
     def all(self) -> tuple[Committed, ...]:
-        """All of them."""
         return (*self.data, *self.offsets, *self.transaction_log)
 
 
@@ -156,7 +155,7 @@ def _check_replicas(place: Place, held_by: Sequence[LogDir], placement: Placemen
 
 
 def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement | None) -> bool:
-    """Whether no replica that may decide what is committed is missing, as far as a metadata log tells."""
+    """Return whether no replica that may decide what is committed is missing, as far as a metadata log says."""
     if placement is None:
         return True
     topic_id, nodes = _topic_id(place, held_by), {each.node for each in held_by}
@@ -167,7 +166,8 @@ def _in_sync_there(place: Place, held_by: Sequence[LogDir], placement: Placement
 def _answers(
     place: Place, held_by: Sequence[LogDir], asked: Sequence[Placement], incomplete: bool
 ) -> list[frozenset[int]]:
-    """Who is in sync, each time that it was asked; of an answer that names a replica that is lost nothing follows."""
+    """Return who is in sync, each time that it was asked; of an answer that names a replica that is lost nothing
+    follows."""
     answers = [each.in_sync(place.topic, _topic_id(place, held_by), place.partition) for each in asked]
     there = {each.node for each in held_by}
     return [nodes for nodes in answers if not incomplete or nodes <= there]

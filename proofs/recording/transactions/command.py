@@ -11,7 +11,7 @@ def record(request: Request) -> Report:
         kafka_version=request.kafka_version, incomplete=request.incomplete,
         progress=request.progress,
     )  # fmt: skip
-    told = {
+    report = {
         "events": recorded.counts,
         "bytes": recorded.bytes_read,
         "seconds": recorded.seconds,
@@ -21,4 +21,4 @@ def record(request: Request) -> Report:
         "not_promised": recorded.not_promised,
         "notes": recorded.notes,
     }
-    return Report(str(recorded), told, recorded.decidable, recorded.undecidable, recorded.not_promised)
+    return Report(str(recorded), report, recorded.decidable, recorded.undecidable, recorded.not_promised)

@@ -162,8 +162,8 @@ def _commit(records: Records, row: int, names: Names, offset: int) -> Row | None
     group = names.group(key.group) if key is not None else None
     if group is None or value is None:
         return None
-    said = committed_offset_of(value)
-    record = said if names.closed else int(unnamed(group, np.array(offset)))
+    fields = committed_offset_of(value)
+    record = fields if names.closed else int(unnamed(group, np.array(offset)))
     return {"kind": Kind.batch_appended, "partition": group, "offset": offset, "record": record}
 
 

@@ -1,6 +1,6 @@
 """Brings clients' events into the terms of the cluster's logs: real offsets and producer ids, and nothing from outside.
 
-What is matched by these numbers is left to the history properties: a record that a client was told lies at an offset
+What is matched by these numbers is left to the history properties: a record that was acknowledged at an offset
 must lie there. Only noted here is what the logs given cannot hold: acknowledgements at or above their committed end.
 """
 
@@ -53,7 +53,7 @@ def matched(seen: ClientEvents, names: Names, outside: Mapping[int, np.ndarray],
     return Matched({name: values[~plain] for name, values in columns.items()}, tuple(notes))
 
 
-def _real_ids(shown: np.ndarray, real: np.ndarray) -> np.ndarray:
+def _real_ids(observed: np.ndarray, real: np.ndarray) -> np.ndarray:
     """The header's producer ids for those that it numbers; all others are real already."""
-    numbered = (shown >= 0) & (shown < len(real))
-    return np.where(numbered, real[np.where(numbered, shown, 0)] if len(real) else shown, shown)
+    numbered = (observed >= 0) & (observed < len(real))
+    return np.where(numbered, real[np.where(numbered, observed, 0)] if len(real) else observed, observed)

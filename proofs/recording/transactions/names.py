@@ -50,7 +50,7 @@ class Names:
         return self._ids.setdefault(name, len(self._ids))
 
     @property
-    def told(self) -> dict[str, list[str]]:
+    def as_config(self) -> dict[str, list[str]]:
         """All names in order of their numbers, as the manifest's config has them."""
         groups = sorted(self._groups, key=lambda group: self._groups[group])
         named = [f"{name}-{kind - 1}" if kind else name for name, kind in groups]

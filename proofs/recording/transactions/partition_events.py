@@ -26,14 +26,14 @@ KEY_LENGTH, MARKER_LENGTH = 4, 6  # version and type; version and coordinator ep
 
 
 @dataclass(frozen=True)
-class Shown:
+class LogEvents:
     """Events of one log, and the offsets, ascending, of records outside of transactions, of which there are none."""
 
     events: Events
     outside: np.ndarray
 
 
-def data_events(committed: Committed, names: Names) -> Shown:
+def data_events(committed: Committed, names: Names) -> LogEvents:
     """The events of a data partition, in order of offset, from where on nothing is missing."""
     number = names.partitions[committed.place]
     tables, outside = [], [np.zeros(0, np.int64)]
@@ -48,7 +48,7 @@ def data_events(committed: Committed, names: Names) -> Shown:
         counts = headers["last_delta"][plain].astype(np.int64) + 1
         first = headers["base_offset"][plain].astype(np.int64)
         outside.append(np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum()))
-    return Shown(in_order(tables, "offset"), np.concatenate(outside))
+    return LogEvents(in_order(tables, "offset"), np.concatenate(outside))
 
 
 def committed_batches(committed: Committed, first: int = 0) -> Iterator[tuple[Segment, np.ndarray]]:

@@ -38,7 +38,7 @@ NOTES = (
     "transactions are left out. Committed is what lies below a high watermark that a node wrote down, or is alike in "
     "all replicas in sync."
 )
-SHOWN = 6  # partitions of which the summary says how far they go
+MOST_NAMED = 6  # partitions of which the summary says how far they go
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Recorded:
             lines[0] += f" in {self.seconds:.1f} s ({rates})"
         if self.committed:
             ends = [f"{place} below offset {end}" for place, end in self.committed.items()]
-            rest = f" and {len(ends) - SHOWN} more partitions" if len(ends) > SHOWN else ""
-            lines.append(f"taken for committed: {', '.join(ends[:SHOWN])}{rest}")
+            rest = f" and {len(ends) - MOST_NAMED} more partitions" if len(ends) > MOST_NAMED else ""
+            lines.append(f"taken for committed: {', '.join(ends[:MOST_NAMED])}{rest}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -116,7 +116,7 @@ def record_transactions(
         assert where is not None
         raise RecordingError("holds no event of a transaction, so there is nothing to judge", where, "name other logs")
     config["mode"] = (header.mode if header is not None and header.mode else "") or found.mode
-    config |= {"quiet_end": at_rest, "kafka_version": kafka_version, **found.names.told}
+    config |= {"quiet_end": at_rest, "kafka_version": kafka_version, **found.names.as_config}
     committed = {str(part.place): part.end for part in logs.all} if logs is not None else {}
     if logs is not None:
         config["committed"] = committed

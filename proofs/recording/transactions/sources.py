@@ -61,9 +61,9 @@ class Sources:
             notes.append(f"{plain} records outside of transactions are left out")
         if seen is not None:
             ends = {names.partitions[part.place]: part.end for part in logs.data}
-            told = matched(seen, names, outside, ends)
-            sources.append(told.events)
-            notes += told.notes
+            matches = matched(seen, names, outside, ends)
+            sources.append(matches.events)
+            notes += matches.notes
         notes += _oddities(logged)
         cuts = [
             *_cut_partitions(logs.data, names, [(names.partitions[part.place],) for part in logs.data]),
@@ -76,7 +76,7 @@ class Sources:
         if logs.transaction_log:
             observable |= {*OF_COORDINATOR}
         notes += judged_of(logs, names)
-        ids = names.told["transactional_ids"]
+        ids = names.as_config["transactional_ids"]
         unfinished = [ids[number] for each in logged for number in each.unfinished]
         restless = bool(unfinished) or logs.changed
         if unfinished:
@@ -126,7 +126,7 @@ def _absent(logs: ClusterLogs, names: Names) -> Iterator[Cut]:
 
 
 def judged_of(logs: ClusterLogs, names: Names) -> list[str]:
-    """How many logs are judged as a whole, and from which offset on the others are; empty if all are whole."""
+    """Return how many logs are judged as a whole, and from which offset on the others are; empty if all are whole."""
     rest = []
     for part in logs.all:
         first = names.first_offsets.get(part.place, 0)

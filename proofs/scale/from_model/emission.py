@@ -1,7 +1,7 @@
 """The steps of a model as NumPy functions over the columns of many runs, emitted and executed once.
 
 A run's state is a column entry for each field: bytes where the range allows.  ``choose`` finds where each step is
-enabled, in all runs; a step is then taken, and its rows are told, in those runs that have chosen it.
+enabled, in all runs; a step is then taken, and its rows are reported, in those runs that have chosen it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,14 +12,14 @@ import numpy as np
 from fencepost.proofs.engines.explore.emit import NAMES, Writer, compile_source, function, kind_of
 from fencepost.proofs.engines.explore.packing import Packing
 from fencepost.proofs.readings.ground import Field, Ground, Node
-from fencepost.proofs.scale.from_model.steps import Deed, Step, Told, Value
+from fencepost.proofs.scale.from_model.steps import Deed, Noted, Step, Value
 
 Columns = list[np.ndarray]
 NO_WORDS = Packing(0, (), (), ())
 
 
 def dtype_of(field: Field) -> Any:
-    """Of a field's column; truth values are bytes."""
+    """Return the type of a field's column; truth values are bytes."""
     return NAMES["U8" if field.truth else kind_of(0, field.high)]
 
 
@@ -57,7 +57,7 @@ def emit_choose(steps: Sequence[Step], conditions: Mapping[str, Node]) -> str:
 @dataclass(frozen=True)
 class Line:
     """What a row is made of, but for its values: its kind, and the columns that are given, with ``fixed`` for those
-    that are the same whenever it is shown."""
+    that are the same whenever it is observed."""
 
     kind: int
     fixed: tuple[tuple[str, int], ...]
@@ -75,7 +75,7 @@ class _Taking:
         self.writer = _Columns([nodes], ".take(i)")
 
     def source(self, fields: Sequence[Field]) -> str:
-        """Everything is of the state before; what is kept, changes in the order in which it is written down."""
+        """Everything is of the state before; what is stored, changes in the order in which it is written down."""
         writer = self.writer
         writer.line("n = i.size")
         for place, node in self.broken.items():
@@ -121,9 +121,9 @@ class _Taking:
         writer.line(f"{self._cell(value, where, suffix)} = {name}")
         return name
 
-    def _cell(self, told: Told, where: str, suffix: str) -> str:
-        key = told.key.data if told.key.op == "const" else f"{self.writer.value(told.key)}{suffix}"
-        return f"m[{told.name!r}][{key}, {where}]"
+    def _cell(self, note: Noted, where: str, suffix: str) -> str:
+        key = note.key.data if note.key.op == "const" else f"{self.writer.value(note.key)}{suffix}"
+        return f"m[{note.name!r}][{key}, {where}]"
 
 
 def _node(value: Value) -> Node:
@@ -132,15 +132,15 @@ def _node(value: Value) -> Node:
 
 @dataclass(frozen=True)
 class Kernels:
-    """``choose`` and ``takes`` as emitted; ``lines``: what the rows are, by number; ``kept``: how many things are kept
-    under each name, and what there is at first; ``first``: where its numbers begin."""
+    """``choose`` and ``takes`` as emitted; ``lines``: what the rows are, by number; ``noted``: how many things are
+    stored under each name, and what there is at first; ``first``: where its numbers begin."""
 
     ground: Ground
     steps: list[Step]
     choose: Callable[[Columns, np.ndarray, np.ndarray], None]
     takes: list[Callable[..., None]]
     lines: list[Line]
-    kept: Mapping[str, tuple[int, int]]
+    noted: Mapping[str, tuple[int, int]]
     first: Mapping[str, int]
     source: str
 
@@ -158,16 +158,16 @@ def kernels_of(made: Ground, steps: Sequence[Step]) -> Kernels:
         sources.append(_Taking(number, step, broken, lines).source(made.layout.fields))
     source = "\n".join(sources)
     choose, *takes = compile_source(source, "choose", *(f"take_{number}" for number in range(len(steps))))
-    kept, first = dict[str, tuple[int, int]](), dict[str, int]()
-    for told in (t for step in steps for t in _told(step)):
-        most, none = kept.get(told.name, (0, -1))
-        kept[told.name] = max(most, told.key.high + 1), max(none, told.none)
-        if told.fresh is not None:
-            first[told.counted] = told.fresh
-    return Kernels(made, list(steps), choose, takes, lines, kept, first, source)
+    noted, first = dict[str, tuple[int, int]](), dict[str, int]()
+    for note in (t for step in steps for t in _noted_in(step)):
+        most, none = noted.get(note.name, (0, -1))
+        noted[note.name] = max(most, note.key.high + 1), max(none, note.none)
+        if note.fresh is not None:
+            first[note.counted] = note.fresh
+    return Kernels(made, list(steps), choose, takes, lines, noted, first, source)
 
 
-def _told(step: Step) -> Iterable[Told]:
+def _noted_in(step: Step) -> Iterable[Noted]:
     for deed in step.deeds:
         yield from ([deed.note] if deed.note else [])
-        yield from (value for value in deed.values.values() if isinstance(value, Told))
+        yield from (value for value in deed.values.values() if isinstance(value, Noted))

@@ -25,12 +25,12 @@ def drawn(stream: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass
 class Rows:
-    """What runs have shown so far: for each line that was shown, in which runs, as which of their rows, and the
+    """What runs have revealed so far: for each line that was observed, in which runs, as which of their rows, and the
     values that are given."""
 
     runs: int
     count: np.ndarray = field(init=False)
-    shown: list[tuple[int, np.ndarray, np.ndarray, tuple[np.ndarray, ...]]] = field(default_factory=list)
+    emitted: list[tuple[int, np.ndarray, np.ndarray, tuple[np.ndarray, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.count = np.zeros(self.runs, np.int32)
@@ -38,18 +38,18 @@ class Rows:
     def show(self, line: int, runs: np.ndarray, values: tuple[np.ndarray, ...]) -> None:
         place = self.count.take(runs)
         self.count[runs] = place + 1
-        self.shown.append((line, runs, place, values))
+        self.emitted.append((line, runs, place, values))
 
     def columns(self, kernels: Kernels, vocabulary: Vocabulary, first: int) -> dict[str, np.ndarray]:
         """The rows as columns, sorted by history, which are numbered from ``first`` on, and step.  A run has no clock:
         a row's time is its step."""
         starts = np.cumsum(self.count) - self.count
-        sizes = [len(runs) for _, runs, _, _ in self.shown]
+        sizes = [len(runs) for _, runs, _, _ in self.emitted]
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if sizes else 0
         order, line = np.empty(total, np.int32), np.empty(total, np.int16)
         at = 0
-        for number, runs, place, _ in self.shown:
+        for number, runs, place, _ in self.emitted:
             end = at + len(runs)
             line[at:end] = number
             order[starts.take(runs) + place] = np.arange(at, end)
@@ -72,7 +72,7 @@ class Rows:
                 found[column.name] = table.take(line.take(order)) if np.ptp(table) else np.full(total, table[0])
                 continue
             values = table.take(line)
-            for (number, _, _, of_row), end, size in zip(self.shown, ends, sizes, strict=True):
+            for (number, _, _, of_row), end, size in zip(self.emitted, ends, sizes, strict=True):
                 if number in given:
                     values[end - size : end] = of_row[given[number]]
             found[column.name] = values.take(order)
@@ -93,7 +93,7 @@ def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: 
     """The runs that are the histories ``first``, ``first`` + 1 …, each of at most so many steps."""
     made, names = kernels.ground, (*kernels.ground.always, *kernels.ground.steps)
     fields = [np.full(count, start, dtype_of(f)) for f, start in zip(made.layout.fields, made.initial, strict=True)]
-    kept = {name: np.full((most, count), none, np.int32) for name, (most, none) in kernels.kept.items()}
+    noted = {name: np.full((most, count), none, np.int32) for name, (most, none) in kernels.noted.items()}
     counters = {name: np.full(count, begin, np.int32) for name, begin in kernels.first.items()}
     broken = np.zeros((len(names), count), bool)
     taken = np.zeros(len(kernels.steps), np.int64)
@@ -105,7 +105,7 @@ def run(kernels: Kernels, vocabulary: Vocabulary, seed: int, first: int, count: 
         high, low = drawn(stream, step)
         moved = 0
         for number, runs in choice.made(high, low):
-            kernels.takes[number](fields, kept, counters, runs, rows.show, broken)
+            kernels.takes[number](fields, noted, counters, runs, rows.show, broken)
             taken[number] += len(runs)
             moved += len(runs)
         made_steps += moved

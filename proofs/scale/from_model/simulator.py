@@ -12,7 +12,7 @@ from fencepost.proofs.scale.from_model.emission import Kernels, kernels_of
 from fencepost.proofs.scale.from_model.runs import Runs, run
 from fencepost.proofs.scale.from_model.steps import steps_of
 from fencepost.properties.catalogue import Profile, ProtocolEntry, bounds_of, find
-from fencepost.properties.emitted_events import SHOWINGS, Showing
+from fencepost.properties.emitted_events import EMISSIONS, EmittedEvents
 from fencepost.properties.entries import Variant
 from fencepost.properties.history import VOCABULARIES, HistoryError, Manifest
 from fencepost.properties.history.location import Location
@@ -21,65 +21,66 @@ from fencepost.properties.history.writer import ROWS_PER_GROUP
 
 SIMULATOR = f"{__name__}:simulate"
 ROWS, PROBED = 4 * ROWS_PER_GROUP, 256
-"""A turn of the runs has some hundred calls of NumPy, each of a microsecond beside its work: kraft's events took 465 ns
-each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384; units that are larger share the
-work less evenly among cores."""
+"""A turn of the runs has some hundred calls of NumPy, each of a microsecond in addition to its work: kraft's events
+took 465 ns each, not written yet, with 4,096 runs side by side, 362 with 8,192 and 307 with 16,384; units that are
+larger share the work less evenly among cores."""
 ROLES = ("promise", "step")
 """Of the properties that a run may break."""
 
 
-def showing_of(entry: ProtocolEntry, variant: Variant) -> Showing:
-    """What a variant's steps show.  HistoryError where histories have no words for them."""
+def emitted_of(entry: ProtocolEntry, variant: Variant) -> EmittedEvents:
+    """Return what a variant's steps show.  HistoryError where histories have no words for them."""
     name = f"{entry.name}/{variant.name}"
-    if entry.name not in SHOWINGS:
-        raise HistoryError(f"{name}: no histories are made of its model; {SHOWINGS.lacking(entry.name)}")
+    if entry.name not in EMISSIONS:
+        raise HistoryError(f"{name}: no histories are made of its model; {EMISSIONS.lacking(entry.name)}")
     protocol = variant.properties.protocol
-    for told, showing in SHOWINGS[entry.name].items():
-        if not issubclass(protocol, told):
+    for base, emitting in EMISSIONS[entry.name].items():
+        if not issubclass(protocol, base):
             continue
-        if isinstance(showing, str):
-            raise HistoryError(f"{name}: its model cannot be told as a history: {showing}")
-        return showing
+        if isinstance(emitting, str):
+            raise HistoryError(f"{name}: its model cannot be told as a history: {emitting}")
+        return emitting
     raise HistoryError(
-        f"{name}: its model cannot be told as a history: {SHOWINGS.module_name(entry.name)} does not say what the "
+        f"{name}: its model cannot be told as a history: {EMISSIONS.module_name(entry.name)} does not say what the "
         f"steps of {protocol.__name__} show"
     )
 
 
 def bounds_for(entry: ProtocolEntry, variant: Variant, profile: Profile, changes: Mapping[str, int]) -> dict[str, int]:
-    """Of a variant in a profile, as its histories need them, with some of them changed."""
-    known, showing = bounds_of(variant, profile), showing_of(entry, variant)
-    return bounds_of(variant, profile, {**{n: b for n, b in showing.bounds.items() if n in known}, **changes})
+    """Return the bounds of a variant in a profile, as its histories need them, with some of them changed."""
+    known, emitting = bounds_of(variant, profile), emitted_of(entry, variant)
+    return bounds_of(variant, profile, {**{n: b for n, b in emitting.bounds.items() if n in known}, **changes})
 
 
 def config_of(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], steps: int) -> dict[str, Any]:
-    """The config of such histories: what properties and models are told, and of which model they are.  HistoryError
+    """The config of such histories: what properties and models are given, and of which model they are.  HistoryError
     where they cannot be made."""
-    showing = showing_of(entry, variant)
-    undecidable = dict(showing.undecidable)
+    emitting = emitted_of(entry, variant)
+    undecidable = dict(emitting.undecidable)
     config = {
-        "mode": showing.mode, **showing.config(bounds), "model": f"{entry.name}/{variant.name}", "bounds": dict(bounds),
+        "mode": emitting.mode, **emitting.config(bounds), "model": f"{entry.name}/{variant.name}",
+        "bounds": dict(bounds),
         "steps": steps,
     }  # fmt: skip
-    if not _is_followed(entry.name, variant, showing, config):
+    if not _is_followed(entry.name, variant, emitting, config):
         undecidable["conformance"] = f"histories of {variant.name} are followed by no model"
     return config | ({"undecidable": undecidable} if undecidable else {})
 
 
-def _is_followed(protocol: str, variant: Variant, showing: Showing, config: Mapping[str, Any]) -> bool:
+def _is_followed(protocol: str, variant: Variant, emitting: EmittedEvents, config: Mapping[str, Any]) -> bool:
     """Are such histories held against its protocol, or against one that allows more?  A mistake about a rule is still
     of that protocol."""
     from fencepost.properties.trace_spec import CONFORMING
 
     if protocol not in CONFORMING:
-        return True  # which is told where they are held against it
+        return True  # which is reported where they are held against it
     conforming = CONFORMING[protocol]
     try:
         model = conforming.models[conforming.variant_of(Manifest(protocol, (), (), config=config))]
     except HistoryError:
         return False
     of = variant.properties.protocol
-    return issubclass(model, of) or issubclass(of, showing.narrower)
+    return issubclass(model, of) or issubclass(of, emitting.narrower)
 
 
 class Simulator:
@@ -96,7 +97,7 @@ class Simulator:
         return made.columns, injected, {name: int(np.count_nonzero(runs)) for name, runs in made.broken.items()}
 
     def at_once(self, seed: int, config: Mapping[str, Any]) -> int:
-        """How many runs go side by side: about `ROWS` rows, as the first ones show how many each has."""
+        """Return how many runs go side by side: about `ROWS` rows, as the first ones show how many each has."""
         rows = len(runs_of(seed, 0, PROBED, config).columns["kind"])
         return max(1, ROWS * PROBED // max(1, rows))
 
@@ -139,4 +140,4 @@ def _kernels(name: str, bounds: tuple[tuple[str, int], ...]) -> Kernels:
         n: p for n, p in every.items() if (p.role in ROLES and n not in variant.leaves_out) or n in variant.expected
     }
     made = ground(variant.spec, {n: p for n, p in broken.items() if p.role in ROLES}, dict(bounds))
-    return kernels_of(made, steps_of(made, showing_of(entry, variant), VOCABULARIES[entry.name]))
+    return kernels_of(made, steps_of(made, emitted_of(entry, variant), VOCABULARIES[entry.name]))

@@ -1,7 +1,7 @@
 """The steps of a model under bounds that runs are made of, each with the rows of a history that it shows.
 
 A step is one instance of an action, or of two that a history tells as one.  What its rows hold are ground nodes over
-the fields of the state before it, and what is kept beside the state.
+the fields of the state before it, and what is stored next to the state.
 """
 
 import inspect
@@ -17,13 +17,13 @@ from fencepost.model.language.tree.terms import Term, local
 from fencepost.model.language.tree.types import BOOL, INT, NAT, OptionType, ScalarType, scalar
 from fencepost.proofs.readings.ground import Ground, Instance, Lowering, Node
 from fencepost.proofs.readings.ground.layout import raw
-from fencepost.properties.emitted_events import At, Kept, Note, Number, Row, Showing, Shown, Written
+from fencepost.properties.emitted_events import At, Emitted, EmittedEvents, Note, Number, Remembered, Row, Written
 from fencepost.properties.history import HistoryError, Vocabulary
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is kept under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the
+class Noted:
+    """What is stored under ``name`` at ``key``, and ``plus`` so much; ``none``: what there is at first; ``fresh``: the
     next number, from that one on, of what is ``counted``, which is noted there."""
 
     name: str
@@ -34,7 +34,7 @@ class Told:
     none: int = -1
 
 
-Value = Node | Told
+Value = Node | Noted
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Deed:
     when: Node
     values: Mapping[str, Value]
     kind: int = 0
-    note: Told | None = None
+    note: Noted | None = None
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class Step:
     deeds: tuple[Deed, ...]
 
 
-def steps_of(made: Ground, showing: Showing, vocabulary: Vocabulary) -> list[Step]:
+def steps_of(made: Ground, emitting: EmittedEvents, vocabulary: Vocabulary) -> list[Step]:
     """The steps of a protocol, those of one action together.  HistoryError where the table does not fit it."""
-    spec, left_out = made.spec, {*showing.never, *showing.at_once.values()}
-    telling = _Telling(made, vocabulary)
+    spec, left_out = made.spec, {*emitting.never, *emitting.at_once.values()}
+    telling = _Emitting(made, vocabulary)
     found = []
     for instance in made.instances:
         action = instance.action
@@ -68,14 +68,14 @@ def steps_of(made: Ground, showing: Showing, vocabulary: Vocabulary) -> list[Ste
         if action in left_out:
             continue
         taken: Instance | None = instance
-        if action in showing.only:
-            taken = _narrowed(made, instance, telling.condition(instance, showing.only[action]))
-        if taken is not None and action in showing.at_once:
-            actions = (action, showing.at_once[action])
+        if action in emitting.only:
+            taken = _narrowed(made, instance, telling.condition(instance, emitting.only[action]))
+        if taken is not None and action in emitting.at_once:
+            actions = (action, emitting.at_once[action])
             taken = _followed(made, taken, actions[1])
         if taken is None or taken.enabled is made.table.false:
             continue
-        rows = [row for name in actions for row in showing.rows.get(name, ())]
+        rows = [row for name in actions for row in emitting.rows.get(name, ())]
         found.append(Step(taken, actions, tuple(telling.deeds(taken, action, rows))))
     if not any(deed.note is None for step in found for deed in step.deeds):
         raise HistoryError(f"{spec.name}: none of its actions shows anything: {', '.join(spec.actions)}")
@@ -120,7 +120,7 @@ class _Parameters:
 
 
 @dataclass
-class _Telling:
+class _Emitting:
     """Writes rows out as nodes.  What is written of one action is traced once."""
 
     made: Ground
@@ -142,10 +142,10 @@ class _Telling:
                 if when is table.false:
                     continue
                 if isinstance(row, Note):
-                    yield Deed(when, {"": here.value(row.value)}, note=Told(row.name, here.place(row.at)))
+                    yield Deed(when, {"": here.value(row.value)}, note=Noted(row.name, here.place(row.at)))
                 else:
                     code = self._kind(action, row)
-                    yield Deed(when, {name: here.value(shown) for name, shown in row.columns.items()}, code)
+                    yield Deed(when, {name: here.value(emitted) for name, emitted in row.columns.items()}, code)
 
     @property
     def lowering(self) -> Lowering:
@@ -170,48 +170,48 @@ class _Telling:
 class _Here:
     """In one step, for one choice of further parameters."""
 
-    telling: _Telling
+    emitting: _Emitting
     action: str
     instance: Instance
     kinds: Mapping[str, ScalarType]
     names: Mapping[str, Node]
 
-    def value(self, shown: Shown) -> Value:
-        if isinstance(shown, Number):
-            return Told(shown.name, self.place(shown.at), shown.first, shown.of or shown.name)
-        if isinstance(shown, Kept):
-            return Told(shown.name, self.place(shown.at), plus=shown.plus, none=shown.none)
-        return self.node(shown)
+    def value(self, emitted: Emitted) -> Value:
+        if isinstance(emitted, Number):
+            return Noted(emitted.name, self.place(emitted.at), emitted.first, emitted.of or emitted.name)
+        if isinstance(emitted, Remembered):
+            return Noted(emitted.name, self.place(emitted.at), plus=emitted.plus, none=emitted.none)
+        return self.node(emitted)
 
     def place(self, at: At) -> Node:
         """Several together are the digits of one number."""
         if not isinstance(at, tuple):
             return self.node(at)
-        lowering, table, place = self.telling.lowering, self.telling.made.table, self.telling.made.table.const(0)
+        lowering, table, place = self.emitting.lowering, self.emitting.made.table, self.emitting.made.table.const(0)
         for name in at:
             size = len(lowering.domain(self.kinds[name], name))
             place = reduce(table.add, [place] * size + [self.node(name)], table.const(0))
         return place
 
-    def node(self, shown: int | str | Written) -> Node:
-        """Of an Option the value, and -1 for none."""
-        table, spec = self.telling.made.table, self.telling.made.spec
-        if isinstance(shown, int):
-            return table.const(int(shown))
-        if isinstance(shown, str):
-            if shown not in self.names:
-                raise HistoryError(f"{spec.name}.{self.action} has no parameter {shown!r}")
-            return self._plain(self.names[shown], self.kinds[shown])
-        term = self._term(shown)
-        later = self.telling.made.primed(self.instance)
-        return self._plain(later(self.telling.lowering.lower(term, self.names)), term.type)
+    def node(self, emitted: int | str | Written) -> Node:
+        """Return the value of an Option, and -1 for none."""
+        table, spec = self.emitting.made.table, self.emitting.made.spec
+        if isinstance(emitted, int):
+            return table.const(int(emitted))
+        if isinstance(emitted, str):
+            if emitted not in self.names:
+                raise HistoryError(f"{spec.name}.{self.action} has no parameter {emitted!r}")
+            return self._plain(self.names[emitted], self.kinds[emitted])
+        term = self._term(emitted)
+        later = self.emitting.made.primed(self.instance)
+        return self._plain(later(self.emitting.lowering.lower(term, self.names)), term.type)
 
     def _plain(self, node: Node, kind: Any) -> Node:
-        table = self.telling.made.table
+        table = self.emitting.made.table
         return table.add(node, table.const(-1)) if isinstance(kind, OptionType) else node
 
     def _term(self, written: Callable[..., Any]) -> Term:
-        known, spec = self.telling._traced, self.telling.made.spec
+        known, spec = self.emitting._traced, self.emitting.made.spec
         key = self.action, id(written)
         if key not in known:
             states = [StateProxy(spec, None), StateProxy(spec, None, True)]

@@ -17,9 +17,9 @@ from fencepost.model.language import (
     leads_to,
     lemma,
     promise,
+    receptive,
     refinement,
     service,
-    unhindered,
     when,
     witness,
 )
@@ -257,11 +257,11 @@ class ProducersProperties(Properties, of=Producers):
 class MarkersCome(ProducersProperties, of=Producers):
     """Nothing is in the way of markers."""
 
-    @unhindered(ProducersProperties.does_as_fated, "end")
+    @receptive(ProducersProperties.does_as_fated, "end")
     def markers_come(s):
         """Whenever a marker may come to a log of records, nothing is in its way."""
 
-    @unhindered(ProducersProperties.offsets_do_as_fated, "end")
+    @receptive(ProducersProperties.offsets_do_as_fated, "end")
     def markers_come_to_offsets(s):
         """Nor is it where one may come to the log of offsets."""
 

@@ -14,9 +14,9 @@ from fencepost.model.language import (
     implies,
     lemma,
     promise,
+    receptive,
     refinement,
     step,
-    unhindered,
     when,
     witness,
 )
@@ -291,18 +291,18 @@ class OverCoreProperties(Properties, of=OverCore):
         """What the whole makes of the core is the core."""
         return {}
 
-    @unhindered(does_as_v2, "core.append")
+    @receptive(does_as_v2, "core.append")
     def records_come(s):
         """Whatever a leader may append is appended."""
 
-    @unhindered(does_as_v2, "core.end", "core.answer_again")
+    @receptive(does_as_v2, "core.end", "core.answer_again")
     def ends_are_taken(s):
         """Whenever the coordinator may take EndTxn it does."""
 
-    @unhindered(does_as_v2, "core.take_over", "core.fence_producers")
+    @receptive(does_as_v2, "core.take_over", "core.fence_producers")
     def time_is_up(s):
         """A transaction may take too long at any time, and the id be fenced by an administrator."""
 
-    @unhindered(does_as_v2, "core.complete", "core.mark", "core.mark_late")
+    @receptive(does_as_v2, "core.complete", "core.mark", "core.mark_late")
     def markers_come(s):
         """Whatever marker may come does."""

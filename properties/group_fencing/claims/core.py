@@ -14,10 +14,10 @@ from fencepost.model.language import (
     leads_to,
     lemma,
     promise,
+    receptive,
     refinement,
     service,
     step,
-    unhindered,
     when,
     witness,
 )
@@ -67,7 +67,7 @@ class Promises(Properties):
 
     @step(rule="447.P2")
     def only_owners(old, new):
-        """Offsets are taken from the owner of their partition only, though nobody may ask who that is."""
+        """Offsets are taken from the owner of their partition only, though no coordinator may ask who that is."""
         return forall(
             Member, Partition,
             lambda m, p: implies((old.pending[m, p] == 0) & (0 < new.pending[m, p]), old.owner[p] == m),
@@ -75,7 +75,7 @@ class Promises(Properties):
 
     @promise(rule="447.2")
     def starts_from_what_counts(s):
-        """An owner goes on from an offset that nobody else's transaction will change."""
+        """An owner goes on from an offset that no other member's transaction will change."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -87,7 +87,7 @@ class Promises(Properties):
 
     @promise(rule="447.P3")
     def owner_is_taken(s):
-        """Whoever owns all that its transaction has inputs of, and has since it polled, is not refused."""
+        """A member that owns all partitions of its transaction's inputs, and has since it polled, is not refused."""
         return ~s.owner_refused
 
     @service(rule="447.P3")
@@ -189,7 +189,7 @@ class OverTransactions(Properties):
         """How a member's transactions look to the transaction coordinator."""
         return s.transactions_of(m)
 
-    @unhindered(does_as_fated, "end", "give_up", "fence")
+    @receptive(does_as_fated, "end", "give_up", "fence")
     def follows_transactions(s):
         """A marker that arrives, a transaction that is aborted, a producer that is fenced: whenever transactions may do
         that to a member, the group goes along."""

@@ -1,7 +1,7 @@
 """Why groups with generations keep the promises: the lemmas, with any number of members, partitions and generations.
 
-The idea: whoever still passes the check has the partition, and fetched its offset when nobody else could pass any more
-and nothing was pending.
+The idea: a member that still passes the check has the partition, and fetched its offset when no other could pass any
+more and nothing was pending.
 """
 
 from fencepost.model.group_fencing.classic import (
@@ -79,7 +79,7 @@ class OfTheDraft(Promises):
 
     @promise(rule="447.P3")
     def owner_is_not_fenced(s):
-        """Nobody's initialisation fences a member that owns what it works on."""
+        """No initialisation fences a member that owns what it works on."""
         return ~s.owner_fenced
 
     @witness(of="owner_is_not_fenced")
@@ -96,12 +96,12 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
 
     @lemma
     def of_the_newest(s):
-        """Whoever has the newest generation is a member."""
+        """A client that has the newest generation is a member."""
         return forall(Member, lambda m: implies(s.stamp[m] == s.newest, s.epoch[m] == s.newest))
 
     @lemma
     def initialised_is_settled(s):
-        """Once an owner has been initialised, nobody else's commit of its partition is pending or comes."""
+        """Once an owner has been initialised, no other member's commit of its partition is pending or comes."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -135,7 +135,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
     @lemma
     def initialised_is_settled(s):
-        """Once a member has been initialised, and unless it is fenced, nobody else's commit is pending or comes."""
+        """Once a member has been initialised, and unless it is fenced, no other member's commit is pending or comes."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -194,7 +194,8 @@ class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSt
         )  # fmt: skip
 
 
-# Why groups with member epochs keep the promises, where metadata are read at the poll: nobody asks who the owner is.
+# Why groups with member epochs keep the promises, where metadata are read at the poll: no coordinator asks who the
+# owner is.
 #
 # The idea: a partition leaves its member between transactions, or together with the member's epoch; so an epoch that
 # was read with the inputs, and still is the member's, says that the partition is too.

@@ -121,7 +121,7 @@ def _work(system: System, members: int, ms: int, all_of_them: bool) -> Any:
 HELPERS = (walk, go, idle, get_on, finish)
 AT_REST = frozenset({"get_on", "finish"})
 """Calls after which nothing is left to happen."""
-BESIDE = Calm
+CONTEXT = Calm
 
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
@@ -170,8 +170,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         """The instance goes on to an event of this kind, ``of`` any of these partitions; which these are."""
         for _ in range(OWNED):
             made = self.call("walk", slot, 1, without=without, one=one)
-            shown = [e for e in (made.events if made else ()) if (read(e, "kind"), read(e, "slot")) == (kind, slot)]
-            found = frozenset(int(read(each, "partition")) for each in shown)
+            observed = [e for e in (made.events if made else ()) if (read(e, "kind"), read(e, "slot")) == (kind, slot)]
+            found = frozenset(int(read(each, "partition")) for each in observed)
             if made is None or (found and not (of and found.isdisjoint(of))):
                 return found
         return frozenset()

@@ -37,7 +37,7 @@ class Script(machine.Messages):
         return bool(self.system.log_append())
 
     def tick(self, slots: tuple[int, ...]) -> None:
-        """One line of somebody's loop, or one message, or a while."""
+        """One line of a client's loop, or one message, or some time."""
         if not any(self.system.step(slot) for slot in slots) and not self.step():
             self.system.advance(TICK_MS)
 
@@ -182,7 +182,7 @@ def old_client_reads_below_a_pending_commit(script: Script) -> None:
 @KNOWN_BUGS.bug("447.12-stuck", {**DRAFT, **TWO, "old": 1}, {**SHIPPED, **TWO, "old": 1})
 def partition_returns_to_an_old_client(script: Script) -> None:
     """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation:
-    they are refused for ever, although nobody else has the partition."""
+    they are refused for ever, although no other member has the partition."""
     script.until(1, "end_told")
     script.system.close(1)
     script.go_on(0, ms=AFTER_SESSION_MS)
@@ -294,7 +294,7 @@ def late_commit_joins_the_next_transaction(script: Script) -> None:
 def regains_what_it_had(script: Script) -> None:
     """A member has a partition again that another one had meanwhile: what it polled before is older than that.
 
-    Whoever looks at the current epoch, and at who has the partition now, takes it (447.21-regained)."""
+    A coordinator that looks at the current epoch, and at who has the partition now, takes it (447.21-regained)."""
     script.until(0, "consumed")
     script.cut_off(0)
     script.until(1, "end_told")
@@ -336,7 +336,7 @@ def rows() -> list[tuple[int, ...]]:
 
     Two members copy two partitions. One stands still with its offsets sent and its transaction undecided: its successor
     has to wait for them, and has its partition then; what the first goes on with is refused. One leaves, one is killed,
-    the group moves to another broker, and so do the transactions. Every promise is kept, and at the end all of the
+    the group moves to another broker, and so do the transactions. Every promise holds, and at the end all of the
     input is copied.
     """
     script = Script.of_reference(members=2, inputs=2, records=10, max_poll_records=1, heartbeat_ms=300)

@@ -1,28 +1,31 @@
 """From events of a group to steps of its models.
 
-When the steps of a group and its members are told, where events say less than a step of the model, or say it in
+When the steps of a group and its members are reported, where events say less than a step of the model, or say it in
 pieces.
 
-A member of the model is an instance of the application, with its producer.  Its steps are told as it is seen to take
-them, but for these:
+A member of the model is an instance of the application, with its producer.  Its steps are reported as it is seen to
+take them, but for these:
 
-- Of each partition, all inputs of a poll are one step.  Where an instance begins is told with the first of them: which
+- Of each partition, all inputs of a poll are one step.  Where an instance begins is reported with the first of them:
+which
   answer to a fetch it has taken matters only there.
-- An instance is told that its transaction is committed before the marker has reached the group's coordinator, and polls
+- An instance is informed that its transaction is committed before the marker has reached the group's coordinator, and
+polls
   again; the next transaction can't come to that coordinator earlier than the marker (txn.16).  The model has one
-  transaction of a member, so that what the instance does until then is told after the marker.
+  transaction of a member, so that what the instance does until then is reported after the marker.
 - An instance that has ended does nothing more, and what it sent may still arrive: it has crashed.
 - Who initialises a producer id fences the instance that had it before, if nothing of that one is open.
 - What an end that was asked for has become is known from its answer, or from the offsets that it settles.
-- A classic group stores a generation when its leader has said who gets what; until then a coordinator that takes over
-  knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is told
-  when anything shows that it is stored, or that something is judged by it.
-- Members with epochs are told under their ids, which last as long as an instance; what the coordinator gives them is
-  told as it is stored.  A late heartbeat that frees what its member has by now is followed no further, nor is a late
-  copy of one with which a static member left, or of one with which it joined that comes when it has left in the middle
-  of a transaction.  What a static member gives up as it comes back is told behind that.
+- A classic group stores a generation when its leader has stated who gets what; until then a coordinator that takes over
+  knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is
+  reported when anything reveals that it is stored, or that something is judged by it.
+- Members with epochs are reported under their ids, which last as long as an instance; what the coordinator gives them
+is
+  reported as it is stored.  A late heartbeat that frees what its member has by now is followed no further, nor is a
+  late copy of one with which a static member left, or of one with which it joined that comes when it has left in the
+  middle of a transaction.  What a static member gives up as it comes back is reported behind that.
 - A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
-  commits are told, which the model does not take; where nobody asks for the generation it is followed no further.
+  commits are reported, which the model does not take; where no broker checks the generation it is followed no further.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +34,7 @@ from typing import Any
 from fencepost.model.group_fencing.classic import ByAssignment, ByGeneration, Shipped
 from fencepost.model.group_fencing.modern import Modern, Relaxed
 from fencepost.properties.conformance_spec import Beyond
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.group_fencing.events import (
     BY_ASSIGNMENT,
     CLASSIC,
@@ -43,7 +46,7 @@ from fencepost.properties.group_fencing.events import (
 from fencepost.properties.history import HistoryError
 from fencepost.properties.translation import Row, Tellers
 
-TOLD = ("processed", "killed", "fenced", "away", "replaced")
+ROW_KINDS = ("processed", "killed", "fenced", "away", "replaced")
 """Kinds of rows that are no events."""
 NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
 
@@ -73,7 +76,7 @@ class Instance:
         self.polled_in = -1  # the generation, or its epoch, of which it was when it polled
         self.work: set[int] = set()  # partitions of which it has polled what it works with
         self.positions: dict[int, int] = {}  # where it goes on in each
-        self.later: list[Row] = []  # what is told when none of these is left
+        self.later: list[Row] = []  # rows that are reported when none of these is left
         self.early: set[int] = set()  # partitions whose offset it has fetched while it was at work
         self.late: set[int] = set()  # and those of which that was an epoch before
 
@@ -90,7 +93,7 @@ class Applications:
         self.polling = -1  # whose poll it is
         self.initialised: dict[int, int] = {}  # by producer id, the instance that has initialised it last
 
-    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+    def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
         tellers = Tellers(self)
         for place, event in enumerate(events):
             kind = event.kind
@@ -120,7 +123,7 @@ class Applications:
         return found
 
     def by(self, member: int, *rows: Row) -> Sequence[Row]:
-        """What an instance does: now, or behind what is kept back of it."""
+        """Return what an instance does: now, or behind what is kept back of it."""
         instance = self.of(member)
         if not instance.later:
             return rows
@@ -170,7 +173,7 @@ class Applications:
             yield from self.by(member, _row("end_told", member, outcome=event.outcome), *self.goes_on(member, event))
 
     def goes_on(self, member: int, event: Any) -> list[Row]:
-        """Where it goes on: once it has aborted, everything is to be fetched again."""
+        """Return where it goes on: once it has aborted, everything is to be fetched again."""
         instance = self.of(member)
         if event.outcome == 0:
             instance.positions.clear()
@@ -232,7 +235,7 @@ class Applications:
             yield from self.settle(member)
 
     def settle(self, member: int) -> Iterable[Row]:
-        """What was kept back of an instance."""
+        """Yield what was kept back of an instance."""
         instance = self.of(member)
         later, instance.later = instance.later, []
         instance.unsettled.clear()
@@ -246,13 +249,13 @@ class Applications:
         yield _row("fetch_held", -1, event.partition)
 
 
-class ClassicRetelling(Applications):
+class ClassicTranslator(Applications):
     """Of one group with generations.  ``judges``: commits are held against the newest of them, stored or not."""
 
     def __init__(self, judges: bool) -> None:
         super().__init__()
         self.judges = judges
-        self.told = 1  # the newest generation that was told; the model's first is the group before any
+        self.reported = 1  # the newest generation that was reported; the model's first is the group before any
         self.begun: list[int] = []  # those after it
         self.removed: set[tuple[str, int]] = set()  # members and instance ids put out, as far as this coordinator knows
         self.assignees: dict[tuple[int, int], int] = {}  # who was assigned a partition in a generation
@@ -260,13 +263,13 @@ class ClassicRetelling(Applications):
         self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
     def joined(self, event: Any) -> Iterable[Row]:
-        """Into a generation that is stored, so that it is told by now; or one that is over.  A static member takes the
-        place of the one before it in its generation (KIP-345), which may hear of its own place only then."""
+        """Into a generation that is stored, so that it is reported by now; or one that is over.  A static member takes
+        the place of the one before it in its generation (KIP-345), which may hear of its own place only then."""
         yield from self.store(event.generation)
         instance = self.of(event.client)
         generation = _epoch(event.generation)
         instance.generation, instance.member = generation, event.member
-        instance.strays = generation < self.told
+        instance.strays = generation < self.reported
         if event.instance < 0 or instance.strays:
             return
         before = self.holders.get(event.instance, event.client)
@@ -289,8 +292,8 @@ class ClassicRetelling(Applications):
             yield from self.by(event.client, _row("assigned", event.client, event.partition))
 
     def producer_fenced(self, event: Any) -> Iterable[Row]:
-        """By an initialisation for a partition that it was assigned, of which who sent that may be told much later. One
-        that asks for an abort itself is told the next epoch, and so not fenced yet (KAFKA-19367)."""
+        """By an initialisation for a partition that it was assigned, of which its sender may hear much later. One
+        that asks for an abort itself is given the next epoch, and so not fenced yet (KAFKA-19367)."""
         other, member = self.producers.get(event.producer_id), self.assignees.get((event.generation, event.partition))
         aborts = (event.producer_id, event.epoch) in self.aborts
         if not self.judges and not aborts and other is not None and member is not None:
@@ -303,8 +306,8 @@ class ClassicRetelling(Applications):
     def store(self, generation: int) -> Iterable[Row]:
         """Generations up to this one are stored."""
         while self.begun and self.begun[0] <= _epoch(generation):
-            self.told = self.begun.pop(0)
-            yield {"kind": "generation_begun", "generation": self.told}
+            self.reported = self.begun.pop(0)
+            yield {"kind": "generation_begun", "generation": self.reported}
 
     def coordinator_loaded(self, event: Any) -> Iterable[Row]:
         """It knows what is stored."""
@@ -337,7 +340,7 @@ class ClassicRetelling(Applications):
         return super().fetch_answered(event._replace(member=-1))
 
 
-class ModernRetelling(Applications):
+class ModernTranslator(Applications):
     """Of one group whose members have epochs.  A member keeps its id for as long as its instance lasts."""
 
     def __init__(self) -> None:
@@ -347,11 +350,11 @@ class ModernRetelling(Applications):
         self.away: set[int] = set()  # static members that have left for a while
         self.freed: list[Row] = []  # what one that comes back has no more
         self.held: set[tuple[int, int]] = set()  # partitions that members know to have
-        self.events: Sequence[Any] = ()  # those that are being told
+        self.events: Sequence[Any] = ()  # those that are being translated
 
-    def tell(self, events: Sequence[Any]) -> Iterator[Placed]:
+    def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
         self.events = events
-        return super().tell(events)
+        return super().translate(events)
 
     def member_of(self, client: int) -> int:
         return self.members.get(client, -1)
@@ -434,9 +437,10 @@ class ModernRetelling(Applications):
         yield from (row, *freed)
 
     def hears_of(self, given: Any) -> bool:
-        """Whether a member that is in the middle of a transaction is told next that it has joined, with this epoch: it
-        has asked for that itself.  A member takes no answer to a late copy, and one that has ended takes none at all.
-        In a driven run, which is told call by call, the answer is not known yet: that is followed no further."""
+        """Return whether a member that is in the middle of a transaction hears next that it has joined, with this
+        epoch: it has asked for that itself.  A member takes no answer to a late copy, and one that has ended takes none
+        at all. In a driven run, which is reported call by call, the answer is not known yet: that is followed no
+        further."""
         rest = iter(self.events)
         any(event is given for event in rest)
         for event in rest:
@@ -482,8 +486,8 @@ def _epoch(generation: int) -> int:
 
 # What the events of a consumer group say to the models of group fencing.
 #
-# Read `retelling` (what of an application, and of a classic group, is told when), `table` (which steps of the model,
-# and which checks, each row stands for).
+# Read `translator` (what of an application, and of a classic group, is reported when), `table` (which steps of the
+# model, and which checks, each row stands for).
 
 MODELS = {
     "shipped": (Shipped, CLASSIC),
@@ -496,7 +500,8 @@ JUDGED_BY_GENERATION = ("shipped", "draft-repaired-by-generation")
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """How many partitions there are.  Raises `HistoryError` where a history may have what the models leave out."""
+    """Return how many partitions there are.  Raises `HistoryError` where a history may have what the models leave
+    out."""
     if int(config.get("old", 0)) or not config.get("group_aware", True):
         raise HistoryError("applications with a producer for each partition are followed by no model")
     if config.get("transactions", "v2") != "v2":
@@ -508,19 +513,19 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"partitions": config["inputs"]} if "inputs" in config else {}
 
 
-def _retelling(variant: str, given: Mapping[str, int]) -> Applications:
+def _translator(variant: str, given: Mapping[str, int]) -> Applications:
     """Of a group with generations, or with epochs of its members."""
     is_new = variant.startswith("new-protocol")
-    return ModernRetelling() if is_new else ClassicRetelling(variant in JUDGED_BY_GENERATION)
+    return ModernTranslator() if is_new else ClassicTranslator(variant in JUDGED_BY_GENERATION)
 
 
-SHOWN = Shown(
+MAPPING = EventMapping(
     GROUP_FENCING,
     models={name: model for name, (model, _) in MODELS.items()},
     columns=MODEL_COLUMNS,
     observations={name: table for name, (_, table) in MODELS.items()},
     names={"client": (), "other": ()},
     given=_given,
-    retelling=_retelling,
-    told=TOLD,
+    translator=_translator,
+    row_kinds=ROW_KINDS,
 )

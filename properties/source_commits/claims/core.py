@@ -1,4 +1,4 @@
-"""What a source task may rely on when it is told of committed offsets, and whoever reads what it produces."""
+"""What a source task may rely on when it is told of committed offsets, and what a consumer of its output may."""
 
 from fencepost.model.language import (
     Properties,

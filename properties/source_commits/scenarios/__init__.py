@@ -102,7 +102,7 @@ def finish(
 HELPERS = (arrive, work, commit, all_goes_on, finish)
 AT_REST = frozenset({"finish"})
 """Calls after which nothing is left to happen."""
-BESIDE = InTheEnd
+CONTEXT = InTheEnd
 
 TOUR = (
     ("start",), ("work", 3), ("step", Named(("send", 0, TASK, -1)), "failed"), ("work", 5), ("abort",),
@@ -111,8 +111,8 @@ TOUR = (
     ("all_goes_on", 20), ("start",), ("work", 3), ("step", Named(("send", 2, TASK, -1)), "lost"),
     ("finish",),
 )  # fmt: skip
-"""A task that shows every kind of event which is not shown by every implementation: a record is refused, a commit gives
-up, a record fails, and one is refused for good."""
+"""A task that reveals every kind of event which is not observed by every implementation: a record is refused, a commit
+gives up, a record fails, and one is refused for good."""
 
 READ_BY_ONE = 6
 """Records of each source partition that are read while one scenario is played, or so."""
@@ -154,12 +154,12 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             return
 
     @scenario
-    def some_time(self, lines: Lines, told: Annotated[str, OneOf("ok", "ok", "failed")], again: Lines) -> None:
+    def some_time(self, lines: Lines, reported: Annotated[str, OneOf("ok", "ok", "failed")], again: Lines) -> None:
         """All goes well for a while, and offsets are committed in between, even if the connector throws."""
         self.up()
         self.call("work", lines)
         self.call("commit", "tell")
-        self.next_to("tell", COMMITTER, told)
+        self.next_to("tell", COMMITTER, reported)
         self.call("work", again)
         self.call("all_goes_on", 10)
 
@@ -209,7 +209,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         again: Annotated[str, OneOf("ok", "failed", "lost")], then: Annotated[str, OneOf("kill", "stop", "", "")],
         ahead: bool,
     ) -> None:  # fmt: skip
-        """Something of a flush is not written, or nobody hears that it is, or it takes too long, and comes while the
+        """Something of a flush is not written, or no thread hears that it is, or it takes too long, and comes while the
         next is under way; perhaps with records in flight that were polled since."""
         self.up()
         self.call("work", lines)

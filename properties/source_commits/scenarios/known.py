@@ -218,7 +218,7 @@ def times_out_as_the_flush_ends(script: Script) -> None:
 
 
 @KNOWN_BUGS.bug("H7b", {"mode": "told-by-two-threads"}, PROPOSED)
-def told_late(script: Script) -> None:
+def reported_late(script: Script) -> None:
     """The committer has finished its flush when the task is asked to stop, and calls commit after the final one has:
     one thread at a time may commit, from what it takes to the end of the call."""
     script.begin()
@@ -268,7 +268,7 @@ def _last_commit(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7c", {"mode": "empty-means-all"}, PROPOSED)
 def nothing_was_flushed(script: Script) -> None:
-    """commit is called with an empty map: nothing is said anew, and not that nothing is left to be committed."""
+    """commit is called with an empty map: nothing is stated anew, and not that nothing is left to be committed."""
     script.begin()
     script.poll()
     script.commit()
@@ -278,7 +278,7 @@ def nothing_was_flushed(script: Script) -> None:
 @KNOWN_BUGS.bug("H7d", {**PROPOSED, "records": 4, "nulls": 4}, {**PROPOSED, "records": 4})
 def null_offset(script: Script) -> None:
     """The newest record carries a null offset, and the stored one is erased: the map says so, too late for a connector
-    that has told upstream of the one before. A task whose upstream forgets may have no records without an offset."""
+    that has reported the one before upstream. A task whose upstream forgets may have no records without an offset."""
     script.begin()
     for _ in range(2):
         script.poll()
@@ -292,7 +292,7 @@ def null_offset(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7f", defect="told_of_aborted_batch", **EXACTLY_ONCE)
 def batch_is_aborted(script: Script) -> None:
-    """The connector has a batch aborted: its offsets are committed in a transaction of their own, and told of after
+    """The connector has a batch aborted: its offsets are committed in a transaction of their own, and reported after
     that, not before."""
     script.begin()
     script.system.abort()
@@ -348,7 +348,7 @@ def rows() -> list[tuple[int, ...]]:
 
     Records of two source partitions are filtered, refused, given up and acknowledged in any order; a flush fails and
     comes back, an exception of commit is ignored, the final commit runs out of time, a process is gone. Every promise
-    is kept, and at the end all that was acknowledged is stored.
+    is stored, and at the end all that was acknowledged is stored.
     """
     config = {"mode": "proposed", "partitions": 2, "records": 12, "batch": 4, "tolerance": "all", "filtered": 5}
     script = Script.of_reference(**config)

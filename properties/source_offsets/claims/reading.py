@@ -109,7 +109,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def nothing_behind_the_end(s):
-        """Behind the end of the partition there is nothing; nobody reads there, or is to read there."""
+        """Behind the end of the partition there is nothing; no worker reads there, or is to read there."""
         return (s.position <= s.end) & (s.target <= s.end) & forall(
             Position,
             lambda p: implies(

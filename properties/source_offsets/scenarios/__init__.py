@@ -49,7 +49,7 @@ def go(system: System, steps: Annotated[int, OneOf(5, 20, 60)], without: str = "
 
 
 def get_on(system: System, tasks: Tasks) -> Any:
-    """Faults are over: whoever stands still goes on, and nobody is started anew.  Those that live work until the source
+    """Faults are over: nodes that stand still go on, and none is started anew.  Those that live work until the source
     has nothing more for them, and an auditor looks when everything has had its time.  What did it see?"""
     system.resume_owners()
     for task in range(tasks):
@@ -83,7 +83,7 @@ def _in_calm(system: System) -> Any:
 HELPERS = (walk, go, get_on, finish)
 AT_REST = frozenset({"finish"})
 """Calls after which nothing is left to happen."""
-BESIDE = GettingOn
+CONTEXT = GettingOn
 
 
 def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -161,7 +161,7 @@ def offsets_cannot_be_sent(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.27-unsure", defect="sent_again_when_unsure")
 def commit_is_not_answered(script: Script) -> None:
-    """A commit is done, and its answer is lost: whoever takes it for not done sends everything again."""
+    """A commit is done, and its answer is lost: a task that takes it for not done sends everything again."""
     script.then(0, "commit", "lost")
     script.go_on()
     script.system.restart(0)
@@ -215,7 +215,7 @@ def commits_after_a_new_set(script: Script) -> None:
 
 @KNOWN_BUGS.bug("C26", defect="global_preferred")
 def a_copy_is_late(script: Script) -> None:
-    """The copy of an offset in the worker's topic is not made; whoever prefers that topic goes back by one."""
+    """The copy of an offset in the worker's topic is not made; a worker that prefers that topic goes back by one."""
     script.then(0, "copy")
     script.then(0, "commit")
     script.system.kill(0)
@@ -460,7 +460,7 @@ def rows() -> list[tuple[int, ...]]:
     """Two tasks read two source partitions, first with their offsets in the worker's topic, then with a topic of their
     own. One stands still with its offsets sent and its transaction undecided; the other one's successor has to wait for
     that. One is killed, one ends in order, one is of an older set and is fenced, a commit is not answered, a record is
-    dropped. Every promise is kept, and at the end the source is in the output."""
+    dropped. Every promise holds, and at the end the source is in the output."""
     script = Script.of_reference(**EVERYTHING)
     system = script.system
     for task in (0, 1, 0, 1):

@@ -8,7 +8,7 @@ from fencepost.properties.history.properties_of import HistoryProperties, in_a_t
 from fencepost.properties.history.related import IT, each, first, greatest, last, when
 from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, put, swap
+from fencepost.properties.planting.edits import END, Plant, change, drop, put, swap
 from fencepost.properties.task_counts.events import OUTSIDE, TASK_COUNTS, TOPIC, Kind
 from fencepost.properties.task_counts.histories import view
 from fencepost.properties.task_counts.histories.view import CONFLICT, NAMES, OK, SETS, TaskCountView, declared, saying
@@ -392,7 +392,7 @@ PLANTS: Mapping[str, Plant] = {
 }  # fmt: skip
 
 
-# Histories of task counts with planted violations, in mode B; `plants` says what is edited, and what must be found.
+# Histories of task counts with seeded violations, in mode B; `plants` says what is edited, and what must be found.
 
 EXAMPLE = "fencepost.properties.task_counts.scenarios.known:rows"
 BED = Bed(TASK_COUNTS, EXAMPLE, PLANTS, {"mode": "B"})
@@ -409,8 +409,8 @@ COLUMNS = ("history", "step", "kind", *(name for name in TASK_COUNTS.names if na
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "topic": TASK_COUNTS.shown_by(TOPIC),
-        "outside": TASK_COUNTS.shown_by(TOPIC, OUTSIDE),
+        "topic": TASK_COUNTS.observed_by(TOPIC),
+        "outside": TASK_COUNTS.observed_by(TOPIC, OUTSIDE),
         "all": tuple(TASK_COUNTS.codes),
     }
 )
@@ -418,7 +418,7 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def figures(view: TaskCountView) -> dict[str, int]:
-    """What became of the sets of one piece; the figures of several pieces add up.
+    """Return what became of the sets of one piece; the figures of several pieces add up.
 
     sets and counts (written), ids_fenced, claims (of the config topic), started, running, abandoned and failed (tasks),
     committed and refused (their transactions).

@@ -48,7 +48,7 @@ class TaskCountView(EventView):
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Without the sets that were written when their connector was deleted: nobody takes note of them."""
+        """Sets but those that were written when their connector was deleted, which workers ignore."""
         kind, numbers = self.columns["kind"], self.numbers_of("connector")
         there = np.flatnonzero((kind == Kind.connector_written) | (kind == Kind.connector_tombstoned))
         sets = np.flatnonzero(kind == Kind.set_written)
@@ -93,7 +93,8 @@ class TaskCountView(EventView):
 
     @cached_property
     def newest_set(self) -> np.ndarray:
-        """By row, for `Kind`s that name a connector: the row of the latest set before; NONE if there is none."""
+        """Return, by row, for `Kind`s that name a connector: the row of the latest set before; NONE if there is
+        none."""
         rows = np.flatnonzero(self.numbers_of("connector").of < self.numbers_of("connector").size)
         newest = np.full(self.size, NONE)
         newest[rows] = self.last(rows, ("connector",), Kind.set_written)
@@ -126,7 +127,7 @@ class TaskCountView(EventView):
         return writes
 
 
-# How a violated property of task counts is told.
+# How a violated property of task counts is reported.
 
 NAMES = {"support": {number: name for name, number in SUPPORT.items()}}
 _WORDS = Words(TASK_COUNTS, hidden=("member", "request"), names=NAMES)
@@ -154,7 +155,7 @@ def sets_whole(view: TaskCountView) -> Rows:
 
 
 def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
-    """Whether the configuration of every task was written since the set before it."""
+    """Return whether the configuration of every task was written since the set before it."""
     configs = view.applying(_TASK, Kind.task_config_written)
     before = view.newest_set[sets]
     one, task = expanded(np.minimum(view.at("count", sets), 1 + len(configs)))
@@ -182,11 +183,11 @@ def checked_with_count(view: TaskCountView) -> Rows:
 
 
 def _may_be_gone(view: TaskCountView, rows: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """Whether a newer set of the connector stood there when the topic was compacted for the last time."""
+    """Return whether a newer set of the connector stood there when the topic was compacted for the last time."""
     compacted = view.last_like(rows, (), np.flatnonzero(view.kinds == Kind.compacted), ())
     there = view.timeline(("connector",), Kind.set_written).before(view.numbers_of("connector").of[rows], compacted)
-    kept = np.where(compacted != NONE, there, NONE)
-    gone: np.ndarray = view.value("offset", sets) < view.value("offset", kept)
+    remaining = np.where(compacted != NONE, there, NONE)
+    gone: np.ndarray = view.value("offset", sets) < view.value("offset", remaining)
     return gone
 
 
@@ -260,7 +261,7 @@ def writes_by_latest_claimant(view: TaskCountView) -> Rows:
 def writes_while_leading(view: TaskCountView) -> Rows:
     """Records of the leader, against whether it knew by then that it does not lead.
 
-    But for counts: a round goes on, and writes its count if nobody else has claimed the topic by then.
+    But for counts: a round goes on, and writes its count if no other leader has claimed the topic by then.
     """
     rows = view.writes[view.columns["node"][view.writes] >= 0]
     rows = rows[view.columns["kind"][rows] < Kind.count_written]
@@ -379,9 +380,9 @@ def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
     ends = stopped[view.columns["node"][stopped] == node[began[-1]]]
     ends = np.concatenate([mine[other & (kind == Kind.task_stopped)], ends[ends > mine[began[-1]]]])
     stays = not np.any(view.columns["node"][stopped[stopped > mine[fails]]] == node[fails])
-    told = bool(np.any(other & (kind == Kind.task_failed)))
+    reported = bool(np.any(other & (kind == Kind.task_failed)))
     older = mine[(instance == instance[fails]) & (kind == Kind.task_starting)]
-    if not stays or told or not len(ends) or not np.any(older < mine[began[-1]]):
+    if not stays or reported or not len(ends) or not np.any(older < mine[began[-1]]):
         return False
     return not np.any((kind == Kind.task_starting) & (mine > ends.min()))
 

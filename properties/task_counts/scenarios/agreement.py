@@ -10,7 +10,7 @@ from typing import Any
 from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Event, Made, Message, read
 from fencepost.properties.machine import CHANCES, variants
-from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.monitoring import Broken, Concerned, RunContext
 from fencepost.properties.task_counts.events import TASK_COUNTS as VOCABULARY
 from fencepost.properties.task_counts.events import TOPIC
 from fencepost.properties.task_counts.histories.properties import MECHANISMS
@@ -53,7 +53,7 @@ class Machine(Scenarios, weights=WEIGHTS):
         """Every connector has a set, and in some clusters another one, before anything goes wrong."""
         self.drawn = drawn
         self.start(size(drawn))
-        self.go()  # nobody takes a request before there is a leader
+        self.go()  # no worker takes a request before there is a leader
         for connector in range(self.run.config["connectors"]):
             self.configure(connector, 1 + drawn % 3)
             self.go()
@@ -74,13 +74,13 @@ class Shipped(Machine, steps={}):
 MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
 
 
-# What a driven run of a Connect cluster shows beside its history, and where the documents draw the line.
+# What a driven run of a Connect cluster reveals in addition to its history, and where the documents draw the line.
 #
 # A history has what was committed; here it is seen earlier that a zombie could commit.  With a worker that lacks
 # support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused, and
 # *predicted* where it is ``expecting`` to.
 
-BY_LEADERS = frozenset(VOCABULARY.shown_by(TOPIC))
+BY_LEADERS = frozenset(VOCABULARY.observed_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
 """After these a task may be one too many."""
 LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
@@ -90,7 +90,7 @@ learns only when it writes that another worker has claimed the topic meanwhile, 
 (DistributedHerder.writeToConfigTopicAsLeader), and then claims it back."""
 
 
-class CountsBeside(Beside):
+class CountsContext(RunContext):
     """``outside``: the call, counted from 1, since which nothing is promised; None until then.
 
     How workers keep the promises is left to the model, but for what can be seen in the topic and of tasks that run.
@@ -144,7 +144,7 @@ class CountsBeside(Beside):
                 self.awaited.discard(made.call.get("worker"))
 
     def _left(self, alone: Alone) -> Iterator[Broken]:
-        """Nothing is to come, and nobody has started anything again: every task of a newest set polls, or is one that
+        """Nothing is to come, and no operator has restarted anything: every task of a newest set polls, or is one that
         has failed (618.11), by itself or with its Connector."""
         if not alone.quiet:
             yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet")
@@ -166,7 +166,8 @@ class CountsBeside(Beside):
         return len(self.seen.down) < int(self.config["workers"])
 
     def _look(self, event: Event) -> Iterator[Broken]:
-        """What an event says, already noted, that no history shows, or only with kinds of event that may be hidden."""
+        """What an event says, already noted, that no history reveals, or only with kinds of event that may be
+        hidden."""
         kind, topic = read(event, "kind"), self.seen.topics[read(event, "connector", -1)]
         if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
             words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
@@ -208,7 +209,7 @@ TASK_COUNTS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    beside=CountsBeside,
+    context=CountsContext,
     call=Call,
     ways=WAYS,
     follow=follow,

@@ -209,7 +209,7 @@ def stale_round(script: Script) -> None:
 @KNOWN_BUGS.bug("lingering-round", defect="answers_for_any_set", mode="shipped")
 def answer_of_the_round_before(script: Script) -> None:
     """A round is over, and has not been taken out, when the task of a newer, smaller set asks: as released it is
-    answered with the success of that round, though nobody has fenced or counted for its own set (618.4)."""
+    answered with the success of that round, though no leader has fenced or counted for its own set (618.4)."""
     script.configure(0, 2)
     script.work()
     script.system.configure(0, 0, 2)
@@ -365,7 +365,7 @@ def rows() -> list[tuple[int, ...]]:
     """The rows of a history of a cluster, as text B of KIP-618 has it, in which about everything happens once.
 
     Two tasks become one and two again, a worker with a task stands still and comes back as a zombie, then the leader
-    does, so that another worker leads; a connector is deleted and created again. Every promise is kept, and at the end
+    does, so that another worker leads; a connector is deleted and created again. Every promise holds, and at the end
     every task runs.
     """
     script = Script.of_reference(mode="B", workers=3, connectors=2)

@@ -476,7 +476,7 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
 
-# Leading a Connect cluster about: through everything once, to find out what it shows; and on from where it disagreed,
+# Leading a Connect cluster about: through everything once, to find out what it emits; and on from where it disagreed,
 # to find out what comes of it.
 
 SMALL: Mapping[str, Any] = dict(

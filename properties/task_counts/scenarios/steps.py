@@ -16,7 +16,7 @@ from fencepost.properties.task_counts.interface import AT_WORK, MOST, Call, Thre
 from hypothesis import currently_in_test_context, target
 
 Key = tuple[int, int]
-"""Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is shown."""
+"""Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is observed."""
 Task = tuple[int, int]
 """(connector, task)."""
 
@@ -66,11 +66,11 @@ class Seen:
         self.failed: dict[tuple[int, int, int], int] = {}  # (connector, task, set) of a task that failed: on which node
         self.assigned: dict[tuple[int, int, int], bool] = {}  # (node, connector, task): or taken away since
         self.leader = -1  # who wrote the last record that only a leader may write
-        self.outside = ""  # what nobody promises anything about has happened
+        self.outside = ""  # something has happened about which nothing is promised
         support = config.get("support", "enabled")
-        self.told([support] if isinstance(support, str) else support)
+        self.note_support([support] if isinstance(support, str) else support)
 
-    def told(self, support: Iterable[Any]) -> None:
+    def note_support(self, support: Iterable[Any]) -> None:
         """Some workers have this support."""
         if any(value not in ("enabled", 3) for value in support):
             self.outside = self.outside or "a worker without support (618.33)"
@@ -107,7 +107,7 @@ class Seen:
         return (connector, task, self.topics[connector].newest) in self.failed
 
     def is_foreign(self, event: Event) -> bool:
-        """Is a task started on a worker that has not been assigned it, where assignments are shown at all?"""
+        """Is a task started on a worker that has not been assigned it, where assignments are observed at all?"""
         of = (read(event, "node", -1), read(event, "connector", -1), read(event, "task", -1))
         return bool(self.assigned) and not self.assigned.get(of, False)
 
@@ -120,7 +120,7 @@ class Seen:
         match kind:
             case "worker_started":
                 self.down.discard(read(event, "node"))
-                self.told([read(event, "support", 3)])
+                self.note_support([read(event, "support", 3)])
             case "task_assigned" | "task_revoked":
                 self.assigned[read(event, "node", -1), connector, read(event, "task", -1)] = kind == "task_assigned"
             case "worker_stopped":
@@ -259,7 +259,7 @@ DELAY_MS = 400_000
 
 
 class Verbs(Machine, steps={}):
-    """``seen``: what events have shown; ``stalled``: workers that stand still."""
+    """``seen``: what events have revealed; ``stalled``: workers that stand still."""
 
     call_type = Call
     seen: Seen
@@ -362,7 +362,7 @@ class Verbs(Machine, steps={}):
             self.call("restart_worker", worker)
 
     def get_on(self) -> None:
-        """The faults are over for those that are up, and nobody waits for the others."""
+        """The faults are over for those that are up, and no worker waits for the others."""
         for worker in sorted(self.seen.down):
             self.call("expire", worker)
         self.call("get_on")

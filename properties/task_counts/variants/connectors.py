@@ -379,7 +379,7 @@ UPGRADES = ProtocolEntry(
             UpgradesProperties.asked_of(MassUpgrade),
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            # Nobody can ask in vain: all workers know the question from the same moment on.
+            # No task can ask in vain: all workers know the question from the same moment on.
             leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
             judged=(),

@@ -333,7 +333,7 @@ class FatedOverlappingV2(OverlappingV2Lemmas, OnV2, of=OverlappingV2):
 
     @lemma
     def answered_alike(s):
-        """Whoever answers, the epoch in the answer is the same; it is the present one after what ended last."""
+        """The epoch in the answer is the same from each coordinator; it is the present one after what ended last."""
         return forall(
             Txn, Bool,
             lambda t, commit: implies(

@@ -50,7 +50,7 @@ def something_open(s, e):
 
 
 def joins(s, partition, number):
-    """Something of that epoch is open there, so that the leader asks nobody."""
+    """Something of that epoch is open there, so that the leader asks no coordinator."""
     return exists(Txn, lambda t: (s.fate[t, partition] == Fate.OPEN) & (s.number[t] == number))
 
 
@@ -116,9 +116,9 @@ def checked(code):
 # for none; ``next_base`` is the first number of the producer id after it.  What else is not a stored column:
 #
 # - of the request that is answered: ``client`` or ``txn``, and ``named``, the pair that InitProducerId expects;
-# - ``counts``: the client still waits for the answer to this request; ``late``: nobody takes the answer to this copy;
-# - of a record of the transaction log: ``to``, the epoch after it, and where its cause was not seen to begin (in a
-#   history), ``by_owner``: an EndTxn of ``txn``, or else a fence, ``of_init``: begun by an InitProducerId of
+# - ``counts``: the client still waits for the answer to this request; ``late``: no client takes the answer to this
+# copy; - of a record of the transaction log: ``to``, the epoch after it, and where its cause was not seen to begin (in
+# a   history), ``by_owner``: an EndTxn of ``txn``, or else a fence, ``of_init``: begun by an InitProducerId of
 #   ``client``;
 # - ``fresh``: the leader has not asked before, or has forgotten; ``reads``: a record is named; ``durable``: what was
 #   under way to the log made it there;
@@ -126,7 +126,7 @@ def checked(code):
 # - ``others``: producers of another transactional id may have an offset pending in the partition.
 #
 # A transaction with several records in a partition has one in the model: the first one opens it, and the others must
-# find it open.  A transaction begins when its first request leaves: of one without any nobody hears.
+# find it open.  A transaction begins when its first request leaves: the coordinator does not hear of one without any.
 
 COLUMNS = {
     "client": Client, "txn": Txn, "partition": Partition, "number": Epoch, "next_base": Epoch, "named": Epoch,
@@ -145,11 +145,11 @@ def _outcome(e):
     return when(e.commit, Outcome.COMMIT, Outcome.ABORT)
 
 
-# What clients do and are told
+# What clients do and are answered
 
 
 def _named(s, e):
-    """A request names the pair that its producer was told last, and a retry names it again."""
+    """A request names the pair that its producer was given last, and a retry names it again."""
     return implies(e.number != 0, s.holds[e.client] == e.number) & implies(
         s.asking[e.client], s.again[e.client] == (e.number != 0)
     )
@@ -262,7 +262,7 @@ ADDING = (
 
 
 def _unseen(s, e):
-    """Nobody saw the beginning of what is now in the log."""
+    """No event reported the beginning of what is now in the log."""
     return s.pending == Pending.NOTHING
 
 

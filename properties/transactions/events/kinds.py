@@ -3,9 +3,9 @@
 The events of transactions (KIP-98, KIP-360, KIP-890): kinds, columns, and which column speaks in which kind.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 20 is what clients do and are told, from 20 on the transaction coordinator, from 40 on the leaders of partitions,
-from 50 on the readers. A reader has each partition for itself: one that is given a partition anew, as by a rebalance,
-is another reader.
+Below 20 is what clients do and are answered, from 20 on the transaction coordinator, from 40 on the leaders of
+partitions, from 50 on the readers. A reader has each partition for itself: one that is given a partition anew, as by a
+rebalance, is another reader.
 """
 
 from enum import IntEnum
@@ -22,12 +22,12 @@ PAIR_IF_ANY = "producer_id? epoch?"
 BATCH = f"node partition offset {PAIR} sequence record request"
 MARKER = f"node partition {PAIR} outcome coordinator_epoch"
 
-CLIENTS = "clients"  # what clients do, are told and read: every implementation can show it
+CLIENTS = "clients"  # what clients do, are answered and read: every implementation can show it
 LOGS = "logs"  # what is found on the disks of brokers
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who shows it."""
+    """What happened in one event: code, columns, and who observes it."""
 
     client_started = 1, "client txn_id", CLIENTS  # a new instance, with an empty memory
     client_stopped = 2, "client", CLIENTS  # crashed; what it sent stays in flight
@@ -122,18 +122,18 @@ COLUMNS = (
 TRANSACTIONS = Vocabulary("transactions", Kind, COLUMNS, public=(CLIENTS,))
 
 
-# By which events of transactions a danger shows; see `fencepost.properties.history.signs`.
+# Which events of transactions detect a danger; see `fencepost.properties.history.signs`.
 
 WRITTEN = (Kind.batch_appended, Kind.batch_duplicate, Kind.batch_refused)
 
 
 def _late(e: Events) -> int:
-    """Requests that reach a partition after the client was told the end of the transaction that they belong to."""
-    sent, told, arrived = e.of(Kind.record_sent), e.of(Kind.end_told), e.of(*WRITTEN)
-    told = told[e["error"][told] == 0]
-    ended, mine = e.together((told, sent), "client", "txn")
+    """Requests that reach a partition after the client was given the end of the transaction that they belong to."""
+    sent, reported, arrived = e.of(Kind.record_sent), e.of(Kind.end_told), e.of(*WRITTEN)
+    reported = reported[e["error"][reported] == 0]
+    ended, mine = e.together((reported, sent), "client", "txn")
     count = int(max(ended.max(initial=-1), mine.max(initial=-1))) + 1
-    end_of = e.first(told, ended, count)[mine]  # for each send the row of its transaction's end
+    end_of = e.first(reported, ended, count)[mine]  # for each send the row of its transaction's end
     carried, requests = e.together((sent, arrived), "request")
     count = int(max(carried.max(initial=-1), requests.max(initial=-1))) + 1
     over = np.full(count, len(e["kind"]), np.int64)
@@ -242,7 +242,7 @@ SIGNS = (
 #
 # The model has one record for all of a transaction's in a partition, one memory for all producer ids there, and no
 # question of a leader that outlives a marker.  Of these only the last can come about in v2.  Of a further record that
-# comes after the end of its transaction a history shows enough all the same (`BESIDE`).  And it remembers two things
+# comes after the end of its transaction a history reveals enough all the same (`BESIDE`).  And it remembers two things
 # that Kafka's coordinator does not: the pair that InitProducerId named where the id had been forgotten, and how the
 # last transaction ended once a retry of InitProducerId was written to the log (as Empty).
 
@@ -250,7 +250,7 @@ LATE_RECORD = "v1: a record joins what a late one has opened, of whose transacti
 OLD_ID = "v1: a record of an earlier producer id comes late"
 OLD_LEFT = "v1: a marker of a later producer id does not end what a late record of an earlier one has opened"
 LATE_QUESTION = "v2: a leader's question reaches the coordinator after a marker has ended it there"
-UNTOLD = "a coordinator resigned, and nobody was told which of several partitions it had added"
+UNREPORTED = "a coordinator resigned, and nobody was told which of several partitions it had added"
 FORGOTTEN = "a retry names an epoch of before its transactional id was forgotten, which the model remembers"
 ERASED = "a retry of InitProducerId erased how the last transaction ended, which the model remembers"
 TOO_LARGE = "an epoch is larger than {}"
@@ -284,7 +284,7 @@ def _away(e):
 
 
 def waits(s, e):
-    """Whoever asks now is told to ask again."""
+    """A client that asks now has to ask again."""
     return (s.pending != Pending.NOTHING) | (s.phase == Phase.PREPARED) | e.busy
 
 
@@ -428,7 +428,7 @@ def _end_answer(s, e):
 
 
 def produce_code_v1(s, e):
-    """Produce, where leaders ask nobody; or an offset commit.  Sequence numbers are not in the model."""
+    """Produce, where leaders ask no coordinator; or an offset commit.  Sequence numbers are not in the model."""
     of_leaders = (e.error == OUT_OF_ORDER) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
     return (of_leaders | (e.error == OLD_EPOCH) | _by_the_group(e) | _away(e)) & implies(
         e.error == OLD_EPOCH, e.number < s.known[e.partition]
@@ -436,7 +436,7 @@ def produce_code_v1(s, e):
 
 
 def _asked_code(s, e):
-    """Produce, where the leader passes on what the coordinator told it, perhaps some time ago."""
+    """Produce, where the leader passes on what the coordinator answered it, perhaps some time ago."""
     old = (e.number < s.known[e.partition]) | (e.number != s.live()) | (s.pending == Pending.FENCE) | e.away
     return (
         implies(e.error == OLD_EPOCH, old)
@@ -454,8 +454,8 @@ def _by_the_group(e):
 
 def _asked_known(e):
     known = (e.error == OUT_OF_ORDER) | (e.error == OLD_EPOCH) | (e.error == INVALID_STATE)
-    told = (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | (e.error == NOT_ENOUGH_REPLICAS) | _away(e)
-    return known | told | _by_the_group(e) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
+    reported = (e.error == INVALID_MAPPING) | (e.error == CONCURRENT) | (e.error == NOT_ENOUGH_REPLICAS) | _away(e)
+    return known | reported | _by_the_group(e) | (e.error == UNKNOWN_PARTITION) | (e.error == NOT_LEADER)
 
 
 def produce_code_verified(s, e):

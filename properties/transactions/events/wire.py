@@ -35,7 +35,7 @@ from fencepost.properties.transactions.events.driven import (
     joins,
     something_open,
 )
-from fencepost.properties.transactions.events.driven import BY_VARIANT as SHOWN
+from fencepost.properties.transactions.events.driven import BY_VARIANT as OBSERVED
 from fencepost.properties.transactions.events.driven import COLUMNS as SHARED
 from fencepost.properties.transactions.events.kinds import NONE
 
@@ -159,15 +159,15 @@ def _refused_v1(s, e):
 
 
 def _refused_asking(s, e):
-    """Whoever is not in a transaction here is asked for first, and only then the sequence number counts.
+    """A producer that is not in a transaction here is asked for first, and only then the sequence number counts.
 
-    ``CONCURRENT`` stands for every code with which a coordinator tells the leader to let its producer wait.
+    ``CONCURRENT`` stands for every code with which a coordinator has the leader let its producer wait.
     """
     gap_or_later = (e.error == kinds.OUT_OF_ORDER) | (e.error == kinds.CONCURRENT)
-    told = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
+    reported = (e.error == kinds.INVALID_MAPPING) | (e.error == kinds.ABORTABLE) | (e.error == kinds.INVALID_STATE)
     old = _is_behind(s, e) | (~joins(s, e.partition, e.number) & (e.number != s.live()))
     return (
-        (gap_or_later | told | (e.error == kinds.OLD_EPOCH))
+        (gap_or_later | reported | (e.error == kinds.OLD_EPOCH))
         & implies(e.error == kinds.OLD_EPOCH, old)
         & implies(e.error == kinds.CONCURRENT, ~joins(s, e.partition, e.number) & (s.phase == Phase.PREPARED))
         & implies(e.error == kinds.INVALID_MAPPING, ~joins(s, e.partition, e.number) & kinds.foreign(s, e.number))
@@ -233,8 +233,8 @@ UNCALLED = (
     ),
 )
 
-_SHOWN = ("record_read", "record_seen", "offset_fetched", "fetched")
-EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _SHOWN), *INIT, *UNCALLED)
+_READ = ("record_read", "record_seen", "offset_fetched", "fetched")
+EVERYBODY = (*CLIENTS, *(o for o in PARTITIONS if o.kind in _READ), *INIT, *UNCALLED)
 
 BY_VARIANT = {
     "v1": (*EVERYBODY, *ADD, *_end(kinds.end_code_v1_over_the_wire), *_record((), _refused_v1, lambda s, e: True)),
@@ -257,8 +257,8 @@ BY_VARIANT = {
 #
 # A recording has what clients saw and what lies in the logs.  The rest is hidden: that a request arrived and was
 # judged, that a leader asked the coordinator and was answered, that another coordinator took over, that a producer's
-# time was up. Such a step is taken together with the row that shows its effect, or, where a client was told an error,
-# as a row of its own between the request and the answer.
+# time was up. Such a step is taken together with the row that reveals its effect, or, where a client was given an
+# error, as a row of its own between the request and the answer.
 #
 # Columns that events of histories have mean what they mean there (`events.py`).  ``further`` is a second partition that
 # the same record of the transaction log adds, where there is one (``more``).
@@ -272,7 +272,7 @@ HIDDEN = {"init_taken": "init_handled", "fence_told": "init_handled", "add_taken
 NOT_THE_COORDINATORS = frozenset({
     kinds.UNKNOWN_PARTITION, kinds.NOT_LEADER, kinds.TIMED_OUT, kinds.NOT_ENOUGH_REPLICAS,
 })  # fmt: skip
-"""Codes that a client tells of itself, or of a partition: they say nothing of the coordinator."""
+"""Codes that a client reports of itself, or of a partition: they say nothing of the coordinator."""
 
 _further = {**TXN, "p": "further"}
 
@@ -289,15 +289,15 @@ def _holds(s, e):
 
 def _follows(s, e):
     """The transaction ended as its owner asked, and this is the epoch that follows."""
-    told = (e.error == NONE) & s.begun[e.txn]
-    return implies(told, e.commit == (s.choice[e.txn] == Outcome.COMMIT)) & implies(
-        told & (e.number != 0), s.follows[e.txn] == e.number
+    reported = (e.error == NONE) & s.begun[e.txn]
+    return implies(reported, e.commit == (s.choice[e.txn] == Outcome.COMMIT)) & implies(
+        reported & (e.number != 0), s.follows[e.txn] == e.number
     )
 
 
 INIT_AGAIN = Do("answer_init_again", CLIENT, when=lambda s, e: (
     (e.error == NONE) & s.asking[e.client] & (s.answered[e.client] == 0)))  # fmt: skip
-TOLD = {
+ANSWERED = {
     "init_taken": (INIT_AGAIN, _holds),
     "fence_told": (INIT_AGAIN, _holds),
     "end_told": (
@@ -349,8 +349,8 @@ def _may_follow(s, e):
 
 
 def _recorded(variant, o):
-    if o.kind in TOLD:
-        again, after = TOLD[o.kind]
+    if o.kind in ANSWERED:
+        again, after = ANSWERED[o.kind]
         return replace(o, steps=(again, *o.steps), before=None, after=after)
     if o.kind == "batch_appended" and variant != "v1":
         return replace(o, steps=(*RECORDED_ASKED, *o.steps))
@@ -366,5 +366,5 @@ def _recorded(variant, o):
 
 
 RECORDED: Mapping[str, tuple[Observation, ...]] = {
-    variant: tuple(_recorded(variant, o) for o in observations) for variant, observations in SHOWN.items()
+    variant: tuple(_recorded(variant, o) for o in observations) for variant, observations in OBSERVED.items()
 }

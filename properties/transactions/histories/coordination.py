@@ -59,10 +59,10 @@ def _prepared(view: TransactionView, rows: np.ndarray, bump: int = 0) -> np.ndar
 
 
 def _markers(view: TransactionView) -> np.ndarray:
-    """Markers of which the Prepare records are shown."""
+    """Markers of which the Prepare records are observed."""
     markers = view.rows_of(Kind.marker_appended)
-    shown: np.ndarray = markers[view.has_prepares(markers)]
-    return shown
+    observed: np.ndarray = markers[view.has_prepares(markers)]
+    return observed
 
 
 def markers_as_prepared(view: TransactionView) -> Rows:
@@ -127,11 +127,11 @@ def completed_after_markers(view: TransactionView) -> Rows:
 
 
 def markers_as_told(view: TransactionView) -> Rows:
-    """Markers that close a transaction on a partition, against what its owner is told, at any time."""
+    """Markers that close a transaction on a partition, against what its owner is answered, at any time."""
     _, markers, owner = view.decisions
     commit = view.columns["outcome"][markers] == COMMIT
-    told = np.where(commit, view.abort_told[owner], view.commit_told[owner])
-    return found(markers, told != NEVER, told)
+    reported = np.where(commit, view.abort_reported[owner], view.commit_reported[owner])
+    return found(markers, reported != NEVER, reported)
 
 
 def markers_as_decided(view: TransactionView) -> Rows:
@@ -160,10 +160,10 @@ FENCED_ERRORS = (47, 90)  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 
 
 def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """For rows that carry a pair and a transactional id: the fence told before row `at` that leaves them behind.
+    """For rows that carry a pair and a transactional id: the fence reported before row `at` that leaves them behind.
 
     That is one with a greater epoch of the same producer id; or, since an id with no epochs left is replaced, one with
-    another producer id that was asked for after theirs was first told. NEVER if there is none.
+    another producer id that was asked for after theirs was first reported. NEVER if there is none.
     """
     epoch = view.columns["epoch"]
     higher = _greatest_before(view.fences_of_id, epoch, view.numbers_of("producer_id").of[writes], at)
@@ -172,14 +172,15 @@ def fence_before(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> n
     return np.where(behind, higher, _replaced(view, writes, at))
 
 
-def _greatest_before(told: Timeline, column: np.ndarray, number: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """For numbers of groups: of the rows below `before`, the first that told the greatest value; or NEVER."""
-    _, reached = told.greatest(column)
-    return taken(reached, told.place_before(number, before), NEVER)
+def _greatest_before(timeline: Timeline, column: np.ndarray, number: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """For numbers of groups: of the rows below `before`, the first that reported the greatest value; or NEVER."""
+    _, reached = timeline.greatest(column)
+    return taken(reached, timeline.place_before(number, before), NEVER)
 
 
 def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Of the fences told before, that which was asked for last, if it gave another producer id, and late enough."""
+    """Return, of the fences reported before, that which was asked for last, if it gave another producer id, and late
+    enough."""
     ids, txn_ids, asked = view.numbers_of("producer_id"), view.numbers_of("txn_id"), view.fence_asked
     own = txn_ids.of[writes]
     row = _greatest_before(view.fences_of_txn_id, asked, own, at)
@@ -192,7 +193,7 @@ def _replaced(view: TransactionView, writes: np.ndarray, at: np.ndarray) -> np.n
 
 
 def fenced_somewhere(view: TransactionView) -> np.ndarray:
-    """The histories in which a pair that is told fenced sent anything, before or after."""
+    """The histories in which a pair that is reported fenced sent anything, before or after."""
     return np.unique(view.columns["history"][_sent_behind(view)])
 
 
@@ -203,8 +204,8 @@ def _sent_behind(view: TransactionView) -> np.ndarray:
 
 
 def _where_fenced(view: TransactionView, rows: np.ndarray) -> np.ndarray:
-    """Which of these rows are of such a history: in the others nothing can be late, and nothing is judged.  Of a piece
-    of a history the config says which they are."""
+    """Return which of these rows are of such a history: in the others nothing can be late, and nothing is judged.  Of a
+    piece of a history the config says which they are."""
     key = fenced_somewhere.__name__
     if key in view.config:
         found: np.ndarray = np.isin(view.columns["history"][rows], view.config[key])
@@ -239,24 +240,24 @@ def fenced_appends_unread(view: TransactionView) -> Rows:
 
 
 def fenced_never_commit(view: TransactionView) -> Rows:
-    """Ends told as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
+    """Ends reported as asked, a commit, where a pair was fenced, by when the owner first asked for a commit."""
     return _fenced_ends(view, COMMIT)
 
 
 def fenced_never_abort(view: TransactionView) -> Rows:
-    """Ends told as asked, an abort, by when the owner first asked for an abort."""
+    """Ends reported as asked, an abort, by when the owner first asked for an abort."""
     return _fenced_ends(view, ABORT)
 
 
 def _fenced_ends(view: TransactionView, outcome: int) -> Rows:
-    told = view.fine(Kind.end_told)
-    told = told[view.columns["outcome"][told] == outcome]
-    asked = view.asked(outcome)[view.numbers_of("txn").of[told]]
-    return _fenced_by(view, told, asked, asked)
+    reported = view.fine(Kind.end_told)
+    reported = reported[view.columns["outcome"][reported] == outcome]
+    asked = view.asked(outcome)[view.numbers_of("txn").of[reported]]
+    return _fenced_by(view, reported, asked, asked)
 
 
 def init_bumps_epoch(view: TransactionView) -> Rows:
-    """Pairs given by InitProducerId after others of the id, against those told before it was asked for."""
+    """Pairs given by InitProducerId after others of the id, against those reported before it was asked for."""
     fences = view.fences
     rows, asked = fences.rows[fences.asked >= 0], fences.asked[fences.asked >= 0]
     epoch, ids = view.columns["epoch"], view.numbers_of("producer_id")
@@ -266,7 +267,7 @@ def init_bumps_epoch(view: TransactionView) -> Rows:
 
 
 def lone_client_never_fenced(view: TransactionView) -> Rows:
-    """Instances told that they are fenced, in histories in which nobody can have fenced them.
+    """Instances informed that they are fenced, in histories in which no client can have fenced them.
 
     Another instance, an admin, a time-out or an expiry of the id may; so may a late copy of its own InitProducerId,
     which without a pair looks like that of a successor, and with the pair before the present one aborts what is open
@@ -312,8 +313,8 @@ def _repeated_inits(view: TransactionView) -> np.ndarray:
 # What an instance that was fenced is answered, whatever it asks for: nothing that it could go on with (txn.P1).
 #
 # The readers' side of the promise, that nothing of it is ever read, shows only where there is something to be read;
-# these show at the answer. Fenced is whoever another was told a greater pair before the question was first sent: an
-# answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
+# these show at the answer. A producer is fenced if another was given a greater pair before the question was first sent:
+# an answer to a question that left before may be as late as it likes. Asked of driven runs alone, as `driven` says.
 
 _GIVEN = frozenset({Kind.init_sent, Kind.init_taken, Kind.end_told, Kind.fence_told})
 

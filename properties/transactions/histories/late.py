@@ -1,12 +1,13 @@
 """Who owns a transactional id in a run, and which violations a late copy explains.
 
-Who owns a transactional id, as its driver knows, and that nobody who is refused takes it away again (txn.P8).
+Who owns a transactional id, as its driver knows, and that no refused client takes it away again (txn.P8).
 
 An instance that was given the id, while no other request for it was under way, is its owner until another asks for it
 in earnest, or time or a take-over may have ended its transaction. It is not where another request, or a copy of its
 own, arrived between its request and the answer that it took: that one may have been given the id after it. Instances
 from before may go on to ask for whatever they like with the pairs that they held: they are refused, and what is refused
-leaves nothing behind. So an owner that is told that it is fenced, or that its transaction is over, has been done wrong.
+leaves nothing behind. So an owner that is informed that it is fenced, or that its transaction is over, has been done
+wrong.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -69,7 +70,7 @@ class Owners:
                     yield f"{words}{read(event, 'error')}", event, owned[1:]
 
     def _arriving(self, made: Made, events: Sequence[Event], messages: Sequence[Message]) -> None:
-        """Which InitProducerIds arrive in this call; of a call that delivers many, nobody sees in which order."""
+        """Which InitProducerIds arrive in this call; of a call that delivers many the order is not observed."""
         flying = {message[4] for message in messages if message[1] == "init"}
         if made.call.name != "deliver":
             asked = {read(event, "request", -1) for event in events if read(event, "kind") == "init_sent"}
@@ -118,11 +119,11 @@ class Owners:
 #
 # An excuse is of one record, one transaction, one client or one partition, from the call in which the copy is
 # delivered that brings it about.  A copy that is delivered need not have any effect, so that this is the narrowest
-# that can be seen of an implementation that shows nothing but what clients do and hear:
+# that can be seen of an implementation that emits nothing but what clients do and hear:
 #
 # - a record whose transaction was over, by an EndTxn of its epoch that was delivered before: it may be taken for one
 #   of the next transaction.  Not so where the transaction was still open when it was fenced: the marker of that has
-#   told each of its partitions of a greater epoch;
+#   informed each of its partitions of a greater epoch;
 # - the transactions of that epoch that are open when an EndTxn of another one is delivered: it may end them;
 # - the owner of a transaction that is over, when an AddPartitions of it is delivered: what that opens is fenced, and
 #   the owner with it, until it is given its next pair;
@@ -162,8 +163,8 @@ FOR_EVER = 1 << 60
 
 @dataclass
 class Transaction:
-    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests; ``told``:
-    the outcome that its owner was told.
+    """A client's transaction.  ``records``: to which partition; ``asked``: outcomes in its EndTxn requests;
+    ``reported``: the outcome that its owner was given.
 
     Of what was delivered of it: ``added``, an AddPartitions, or a record; ``over``: an EndTxn that may have ended it;
     ``fenced``: what fences it came while it was open.  ``acked_there``: records that partitions know by their numbers.
@@ -178,7 +179,7 @@ class Transaction:
     acked: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
     asked: set[int] = field(default_factory=set)
-    told: int = -1
+    reported: int = -1
     added: bool = False
     acked_there: set[int] = field(default_factory=set)
     over: bool = False
@@ -208,7 +209,7 @@ class Late:
         self.excused[subject] = [(a, min(b, call), excuse) for a, b, excuse in self.excused.get(subject, ())]
 
     def why(self, call: int, subjects: Iterable[Hashable]) -> Excuse | None:
-        """What excuses one of them by this call."""
+        """Return what excuses one of them by this call."""
         found = (
             (since, excuse)
             for one in subjects
@@ -267,7 +268,7 @@ class Late:
                 self.note(call, MARKED, [("txn", later.number)])
 
     def fence(self, those: Iterable[Transaction], is_open: Callable[[Transaction], bool]) -> None:
-        """What ends the open transaction, and tells each of its partitions of a greater epoch."""
+        """End the open transaction, and inform each of its partitions of a greater epoch."""
         for transaction in those:
             if transaction.added and not transaction.over and is_open(transaction):
                 transaction.fenced = transaction.over = True
@@ -287,8 +288,8 @@ class Late:
             self.note(call, UNNUMBERED, [("number of", record)])
         self.known.add((partition, producer_id))
 
-    def failed(self, those: Iterable[Transaction], is_told: Callable[[Transaction], bool]) -> None:
+    def failed(self, those: Iterable[Transaction], is_reported: Callable[[Transaction], bool]) -> None:
         """An append failed, or was lost with its coordinator: a fence may not have come about."""
         for transaction in those:
-            if transaction.fenced and not is_told(transaction):
+            if transaction.fenced and not is_reported(transaction):
                 transaction.fenced = transaction.over = False

@@ -1,8 +1,8 @@
 """Properties of histories that say what clients rely on, at any time, in the end, and in driven runs.
 
-What transactions promise to clients, held against what clients did, were told and read.
+What transactions promise to clients, held against what clients did, were answered and read.
 
-Everything up to `lone_client_never_fenced` can be asked of a recording that shows clients only, except where its
+Everything up to `lone_client_never_fenced` can be asked of a recording that reveals clients only, except where its
 `needs` say otherwise. Write cycles and skipped sends are no violations: Kafka does not isolate writers.
 """
 
@@ -33,7 +33,7 @@ _BY_FENCE = partial(Spread, links=_FAMILY, somewhere=fencing.fenced_somewhere)
 _LOG = Link(("partition", "producer_id"), blank=True, kinds=frozenset({Kind.batch_appended, Kind.marker_appended}))
 _CLOSED = partial(Spread, links=(_LOG, *by("record", "txn")))
 _IN_ONE_PLACE = Spread(_READ | {Kind.record_acked, Kind.end_told, Kind.fetched}, whole=True, ends=True)
-"""Whether a history ends within its last fetch shows what comes last of all kinds."""
+"""Whether a history ends within its last fetch reveals what comes last of all kinds."""
 
 FINE, NAMED = IT.error == 0, (IT.error == 0) & (IT.producer_id >= 0)
 GIVEN = (Kind.init_taken, Kind.end_told, Kind.fence_told)
@@ -45,10 +45,10 @@ SENT = first(Kind.record_sent, by=RECORD)
 OWNED = ~SENT.missing & (SENT.txn >= 0)
 END_ASKED = first(Kind.end_sent, by=TXN, asking=SENT)
 COMMIT_ASKED = first(Kind.end_sent, by=TXN, asking=SENT, where=IT.outcome == COMMIT)
-ABORT_TOLD = first(Kind.end_told, by=TXN, asking=SENT, where=FINE & (IT.outcome == ABORT))
+ABORT_REPORTED = first(Kind.end_told, by=TXN, asking=SENT, where=FINE & (IT.outcome == ABORT))
 ACKED = first(Kind.record_acked, by=RECORD, in_place=True)
 OWN_COMMIT_ASKED = first(Kind.end_sent, by=TXN, where=IT.outcome == COMMIT, in_place=True)
-OWN_COMMIT_TOLD = first(Kind.end_told, by=TXN, where=FINE & (IT.outcome == COMMIT), in_place=True)
+OWN_COMMIT_REPORTED = first(Kind.end_told, by=TXN, where=FINE & (IT.outcome == COMMIT), in_place=True)
 FIRST_READ = first(Kind.record_read, Kind.record_seen, by=("record", "partition"), blank=True)
 FIRST_THERE = first(*PLACED, by=("partition", "offset"), where=IT.offset >= 0, blank=True)
 READ_BEFORE = last(Kind.record_read, by=("client", "partition"), in_place=True, blank=True)
@@ -68,7 +68,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "when a transaction is told committed, each of its records was acknowledged before the commit was asked for",
         each(Kind.record_sent, by=RECORD),
         ACKED.at > OWN_COMMIT_ASKED.at, saying("told committed without having been acknowledged, by"),
-        explained=OWN_COMMIT_TOLD, given=(SENT.at == IT.at) & ~OWN_COMMIT_TOLD.missing,
+        explained=OWN_COMMIT_REPORTED, given=(SENT.at == IT.at) & ~OWN_COMMIT_REPORTED.missing,
     ),
     HistoryProperty(
         "transactions_whole", "txn.P2",
@@ -82,7 +82,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "aborts_unread", "txn.P3",
         "no read_committed reader is given a record of a transaction that is told aborted",
         each(Kind.record_read),
-        ~ABORT_TOLD.missing, saying("its transaction is told aborted by"), explained=ABORT_TOLD,
+        ~ABORT_REPORTED.missing, saying("its transaction is told aborted by"), explained=ABORT_REPORTED,
     ),
     declared(
         "open_unread", "txn.P3",
@@ -171,9 +171,9 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
         "group_offsets_stable", "txn.21",
         "OffsetFetch returns no offset of a transaction that is told aborted, or that nobody has asked to commit",
         each(Kind.offset_fetched, where=FINE & (IT.record >= 0)),
-        OWNED & (~ABORT_TOLD.missing | (COMMIT_ASKED.at > IT.at)),
+        OWNED & (~ABORT_REPORTED.missing | (COMMIT_ASKED.at > IT.at)),
         saying("an offset of the transaction that ends by", "an offset of a transaction that nobody asks to commit"),
-        explained=when(ABORT_TOLD.missing, COMMIT_ASKED.at, ABORT_TOLD.at),
+        explained=when(ABORT_REPORTED.missing, COMMIT_ASKED.at, ABORT_REPORTED.at),
     ),
     HistoryProperty(
         "group_offsets_kept", "txn.P4",
@@ -224,7 +224,7 @@ PROMISES: tuple[HistoryProperty[TransactionView], ...] = (
 )  # fmt: skip
 
 
-# Whether the clients of a history get on, as far as what they were told shows it (txn.P11).
+# Whether the clients of a history get on, as far as what they were told reveals it (txn.P11).
 #
 # A client whose last transactions were all given up for one and the same error of one partition (or of the
 # coordinator), while others committed theirs, will not commit again: what it repeats is its own mistake, or one that
@@ -253,8 +253,8 @@ def clients_get_on(view: TransactionView) -> Rows:
     begun = view.rows_of(Kind.txn_begun)
     first = txns.first(begun)[txns.of[begun]]
     begun = begun[(first == begun) & (view.columns["txn"][begun] >= 0)]
-    failure, told = txns.first(failed)[txns.of[begun]], view.commit_told[txns.of[begun]]
-    why = np.where((failure == NEVER) | (told != NEVER), 0, error[np.where(failure == NEVER, 0, failure)])
+    failure, reported = txns.first(failed)[txns.of[begun]], view.commit_reported[txns.of[begun]]
+    why = np.where((failure == NEVER) | (reported != NEVER), 0, error[np.where(failure == NEVER, 0, failure)])
     order = np.lexsort((begun, client[begun], view.place[begun]))
     begun, failure, why = begun[order], failure[order], why[order]
     there = place[np.where(failure == NEVER, 0, failure)]
@@ -272,7 +272,7 @@ def clients_get_on(view: TransactionView) -> Rows:
 
 
 def _others_commit(view: TransactionView, since: int) -> bool:
-    """Is another client of the history told after this row that it has committed?"""
+    """Is another client of the history reported after this row that it has committed?"""
     rows = view.fine(Kind.end_told)
     rows = rows[np.searchsorted(rows, since) :]
     rows = rows[(view.place[rows] == view.place[since]) & (view.columns["outcome"][rows] == COMMIT)]
@@ -288,8 +288,8 @@ OVER = (Kind.client_stopped, Kind.client_failed)
 
 
 def calls_come_to_an_end(view: TransactionView) -> Rows:
-    """What clients asked of their coordinator last, and have no answer to at the end.  Nothing is owed to who is over,
-    nor to who may be fenced: another has asked for the transactional id since."""
+    """Return what clients asked of their coordinator last, and have no answer to at the end.  Nothing is owed to who is
+    over, nor to who may be fenced: another has asked for the transactional id since."""
     clients = view.numbers_of("client")
 
     def latest(*kinds: Kind) -> np.ndarray:
@@ -335,7 +335,7 @@ PROGRESS = (
 #
 # The driver sees everything in its one order, and from the beginning; a recording that begins or ends somewhere, and
 # was merged from several logs, would have to say more than it does.  What the transaction log says is known unless a
-# coordinator took over since: what was being appended then may be in it, and nobody has said so.
+# coordinator took over since: what was being appended then may be in it, unreported.
 
 TIMED_OUT, NO_MAPPING, FENCED = 7, 49, (47, 90)
 LATER = (14, 15, 16, 51)
@@ -351,7 +351,7 @@ BEGUN_BEFORE = last(Kind.txn_begun, by=CLIENT)
 UNANSWERED = last(Kind.record_failed, by=CLIENT, where=(IT.error == TIMED_OUT) & (IT.partition < Setting("partitions")))
 BEGUN = first(Kind.txn_begun, by=OF_TXN)
 ASKED_SO = first(Kind.end_sent, by=("txn", "outcome"))
-TOLD_FIRST = first(Kind.end_told, by=OF_TXN, where=FINE)
+REPORTED_FIRST = first(Kind.end_told, by=OF_TXN, where=FINE)
 ASKED_INIT = first(Kind.init_sent, by=("request",))
 GIVEN_TO = first(*GIVEN, by=("producer_id", "epoch"), where=NAMED)
 BEFORE = last(Kind.batch_appended, Kind.marker_appended, by=OF_ID)
@@ -374,7 +374,7 @@ ASKED_TO_COMMIT = first(Kind.end_sent, by=OF_TXN, asking=BEGUN_THERE, where=IT.o
 ABORT_ASKED = first(Kind.end_sent, by=OF_TXN, asking=BEGUN_THERE, where=IT.outcome == ABORT)
 SENT_BEFORE = first(Kind.record_sent, by=("record",), asking=BEFORE)
 CLOSED = following(Kind.marker_appended, by=OF_ID)
-TOLD_BEFORE = first(Kind.end_told, by=OF_TXN, asking=SENT, where=FINE)
+REPORTED_BEFORE = first(Kind.end_told, by=OF_TXN, asking=SENT, where=FINE)
 LOGGED_OF_ID = last(Kind.txn_logged, by=("producer_id",))
 MARKED_SO = last(Kind.marker_appended, by=(*OF_ID, "epoch", "outcome"))
 OWN_BUMP = when(Setting("is_v2"), 1, 0)
@@ -415,8 +415,8 @@ DRIVEN = (
     ),
     declared(
         "ends_once", "txn.P5", "a transaction has one outcome",
-        each(Kind.end_told, by=OF_TXN, where=FINE), IT.outcome != TOLD_FIRST.outcome, saying("told otherwise by"),
-        explained=TOLD_FIRST,
+        each(Kind.end_told, by=OF_TXN, where=FINE), IT.outcome != REPORTED_FIRST.outcome, saying("told otherwise by"),
+        explained=REPORTED_FIRST,
     ),
     declared(
         "next_epoch_told", "txn.9", "the end of a transaction gives its owner another epoch",
@@ -449,9 +449,9 @@ DRIVEN = (
     declared(
         "ended_for_good", "txn.P2", "nothing is written of a transaction that was told its end and is complete",
         each(Kind.batch_appended, by=("record",)),
-        (TOLD_BEFORE.at < IT.at)
+        (REPORTED_BEFORE.at < IT.at)
         & ((LOGGED_OF_ID.state == State.CompleteCommit) | (LOGGED_OF_ID.state == State.CompleteAbort)),
-        saying("its transaction was told its end by"), explained=TOLD_BEFORE,
+        saying("its transaction was told its end by"), explained=REPORTED_BEFORE,
     ),
     declared(
         "committed_one_by_one", "txn.P2", "a marker that commits ends one transaction only",

@@ -20,7 +20,7 @@ from fencepost.properties.history.spreading import Link, Spread, by
 from fencepost.properties.history.timelines import taken
 from fencepost.properties.history.vocabulary import HistoryError
 from fencepost.properties.planting.beds import Bed
-from fencepost.properties.planting.bends import END, Plant, change, drop, move, put, swap
+from fencepost.properties.planting.edits import END, Plant, change, drop, move, put, swap
 from fencepost.properties.transactions.events.kinds import ABORT, CLIENTS, COMMIT, LOGS, TRANSACTIONS, Kind, State
 from fencepost.properties.transactions.histories import coordination, view
 from fencepost.properties.transactions.histories.promises import PROGRESS, PROMISES
@@ -37,7 +37,7 @@ _LOG = (Kind.batch_appended, Kind.marker_appended)
 MAX_SEQUENCE = 2**31 - 1  # after it comes 0
 
 FINE = IT.error == 0
-SHOWN = Asked(IT, "is_shown", ("partition", "offset"))
+VISIBLE = Asked(IT, "is_shown", ("partition", "offset"))
 FROM_START = Asked(IT, "is_from_start", ("partition",))
 HAS_PREPARES = Asked(IT, "has_prepares", ("producer_id", "epoch", "txn_id"))
 OF_ID = ("partition", "producer_id")
@@ -89,7 +89,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         "duplicates_answered_rightly", "txn.14",
         "a duplicate is answered with the offset at which that very record lies",
         each(Kind.batch_duplicate),
-        ~LIES_THERE, saying("there lies", "there lies nothing"), explained=BATCH_THERE, given=SHOWN,
+        ~LIES_THERE, saying("there lies", "there lies nothing"), explained=BATCH_THERE, given=VISIBLE,
         left=Left.ONWARDS,
     ),
     declared(
@@ -148,7 +148,7 @@ MECHANISMS: tuple[HistoryProperty[TransactionView], ...] = (
         ~LIES_THERE | (CLOSED_BY.outcome != COMMIT),
         saying("not committed there is", "nothing committed lies there"),
         explained=when(LIES_THERE, CLOSED_BY.at, BATCH_THERE.at),
-        given=SHOWN,
+        given=VISIBLE,
         left=Left.ONWARDS,
     ),
     declared(
@@ -424,7 +424,7 @@ PLANTS: Mapping[str, Plant] = {
 }  # fmt: skip
 
 
-# Histories of transactions with planted violations, in v2; `plants` says what is edited, and what must be found.
+# Histories of transactions with seeded violations, in v2; `plants` says what is edited, and what must be found.
 
 EXAMPLE = "fencepost.properties.transactions.scenarios.known:rows"
 BED = Bed(TRANSACTIONS, EXAMPLE, PLANTS, {"mode": "v2"})
@@ -440,7 +440,11 @@ PROPERTIES = in_a_table(*PROMISES, *PROGRESS, *MECHANISMS)
 COLUMNS = ("history", "step", "kind", *(name for name in TRANSACTIONS.names if name != "node"))
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"clients": TRANSACTIONS.shown_by(CLIENTS), "logs": TRANSACTIONS.shown_by(LOGS), "all": tuple(TRANSACTIONS.codes)}
+    {
+        "clients": TRANSACTIONS.observed_by(CLIENTS),
+        "logs": TRANSACTIONS.observed_by(LOGS),
+        "all": tuple(TRANSACTIONS.codes),
+    }
 )
 """Kinds of event by recording. Logs on disk have no order across nodes; an expired id is a tombstone in them."""
 
@@ -456,19 +460,19 @@ BROKEN_BY_DESIGN: Mapping[str, frozenset[str]] = MappingProxyType(
     {"v1": frozenset((*_LATE_END, *_LATE_RECORD)), "v1-verified": frozenset(_LATE_END)}
 )
 """What late copies break before KIP-890's second part, by mode: a late EndTxn decides the next transaction, and without
-verification a late record opens one that nobody ends."""
+verification a late record opens one that no client ends."""
 
 
 def figures(view: TransactionView) -> dict[str, int]:
-    """What became of the transactions of one piece; the figures of several pieces add up.
+    """Return what became of the transactions of one piece; the figures of several pieces add up.
 
     transactions (begun), told_committed, told_aborted, records_sent (each once), records_acked (each once),
-    records_read (returns to read_committed readers), fences (bumps of an epoch that somebody was told of).
+    records_read (returns to read_committed readers), fences (bumps of an epoch that a client was informed of).
     """
     return {
         "transactions": len(view.rows_of(Kind.txn_begun)),
-        "told_committed": int((view.commit_told != NEVER).sum()),
-        "told_aborted": int((view.abort_told != NEVER).sum()),
+        "told_committed": int((view.commit_reported != NEVER).sum()),
+        "told_aborted": int((view.abort_reported != NEVER).sum()),
         "records_sent": int((view.sent != NEVER).sum()),
         "records_acked": int((view.acked != NEVER).sum()),
         "records_read": len(view.rows_of(Kind.record_read)),

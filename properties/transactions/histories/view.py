@@ -54,8 +54,8 @@ class TransactionView(EventView):
     # What is left of logs of which something is gone.
 
     @cached_property
-    def _shown_from(self) -> np.ndarray:
-        """By partition: the offset from which on its log is shown; WHOLE, as of all others, if that is all of it."""
+    def _visible_from(self) -> np.ndarray:
+        """By partition: the offset from which on its log is observed; WHOLE, as of all others, if that is all of it."""
         largest = max((value for cut in self.cut_partitions for value in cut.values), default=-1)
         table = np.full(largest + 2, WHOLE)
         for cut in self.cut_partitions:
@@ -63,24 +63,25 @@ class TransactionView(EventView):
         return table
 
     def _first_offset(self, rows: np.ndarray) -> np.ndarray:
-        partition, others = self.at("partition", rows), len(self._shown_from) - 1
-        first: np.ndarray = self._shown_from[np.where((partition >= 0) & (partition < others), partition, others)]
+        partition, others = self.at("partition", rows), len(self._visible_from) - 1
+        first: np.ndarray = self._visible_from[np.where((partition >= 0) & (partition < others), partition, others)]
         return first
 
     def is_shown(self, rows: np.ndarray) -> np.ndarray:
-        """Whether what lies at the partition and offset of these rows is shown, and all that comes after it."""
-        shown: np.ndarray = self.at("offset", rows) >= self._first_offset(rows)
-        return shown
+        """Return whether what lies at the partition and offset of these rows is observed, and all that comes after
+        it."""
+        observed: np.ndarray = self.at("offset", rows) >= self._first_offset(rows)
+        return observed
 
     def is_from_start(self, rows: np.ndarray) -> np.ndarray:
-        """Whether the log of the partition of these rows is shown from its first record on."""
+        """Return whether the log of the partition of these rows is observed from its first record on."""
         from_start: np.ndarray = self._first_offset(rows) == WHOLE
         return from_start
 
     def has_prepares(self, markers: np.ndarray) -> np.ndarray:
-        """Whether every Prepare record of the pair of these markers is shown, if there was one.
+        """Return whether every Prepare record of the pair of these markers is observed, if there was one.
 
-        The epochs of a producer id never go down in a log: if the first record that is shown of it has a lower epoch
+        The epochs of a producer id never go down in a log: if the first record that is observed of it has a lower epoch
         than the marker, all records of the marker's epoch come later. And a producer id that stands in a log that is
         whole stands in no other.
         """
@@ -134,18 +135,18 @@ class TransactionView(EventView):
         return self.asked(COMMIT)
 
     @cached_property
-    def commit_told(self) -> np.ndarray:
+    def commit_reported(self) -> np.ndarray:
         """By transaction: the row at which its owner was first told that it is committed."""
         return self._first_of_txn(self.fine(Kind.end_told), COMMIT)
 
     @cached_property
-    def abort_told(self) -> np.ndarray:
+    def abort_reported(self) -> np.ndarray:
         """By transaction: the row at which its owner was first told that it is aborted."""
         return self._first_of_txn(self.fine(Kind.end_told), ABORT)
 
     @cached_property
     def fences(self) -> Fences:
-        """Every bump of an epoch that somebody was told of."""
+        """Every bump of an epoch that a client was informed of."""
         rows = self.fine(Kind.init_taken, Kind.fence_told)
         rows = rows[self.columns["producer_id"][rows] >= 0]
         requests = self.numbers_of("request")
@@ -168,7 +169,6 @@ class TransactionView(EventView):
 
     @cached_property
     def fences_of_id(self) -> Timeline:
-        """Fences by producer id."""
         return self.timeline_of(("producer_id",), self.fences.rows)
 
     @cached_property
@@ -178,7 +178,7 @@ class TransactionView(EventView):
 
     @cached_property
     def fence_asked(self) -> np.ndarray:
-        """By row, for fences: that at which the request left; NONE if that is not known."""
+        """Return, by row, for fences: that at which the request left; NONE if that is not known."""
         asked = np.full(self.size, NONE)
         asked[self.fences.rows] = self.fences.asked
         return asked
@@ -192,13 +192,14 @@ class TransactionView(EventView):
 
     @cached_property
     def log_is_marker(self) -> np.ndarray:
-        """For each row of `log`, whether it is a marker."""
+        """Return, for each row of `log`, whether it is a marker."""
         is_marker: np.ndarray = self.columns["kind"][self.log.rows] == Kind.marker_appended
         return is_marker
 
     @cached_property
     def decided(self) -> np.ndarray:
-        """By row, for batches: the row of the marker that closed the transaction it lies in; NEVER if it is open."""
+        """Return, by row, for batches: the row of the marker that closed the transaction it lies in; NEVER if it is
+        open."""
         marker = self.log.after(self.log_is_marker)
         decided = np.full(self.size, NEVER)
         decided[self.log.rows] = np.where(marker == NONE, NEVER, self.log.rows[marker])
@@ -258,7 +259,8 @@ def stable_below_open(view: TransactionView) -> Rows:
 
 
 def none_hanging(view: TransactionView) -> Rows:
-    """What is last on a partition of a producer id: a batch is open, and somebody must be about to close it.
+    """Return what is last on a partition of a producer id: a batch is open, and its coordinator must be about to close
+    it.
 
     Where the transaction log is cut, only producer ids that it shows are judged.
     """
@@ -286,9 +288,9 @@ def _offsets(view: TransactionView) -> np.ndarray:
 
 
 def group_offsets_kept(view: TransactionView) -> Rows:
-    """Offsets fetched, against those acknowledged before, of transactions told committed."""
+    """Offsets fetched, against those acknowledged before, of transactions reported committed."""
     acks = view.rows_of(Kind.record_acked)
-    return _older_offsets(view, acks[view.commit_told[view.owner(acks)] != NEVER])
+    return _older_offsets(view, acks[view.commit_reported[view.owner(acks)] != NEVER])
 
 
 def group_offsets_forward(view: TransactionView) -> Rows:
@@ -324,8 +326,8 @@ def _against(view: TransactionView, fetched: np.ndarray, known: np.ndarray, of_o
     is_known = is_known[groups.order]
     start = txns.first(view.rows_of(Kind.record_sent))[view.owner(groups.rows)]
     newest = groups.greatest(np.where(is_known & (start != NEVER), start, NONE))
-    told = np.where(view.columns["record"][groups.rows] < 0, NONE, view.commit_told[view.owner(groups.rows)])
-    return found(groups.rows[~is_known], (told < newest)[~is_known], newest[~is_known])
+    reported = np.where(view.columns["record"][groups.rows] < 0, NONE, view.commit_reported[view.owner(groups.rows)])
+    return found(groups.rows[~is_known], (reported < newest)[~is_known], newest[~is_known])
 
 
 # Kernels about readers: what a read_committed reader, or OffsetFetch, must return and must not.
@@ -379,21 +381,21 @@ class Covered:
 
 
 def _left_out(view: TransactionView, committed: bool) -> Rows:
-    """Each acknowledged record, of the transactions told committed or of those of which some reader was given a record,
-    against each fetch that covers its offset: is the reader given it?"""
+    """Each acknowledged record, of the transactions reported committed or of those of which some reader was given a
+    record, against each fetch that covers its offset: is the reader given it?"""
     key = "covered by fetches"
     if key not in view.related:
         acks, reads, txns = _acks(view), view.rows_of(Kind.record_read), view.numbers_of("txn")
-        shown = np.zeros(txns.size + 1, bool)
-        shown[view.owner(reads)] = True
-        shown[txns.size] = False
+        observed = np.zeros(txns.size + 1, bool)
+        observed[view.owner(reads)] = True
+        observed[txns.size] = False
         owner = view.owner(acks)
-        told, shown = view.commit_told[owner] != NEVER, shown[owner]
-        of_some = told | shown
+        reported, observed = view.commit_reported[owner] != NEVER, observed[owner]
+        of_some = reported | observed
         acks = acks[of_some]
-        view.related[key] = acks, told[of_some], shown[of_some], Covered.of(view, acks)
-    acks, told, shown, covered = view.related[key]
-    chosen = told if committed else shown
+        view.related[key] = acks, reported[of_some], observed[of_some], Covered.of(view, acks)
+    acks, reported, observed, covered = view.related[key]
+    chosen = reported if committed else observed
     before = np.concatenate([[0], np.cumsum(chosen[covered.order])])  # so many of the chosen, by place in order
     judged = int((before[covered.high] - before[covered.low]).sum())
     out = chosen[covered.ack]
@@ -423,7 +425,7 @@ def _acks(view: TransactionView) -> np.ndarray:
 
 
 def commits_kept(view: TransactionView) -> Rows:
-    """Acknowledged records of transactions told committed."""
+    """Acknowledged records of transactions reported committed."""
     return _left_out(view, committed=True)
 
 

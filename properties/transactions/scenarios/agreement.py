@@ -1,6 +1,6 @@
 """Where driving transactions comes together: tours, model runs as calls, monitors, and the conformance specs.
 
-Leading a cluster about: through everything once, to find out what it shows; and on from where it disagreed, to find
+Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
 out what comes of it.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from fencepost.properties.conformance_spec import Agreeing
 from fencepost.properties.driving import Event, Made, Run, read
-from fencepost.properties.monitoring import Beside, Concerned
+from fencepost.properties.monitoring import Concerned, RunContext
 from fencepost.properties.trace_spec import Excuse
 from fencepost.properties.transactions.histories.late import EXPECTING
 from fencepost.properties.transactions.interface import BLACK_BOX, Call, Message, lacking, message, missing
 from fencepost.properties.transactions.scenarios.lives import MACHINES, REMOTE_MACHINES
-from fencepost.properties.transactions.scenarios.monitoring import TransactionsBeside, Verdict
+from fencepost.properties.transactions.scenarios.monitoring import TransactionsContext, Verdict
 from fencepost.properties.transactions.scenarios.shared import CHECK_MS, TIME_OUT_MS
 from fencepost.properties.transactions.scenarios.steps import slots_of
 from fencepost.properties.transactions.translator.driven import each_id, follow
@@ -73,10 +73,10 @@ def _marker(nth: int = 0, keep: bool = False) -> Call:
 def _record(partition: int) -> list[Call]:
     """A record is written, and a copy of it comes."""
     leader = f"partition-{partition}"
-    told = Call("deliver", message("check_answer", "coordinator", leader))
+    reported = Call("deliver", message("check_answer", "coordinator", leader))
     return [
         Call("send", 0, partition), _to("add"), Call("log_append"), _from("add"), _to("produce", leader, keep=True),
-        _check(partition), Call("log_append"), told, _to("produce", leader), _from("produce", leader),
+        _check(partition), Call("log_append"), reported, _to("produce", leader), _from("produce", leader),
     ]  # fmt: skip
 
 
@@ -225,25 +225,25 @@ def turned(steps: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, An
     return {"clients": clients, "partitions": partitions, "groups": 0}, calls, ""
 
 
-# What a driven run of transactions shows beside its history, where it has several transactional ids: of each what it
-# shows of that one, as if the others were not there.
+# What a driven run of transactions reveals in addition to its history, where it has several transactional ids: of each
+# what it reveals of that one, as if the others were not there.
 #
 # Time, fail-overs and what readers are given concern all of them.
 
 
-def beside(config: Mapping[str, Any], expecting: frozenset[str]) -> Beside:
+def context(config: Mapping[str, Any], expecting: frozenset[str]) -> RunContext:
     """Of a run with this configuration."""
-    return BesideEach(config, expecting) if config.get("ids", 1) > 1 else TransactionsBeside(config, expecting)
+    return ContextOfEach(config, expecting) if config.get("ids", 1) > 1 else TransactionsContext(config, expecting)
 
 
-class BesideEach(Beside):
+class ContextOfEach(RunContext):
     """``each``: by transactional id."""
 
-    further = TransactionsBeside.further
-    left_to_the_model = TransactionsBeside.left_to_the_model
+    further = TransactionsContext.further
+    left_to_the_model = TransactionsContext.left_to_the_model
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
-        self.each = [TransactionsBeside(config, expecting) for _ in range(config["ids"])]
+        self.each = [TransactionsContext(config, expecting) for _ in range(config["ids"])]
         super().__init__(config, self.each[0].expecting)
         self.excusable = self.each[0].excusable
         self.owners = Owners()
@@ -256,8 +256,8 @@ class BesideEach(Beside):
         about = ALL if made.message is None else self.owners.of_message(made.message)
         for txn_id, one in enumerate(self.each):
             own = made if about in (ALL, txn_id) else replace(made, message=None)
-            shown = [event for owner, event in owned if owner in (ALL, txn_id)]
-            yield from one.watch(own, shown, self.owners.among(messages, txn_id))
+            observed = [event for owner, event in owned if owner in (ALL, txn_id)]
+            yield from one.watch(own, observed, self.owners.among(messages, txn_id))
         self.truncated = self.each[0].truncated
 
     def is_quiet(self, made: Made) -> bool:
@@ -287,12 +287,12 @@ class BesideEach(Beside):
         return next((found for one in self.each if (found := one.late.why(call, subjects))), None)
 
 
-# What a run on brokers that act by themselves shows beside its history.
+# What a run on brokers that act by themselves reveals in addition to its history.
 
 
-class BesideTheWire(TransactionsBeside):
+class WireContext(TransactionsContext):
     """Brokers may take longer to time a transaction out than the driver waits: whatever is open was fenced, or nothing
-    can be said."""
+    can be stated."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)
@@ -301,7 +301,7 @@ class BesideTheWire(TransactionsBeside):
 
     def is_decidable(self) -> bool:
         transactions = self.transactions.values()
-        return all(t.told >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
+        return all(t.reported >= 0 or not t.records or self.is_fenced(t.pair) for t in transactions)
 
 
 # What transactions bring to agreement: the plug, the machines, and three variants of the model.
@@ -317,7 +317,7 @@ TRANSACTIONS = Agreeing(
     black_box=BLACK_BOX,
     small=SMALL,
     tour=tour,
-    beside=beside,
+    context=context,
     call=Call,
     turn=turned,
     ways=WAYS,
@@ -341,7 +341,7 @@ OVER_THE_WIRE = replace(
     lacking=None,
     follow=follow_remote,
     parts=lambda config: (config,),
-    beside=BesideTheWire,
+    context=WireContext,
     steps=30,
     tries=5,
     replays=1_000,

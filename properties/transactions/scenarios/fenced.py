@@ -136,7 +136,7 @@ class Fenced(Driven, steps={}):
         return super().make(call)
 
     def fence_by(self, by: str, new: int) -> None:
-        """Somebody asks for a fence of the present producer; or it is gone, and its id is forgotten in the end: not in
+        """An admin asks for a fence of the present producer; or it is gone, and its id is forgotten in the end: not in
         v1, where a partition that has forgotten a producer takes what it has sent before its fence."""
         if by == "expiry" and self.run.config["mode"] == "v1":
             by = "time"
@@ -317,8 +317,9 @@ class Fenced(Driven, steps={}):
         self, slot: Slot, partition: Partition, commits: tuple[bool, bool], moment: Annotated[int, Between(0, 2)],
         restarted: bool, answer: Annotated[bool, OneOf(False, False, True)],
     ) -> None:  # fmt: skip
-        """A coordinator's marker comes when the next one has sent its own: it is told apart by their epochs alone where
-        the producer's is the same.  ``answer``: or that to a marker of the transaction before comes in place of one."""
+        """A coordinator's marker comes when the next one has sent its own: it is distinguished by their epochs alone
+        where the producer's is the same.  ``answer``: or that to a marker of the transaction before comes in place of
+        one."""
         if answer:
             self.markers_cross(slot, partition, "marker_answer", False, commits, 3)
         else:

@@ -168,7 +168,7 @@ def time_out_without_a_fence(script: Script) -> None:
 def markers_without_the_fence(script: Script) -> None:
     """KAFKA-5231: InitProducerId aborts the open transaction with markers of the old epoch.
 
-    So the partition has not heard of the fence: the fenced producer writes, and the next commit shows its record.
+    So the partition has not heard of the fence: the fenced producer writes, and the next commit reveals its record.
     """
     script.opened()
     script.start(1)

@@ -36,7 +36,7 @@ OF_A_MODE = {
     "v1-verified": (("verification_overtaken",),),
     "v2": (("answers_lost",), ("marker_of_the_same_epoch", "completion_not_recorded", "offset_changes_hands")),
 }
-"""One of each group comes in every example: where coordinators are told apart by their epochs alone, a fence goes to
+"""One of each group comes in every example: where coordinators are distinguished by their epochs alone, a fence goes to
 partitions that know nothing, and producers ask for their next epochs; where leaders only ask; and where a producer
 sends again what it may, and a marker has the epoch of the transaction that comes next."""
 AT_THE_PARTITION = frozenset({"produce", "produce_answer", "check", "check_answer", "marker", "marker_answer"})
@@ -80,7 +80,7 @@ class Lives(Fenced, steps={}):
         many steps something goes wrong, of all that can at that ``moment``.  Then comes another transaction, of the
         same producer or of one that begins ``anew``.
 
-        ``wide``: of two partitions; ``beside``: another id has a transaction there meanwhile; ``moved``: the
+        ``wide``: of two partitions; ``context``: another id has a transaction there meanwhile; ``moved``: the
         coordinator moves before the end; ``until``: what is late is held up so long."""
         one, at = self.slot(slot), self.partition(partition)
         left = self._steps(moment, fault, one, at) if self.did("init", one) else moment
@@ -323,7 +323,7 @@ class Remote(Shared, steps={}):
         """The end of one transaction comes late, and decides the next before its record arrives.  ``answered``: it is
         the answer of the first that is late."""
         slot, at = self.with_record(slot, partition)
-        copy = self.kept("end_answer" if answered else "end", commit, slot)
+        copy = self.stored_copy("end_answer" if answered else "end", commit, slot)
         self.go_on()
         self.call("begin", slot)
         self.call("send", slot, at)
@@ -343,7 +343,7 @@ class Remote(Shared, steps={}):
         new = self.rival(old)
         self.renew(new)
         self.call("fence")
-        self.hold(*self.kept_back(new, last))
+        self.hold(*self.held_back(new, last))
         self.deliver_all()
         self.finish(old, commit)
         self.let_go()
@@ -351,7 +351,7 @@ class Remote(Shared, steps={}):
         self.with_record(new, at)
         self.finish(new, commit=True)
 
-    def kept_back(self, slot: int, last: bool) -> list[Message]:
+    def held_back(self, slot: int, last: bool) -> list[Message]:
         """The InitProducerId of one of the two."""
         asked = self.waiting("init")
         own = f"client-{slot}"
@@ -408,10 +408,10 @@ REMOTE_MACHINES = variants(Remote, {mode: sizes(mode, EPOCHS[:1]) for mode in MO
 # Machines that also send newcomers: for who asks whether a broker hands out a producer id twice, or what comes after
 # the last epoch.  `newcomers.py` says how many it takes.
 #
-#     agree(over_tcp, protocol=with_newcomers(OVER_THE_WIRE, 5_000), variant="v1", config={"bootstrap": "host:port"})
+#     agree(over_tcp, protocol=with_churn(OVER_THE_WIRE, 5_000), variant="v1", config={"bootstrap": "host:port"})
 
 
-class WithNewcomers(Verbs, steps={}):
+class WithChurn(Verbs, steps={}):
     """They come once in an example, at some moment."""
 
     count: ClassVar[int]
@@ -423,11 +423,11 @@ class WithNewcomers(Verbs, steps={}):
         self.call("newcomers", self.count)
 
 
-def with_newcomers(agreeing: Agreeing, count: int) -> Agreeing:
-    """The same, with machines that send ``count`` newcomers beside all else.  There is no room for so many in the
-    model, so that nothing but promises is asked of a program from there on, and of every program they may come."""
+def with_churn(agreeing: Agreeing, count: int) -> Agreeing:
+    """The same, with machines that send ``count`` newcomers in addition to all else.  There is no room for so many in
+    the model, so that nothing but promises is asked of a program from there on, and of every program they may come."""
     machines = {
-        variant: type(f"{machine.__name__}WithNewcomers", (WithNewcomers, machine), {"count": count})
+        variant: type(f"{machine.__name__}WithChurn", (WithChurn, machine), {"count": count})
         for variant, machine in agreeing.machines.items()
     }
     return replace(agreeing, machines=machines, followed=(none := dict.fromkeys(machines, 0.0)), compared=none)

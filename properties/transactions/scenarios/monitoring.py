@@ -1,4 +1,4 @@
-"""What a driven run of transactions shows beside its history, and what is excused in it.
+"""What a driven run of transactions reveals in addition to its history, and what is excused in it.
 
 The driver knows how late it is, what is in flight, and whether a client has the transactional id for itself; and the
 results of settling and probing show whether something hangs.
@@ -8,7 +8,7 @@ In v1 a late copy can be taken for something new (KAFKA-17754 and its kin): that
 (`late.py` says which), and nothing else is excused.
 
 A client is *alone* as long as it is the only one with its transactional id that asks, or has asked and was not stopped;
-nobody doubts it while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
+it is undisputed while no copy of its InitProducerId comes late: one without a pair, when an answer is on its way or was
 taken (`come_late` of the model), or one with a pair, when its answer was taken; while no coordinator takes over before
 its InitProducerId is answered (`forgetful`) or told -1 at the last epoch; and while its id does not expire (`expired`).
 """
@@ -19,7 +19,7 @@ from typing import Any
 
 from fencepost.model.rules import RULES
 from fencepost.properties.driving import Event, Made, read
-from fencepost.properties.monitoring import Beside, Broken, Concerned
+from fencepost.properties.monitoring import Broken, Concerned, RunContext
 from fencepost.properties.transactions.events.kinds import COMMIT
 from fencepost.properties.transactions.histories.late import ON_THE_WAY, STAYS, UNCLEAN, Late, Owners, Pair, Transaction
 from fencepost.properties.transactions.histories.promises import DRIVEN
@@ -45,7 +45,7 @@ def _verdict(rule: str, text: str, event: Event = None, *subjects: Hashable, che
     return Broken(rule, text, event, check), frozenset([frozenset(subjects)])
 
 
-class TransactionsBeside(Beside):
+class TransactionsContext(RunContext):
     """Of one run.  Who is concerned by a violation are sets of records, transactions, clients and partitions, each of
     which must have one that is excused."""
 
@@ -64,7 +64,7 @@ class TransactionsBeside(Beside):
         self.timeout_ms: int = config.get("transaction_timeout_ms", 60_000)
         self.expiration_ms: int = config.get("expiration_ms", EXPIRATION_MS)
         self.calls = self.now_ms = 0
-        self.at_rest = True  # nothing is under way: nobody has done anything since the cluster settled
+        self.at_rest = True  # nothing is under way: no call was made since the cluster settled
         self.waited_ms = 0  # what of the present call's time has passed when it reads
         self.transactions: dict[int, Transaction] = {}
         self.current: dict[int, Transaction] = {}  # by client, the latest
@@ -74,7 +74,7 @@ class TransactionsBeside(Beside):
         self.producer_ids: dict[int, int] = {}  # which of them it is, in the order in which they were handed out
         self.greatest: dict[int, int] = {}  # by producer id: the greatest of its epochs that anybody was told
         self.rises = 0  # how often an epoch may have been raised so far, told or untold
-        self.fences: list[Pair] = []  # acknowledged: whoever holds less is fenced
+        self.fences: list[Pair] = []  # acknowledged: a client that holds less is fenced
         self.owners, self.living = Owners(), Living()
         self.alone = -1  # the client that has the transactional id for itself
         self.doubts = 0  # an old InitProducerId came late, or its retry met another coordinator: ends until it is over
@@ -97,11 +97,11 @@ class TransactionsBeside(Beside):
         self._txn_ids: dict[int, int] = {}  # by InitProducerId
         self.read_ones: set[int] = set()  # records that a read_committed reader was given
         self._named: set[int] = set()  # InitProducerIds that say which pair their client holds
-        self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was shown: was one a success?
+        self._granted: dict[int, bool] = {}  # by InitProducerId of which an answer was observed: was one a success?
         self._first_seen: dict[int, tuple[int, int]] = {}  # message: transactions begun before, and the term
         self._flying: Sequence[Message] = ()
 
-    # -- what `Beside` is asked
+    # -- what `RunContext` is asked
 
     def events(self, made: Made) -> Sequence[Event]:
         """`newcomers` looks at the events itself, and hands them on in its result.  Which two of them share a pair may
@@ -140,14 +140,15 @@ class TransactionsBeside(Beside):
         return made.call.name == "settle" and made.result.quiet and self.is_decidable()
 
     def is_decidable(self) -> bool:
-        """Is everything decided when a cluster has settled?  A transaction that nobody ends has timed out; but its
+        """Is everything decided when a cluster has settled?  A transaction that no client ends has timed out; but its
         marker cannot be written in a partition that is away."""
         return not self.away
 
     def concerned(self, name: str, events: Sequence[Event]) -> Concerned:
         """Of each marker, the transactions that it should not have decided so; of the rest, the records and the
-        transactions that the events speak of.  That a fenced producer is told that it has committed is no late copy's
-        doing, nor is what becomes of a transaction an excuse for a record that was written when its owner was fenced.
+        transactions that the events speak of.  That a fenced producer is informed that it has committed is no late
+        copy's doing, nor is what becomes of a transaction an excuse for a record that was written when its owner was
+        fenced.
         """
         if name in NO_COPY_DOES:
             return frozenset()
@@ -194,7 +195,7 @@ class TransactionsBeside(Beside):
         return read_ones if all(self.late.why(self.calls, [one]) for one in read_ones) else set()
 
     def lacking(self, made: Made, event: Event, other: Event | None) -> str:
-        """A fetch is wrong by the record that it leaves out, as far as the reader's call shows."""
+        """A fetch is wrong by the record that it leaves out, as far as the reader's call reveals."""
         record = -1 if other is None else read(other, "record", -1)
         if made.call.name != "read" or read(event, "kind") != "fetched" or record < 0:
             return ""
@@ -294,7 +295,7 @@ class TransactionsBeside(Beside):
     # -- who holds which pair, and who is fenced
 
     def is_fenced(self, pair: Pair) -> bool:
-        """Has somebody been told so?"""
+        """Has a client been informed of it?"""
         ids = self.producer_ids
         return any(
             pair[1] < fence[1] if pair[0] == fence[0] else -1 < ids.get(pair[0], -1) < ids.get(fence[0], -1)
@@ -350,8 +351,8 @@ class TransactionsBeside(Beside):
         self.producer_ids.setdefault(pair[0], len(self.producer_ids))
         self.greatest[pair[0]] = max(pair[1], self.greatest.get(pair[0], -1))
         untold = self.greatest.get(newest, self.max_epoch) + self.rises
-        is_kept = self.now_ms < EXPIRATION_MS <= self.expiration_ms
-        if next(reversed(self.producer_ids)) != newest and untold < self.max_epoch - 1 and is_kept:
+        remains = self.now_ms < EXPIRATION_MS <= self.expiration_ms
+        if next(reversed(self.producer_ids)) != newest and untold < self.max_epoch - 1 and remains:
             given = f"client {client} is given (id {pair[0]}, epoch {pair[1]})"
             yield _verdict("txn.1", f"{given}, and nobody is fenced by that: id {newest} has epochs left", event)
 
@@ -432,8 +433,8 @@ class TransactionsBeside(Beside):
             yield _verdict("txn.13", words, event, self.sent_as[record][0])
 
     def _follows_on(self, record: int, before: int) -> bool:
-        """Does a record, sent once, follow on another?  Nothing is said where a copy of any may be with the leader: one
-        that comes late may have the next batch refused (KAFKA-19690)."""
+        """Does a record, sent once, follow on another?  Nothing is stated where a copy of any may be with the leader:
+        one that comes late may have the next batch refused (KAFKA-19690)."""
         if record not in self.sent_as or before not in self.sent_as:
             return False
         (pair, sequence), (pair_before, sequence_before) = self.sent_as[record], self.sent_as[before]
@@ -454,7 +455,7 @@ class TransactionsBeside(Beside):
                 yield from self._handed(event, transaction.client)
                 self.pairs[transaction.client] = _pair(event)
         if transaction is not None:
-            transaction.told = read(event, "outcome")
+            transaction.reported = read(event, "outcome")
             transaction.fenced = False
 
     def _batch_appended(self, event: Event) -> None:
@@ -498,7 +499,7 @@ class TransactionsBeside(Beside):
         """
         record = read(event, "record", -1)
         transaction, later = self.of_record.get(record), self.later.get(record, -1)
-        is_over = transaction is not None and later in transaction.acked and transaction.told == COMMIT
+        is_over = transaction is not None and later in transaction.acked and transaction.reported == COMMIT
         if transaction is not None and is_over and transaction.pair[0] not in self.copied:
             words = f"the offset of record {record} counts, and that of record {later} came after it"
             yield _verdict("txn.21", f"{words} in transaction {transaction.number}", event, *self._subjects(later))
@@ -544,10 +545,10 @@ class TransactionsBeside(Beside):
         complete = [{record for _, record in records} for records in result.records]
         data = {r: p for r, p in transaction.records.items() if p < len(complete) and r in transaction.acked}
         lost = [(r, p) for r, p in data.items() if r not in complete[p]]
-        is_told = transaction.told == COMMIT
-        if not lost or not (is_told or len(lost) < len(data)):
+        is_reported = transaction.reported == COMMIT
+        if not lost or not (is_reported or len(lost) < len(data)):
             return
-        others = set[Hashable]() if is_told else self._all_late(transaction)
+        others = set[Hashable]() if is_reported else self._all_late(transaction)
         concerned = []
         for record, partition in lost:
             upto = self.upto.get((READERS + reader, partition), 0)
@@ -556,7 +557,7 @@ class TransactionsBeside(Beside):
             concerned.append(frozenset([*self._subjects(record), *others, *behind]))
         record, partition = lost[0]
         words = f"record {record} of transaction {transaction.number} is not to be read on partition {partition}; "
-        rule, why = ("txn.P4", "it was told commit") if is_told else ("txn.P2", "others are")
+        rule, why = ("txn.P4", "it was told commit") if is_reported else ("txn.P2", "others are")
         check = f"{record} in [record for _, record in result.records[{partition}]]"
         yield Broken(rule, words + why, None, check), frozenset(concerned)
 

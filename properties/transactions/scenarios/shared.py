@@ -105,7 +105,7 @@ class Shared(Answers, steps=CALLS):
         else:
             slot, at = self.opened(slot), self.partition(partition)
             self.call("send", slot, at)
-            copy = self.kept(kind, commits[0], slot)
+            copy = self.stored_copy(kind, commits[0], slot)
             self.go_on()
             self.call("begin", slot)
         for sent in range(2 if moment in (2, 3) else min(moment, 1)):

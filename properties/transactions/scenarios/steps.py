@@ -4,7 +4,7 @@ Which clients of a driven run must be able to get on, and whether they do (txn.P
 
 Must: one that has asked for its transactional id, as the last of those that have that id, and was given no fatal error.
 A client that asked before it may be fenced, and a fenced one is promised nothing; a time-out fences too, and of that
-the client hears as a fatal error.  So nothing here has to be known of coordinators, and a black box shows enough.
+the client hears as a fatal error.  So nothing here has to be known of coordinators, and a black box emits enough.
 """
 
 from collections import Counter, defaultdict
@@ -57,7 +57,7 @@ class Living:
         self._errors: dict[int, Counter[int]] = defaultdict(Counter)  # by client, in the last call
 
     def note(self, made: Made, events: Sequence[Event]) -> None:
-        """A call, with what was shown in it."""
+        """A call, with what was observed in it."""
         name, slot = made.call.name, made.call.get("slot")
         if name == "restart_client":
             self._client.pop(slot, None)
@@ -223,7 +223,7 @@ class Verbs(Machine, steps={}):
         return self.index("clients", next(others, slot))
 
     def play_one(self, chance: int, *names: str) -> None:
-        """Play one of the scenarios of these names; which, and with which arguments, is said by ``chance`` alone, as
+        """Play one of the scenarios of these names; which, and with which arguments, is stated by ``chance`` alone, as
         the numbers of one example are much like those of the one before."""
         random = Random(chance)
         self.play(getattr(type(self), random.choice(names)), random)
@@ -306,9 +306,9 @@ class Verbs(Machine, steps={}):
         if not self.did("init", slot):
             self.renew(slot)
 
-    def kept(self, kind: str, commit: bool, slot: int) -> Message | None:
-        """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was kept, and
-        which is held up from now on."""
+    def stored_copy(self, kind: str, commit: bool, slot: int) -> Message | None:
+        """Go on until the end of a transaction; what is left of one message of this kind, of which a copy was stored,
+        and which is held up from now on."""
         ended = False
         for _ in range(BURST):
             if self.send_first(kind, keep=True):
@@ -339,7 +339,7 @@ SEND, COMMIT, ABORT = range(3)
 
 
 class Answers(Verbs, steps={}):
-    """Beside the other scenarios."""
+    """In addition to the other scenarios."""
 
     @scenario(when=lambda self: not self.lone)
     def zombie_asks(

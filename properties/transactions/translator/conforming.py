@@ -121,7 +121,7 @@ class _Dealt:
         self.records: dict[int, tuple[int, int]] = {}  # transaction and partition
 
     def sources(self) -> Sources:
-        """What is to be merged, and the model that it is to be a run of."""
+        """Return what is to be merged, and the model that it is to be a run of."""
         by_source: dict[str, list[Event]] = defaultdict(list)
         for e in self.events:
             if e["kind"] in CLIENTS:
@@ -231,9 +231,9 @@ def _dense(values: Iterable[int]) -> dict[int, int]:
 # - `mark_late`, of a marker that the coordinator does not wait for: what becomes of the transactions that it closes on
 #   that partition is excused.
 #
-# They are read off the events of a lane as these are laid out for the model.  Whoever asks sees to it that the model
+# They are read off the events of a lane as these are laid out for the model.  The caller sees to it that the model
 # follows the lane, and so takes these steps (`proofs/traces/predicted.py`).  A violation is one of certain records or
-# transactions; it is excused where all of them are, by steps that come no later than the event that shows it.
+# transactions; it is excused where all of them are, by steps that come no later than the event that reveals it.
 
 
 class Steps:
@@ -317,16 +317,15 @@ class Violations:
 
     def excuse(self, name: str, at: int, other: int) -> Excuse | None:
         """The step that excuses the violation of this property in this row, which the other row explains (-1: none).
-        Nothing excuses a property of which none is said below."""
-        said: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
-        return said(at, other) if said is not None else None
+        Nothing excuses a property of which none is stated below."""
+        expected: Callable[[int, int], Excuse | None] | None = getattr(self, f"_{name}", None)
+        return expected(at, other) if expected is not None else None
 
     def _step(self, what: str, number: int, before: int) -> Excuse | None:
         row, excuse = self.steps.get((int(self.c["history"][before]), what, number), (before, None))
         return excuse if row <= before else None
 
     def _of_record(self, row: int, before: int) -> Excuse | None:
-        """It came late."""
         return self._step("record", int(self.c["record"][row]), before)
 
     def _of_fate(self, row: int, before: int) -> Excuse | None:
@@ -399,8 +398,8 @@ class Violations:
         return self._decided(at, lambda owner: bool(owner < known and asked[owner] > at))
 
     def _markers_as_told(self, at: int, other: int) -> Excuse | None:
-        told = self.view.abort_told if self.c["outcome"][at] == COMMIT else self.view.commit_told
-        return self._decided(at, lambda owner: bool(told[owner] != NEVER))
+        reported = self.view.abort_reported if self.c["outcome"][at] == COMMIT else self.view.commit_reported
+        return self._decided(at, lambda owner: bool(reported[owner] != NEVER))
 
     def _transactions_share_fate(self, at: int, other: int) -> Excuse | None:
         (_, markers, owners), outcome = self.view.decisions, self.c["outcome"]
@@ -477,7 +476,7 @@ def _part(lanes: Sequence[Lane], last: int, columns: Mapping[str, np.ndarray], b
 
 
 def excusing(columns: Mapping[str, np.ndarray], variant: str, config: Mapping[str, Any]) -> Violations:
-    """Which violations the steps of the model excuse in whole histories."""
+    """Return which violations the steps of the model excuse in whole histories."""
     ids = followed_ids(columns, variant, settings_of(variant, config))
     return Violations(TransactionView(columns, config), ids, variant == "v1-verified")
 

@@ -1,6 +1,6 @@
 """From calls and events of a driven run to steps of the model, with the answers in flight.
 
-What is kept with each state that the model may be in: answers under way, the markers of each Prepare, and since when
+What is stored with each state that the model may be in: answers under way, the markers of each Prepare, and since when
 a transaction is open.
 """
 
@@ -33,10 +33,10 @@ from fencepost.properties.transactions.translator.guessing import (
     EXPIRY_MS,
     HANDLED,
     NOTHING,
+    OBSERVED_AND_HIDDEN,
     ONGOING,
     OPEN,
     PREPARED,
-    SHOWN_AND_UNSHOWN,
     WRITTEN,
     Choosing,
 )
@@ -76,11 +76,11 @@ class Memory(NamedTuple):
         return next((r for r in reversed(self.rounds) if r[0] <= call), None)
 
 
-NOTHING_KEPT = Memory()
+NOTHING_REMEMBERED = Memory()
 
 
 def after_step(memory: Memory, before: State, state: State, call: int, time_ms: tuple[int, int]) -> Memory:
-    """What a step of the coordinator changes in it.  ``time_ms``: when the call began, and when it returned."""
+    """Return what a step of the coordinator changes in it.  ``time_ms``: when the call began, and when it returned."""
     prepared = state["phase"] == PREPARED
     if prepared and (before["phase"] != PREPARED or before["term"] != state["term"]):
         sent = (call, state["marker_epoch"], state["outcome"] == COMMIT, state["term"])
@@ -111,7 +111,7 @@ HOUR_MS, CHECKED_MS = 3_600_000, 10_000
 LATE_RECORD = "a record comes late, and others of its transaction in the same partition came in time"
 DEAD = 6  # state of a record that says that an id is forgotten
 ROOM_FOR = (("client", "clients"), ("txn", "transactions"), ("number", "epochs"))
-TOLD = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
+ANSWERED = {"init_taken": "init", "fence_told": "init", "end_told": "end", "add_taken": "add"}
 ASKED = {**{kind: name for name, kind in BEGUN.items()}, **{kind: name for name, kind in HANDLED.items()}}
 READ = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 FOLLOWED_BLINDLY = frozenset(
@@ -130,7 +130,7 @@ class TransactionsInterpreter(Choosing):
     of event with which an answer is taken, the kind of request; ``answered_rightly``: the rule that this is about.
     """
 
-    taken, answered_rightly = TOLD, "txn.P5"
+    taken, answered_rightly = ANSWERED, "txn.P5"
 
     # Calls
 
@@ -201,15 +201,15 @@ class TransactionsInterpreter(Choosing):
         target = "" if made.message is None or made.call.name != "deliver" else made.message[3]
         return target.startswith("partition-") and int(target.rpartition("-")[2]) in self.away
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """What was shown.  Raises `Beyond`."""
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Yield what was observed.  Raises `Beyond`."""
         self.observed = observed
         if self.is_composite() and not observed >= FOLLOWED_BLINDLY:
             raise Beyond(f"{made.call.name} does much that is not shown")
         return ((event, event) for event in self.own)
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """What is known of an event that nobody showed."""
+        """The columns that are known of an event which the system did not emit."""
         made = self.made or made
         row = {**dict.fromkeys(NOT_THERE, UNKNOWN), "hidden": True, "durable": False, "late": False, "by_owner": True,
                "of_init": False, **self._circumstances()}  # fmt: skip
@@ -234,7 +234,7 @@ class TransactionsInterpreter(Choosing):
     # Events
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  Raises `Beyond`."""
+        """Return what an event says.  Raises `Beyond`."""
         kind = read(event, "kind")
         self.requests.note(event)
         row = {**NOT_THERE, **self._circumstances(), **self._columns(event, kind, states)}
@@ -272,9 +272,9 @@ class TransactionsInterpreter(Choosing):
     def _pair(self, event: Event, kind: str, row: Row, states: Sequence[State]) -> dict[str, Any]:
         pair = (read(event, "producer_id", -1), read(event, "epoch", -1))
         if kind == "append_failed" or pair[0] < 0:
-            told = kind in TOLD or kind in HANDLED.values() or kind == "init_sent"
-            return {"number": 0} if told and kind not in ("add_handled", "partition_checked", "add_taken") else {}
-        if kind in TOLD and states:
+            reported = kind in ANSWERED or kind in HANDLED.values() or kind == "init_sent"
+            return {"number": 0} if reported and kind not in ("add_handled", "partition_checked", "add_taken") else {}
+        if kind in ANSWERED and states:
             self.numbering.meet(pair[0], _expected(kind, row, states[0]))
         number = self.numbering.number(*pair)
         to = self.numbering.after_prepare(number, self.bumps)
@@ -305,7 +305,7 @@ class TransactionsInterpreter(Choosing):
                 raise Beyond(OLD_LEFT)
 
     def _require_seen(self, row: Row, states: Sequence[State]) -> None:
-        """The same, where nobody saw it come.  Raises `Beyond`."""
+        """The same, where its arrival was not observed.  Raises `Beyond`."""
         key = (row["txn"], row["partition"])
         several = sum(place == key for place in self.requests.records.values()) > 1
         if several and all(s["fate"].get(key, 0) != COMMITTED for s in states):
@@ -315,8 +315,8 @@ class TransactionsInterpreter(Choosing):
 
     def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """Why an event can't be now: it is too early, or the answer is another one."""
-        memory = memory or NOTHING_KEPT
-        if kind in TOLD:
+        memory = memory or NOTHING_REMEMBERED
+        if kind in ANSWERED:
             return self._as_answered(memory, kind, row)
         if kind == "timed_out" and not 0 <= memory.open_ms < self.now_ms - self.timeout_ms:
             since = f"since the transaction was opened, at {memory.open_ms} of {self.now_ms}"
@@ -340,9 +340,9 @@ class TransactionsInterpreter(Choosing):
         words = f"the answer is one that this request may have had: {answers}; it is {_in_words(error, number)}"
         return (FalseConjunct(kind, self.answered_rightly, words),)
 
-    def is_same(self, kind: str, told: int, answered: int) -> bool:
+    def is_same(self, kind: str, reported: int, answered: int) -> bool:
         """Is this the code that was answered?"""
-        return told == answered
+        return reported == answered
 
     def _fits(self, memory: Memory, kind: str, row: Row) -> bool:
         """A guess, and what is seen to be in flight."""
@@ -358,7 +358,7 @@ class TransactionsInterpreter(Choosing):
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
         """Answers that leave, markers that leave, and how long a transaction is open."""
-        memory = after_step(memory or NOTHING_KEPT, before, state, self.calls, (self.began_ms, self.now_ms))
+        memory = after_step(memory or NOTHING_REMEMBERED, before, state, self.calls, (self.began_ms, self.now_ms))
         if kind == "marker_acked":
             return memory.having_heard(row["partition"])
         if kind in HANDLED.values():
@@ -367,7 +367,7 @@ class TransactionsInterpreter(Choosing):
             error, number = (15, 0) if kind == "append_failed" else guessing.answer(row, before, state)
             if asked in self.requests.answered:
                 return memory.with_answer((*asked, error, number if asked[0] == "init" or self.bumps else 0))
-        if kind in TOLD and memory.answers and not self.is_composite():
+        if kind in ANSWERED and memory.answers and not self.is_composite():
             flying = {(k.removesuffix("_answer"), n) for k, n in self.requests.flying if k.endswith("_answer")}
             return memory.without(flying)
         return memory
@@ -376,7 +376,7 @@ class TransactionsInterpreter(Choosing):
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
         """A transaction that should have been aborted by now."""
-        memory = memory or NOTHING_KEPT
+        memory = memory or NOTHING_REMEMBERED
         began = max(memory.open_ms, memory.free_ms)
         if made.call.name not in ("advance", "expire", "forget") or min(memory.open_ms, memory.free_ms) < 0:
             return ()
@@ -414,7 +414,7 @@ def _in_words(error: int, number: int) -> str:
 
 
 def _waited_ms(made: Made) -> int:
-    """How long a call took."""
+    """Return how long a call took."""
     if made.call.name == "advance":
         return int(made.call.get("ms"))
     if made.call.name in ("expire", "forget"):
@@ -434,7 +434,7 @@ def _expected(kind: str, row: Row, state: State) -> int:
 MODELS = {"v1": ExpiringV1, "v1-verified": ExpiringVerified, "v2": ExpiringOf400}
 
 ROOM = {"clients": 64, "transactions": 96, "epochs": 512, "fail_overs": 12}
-"""More than most programs need: whoever needs more is not followed to the end."""
+"""More than most programs need: one that needs more is not followed to the end."""
 LAST = {"v1": 62, "v1-verified": 62, "v2": 94}
 """No program comes to the last of Kafka's epochs, but some to another producer id: its numbers begin after fewer."""
 
@@ -466,7 +466,7 @@ def _followed(variant: str, given: tuple[tuple[str, int], ...]) -> Followed:
     last = min(config["max_epoch"] - 1, LAST[variant])
     config |= {"last": last, "cut": last < config["max_epoch"] - 1}
     bounds = {**ROOM, "partitions": config["partitions"] + config["groups"]}
-    return read_by(TransactionsInterpreter, MODELS, config, bounds, SHOWN_AND_UNSHOWN, CALLS)
+    return read_by(TransactionsInterpreter, MODELS, config, bounds, OBSERVED_AND_HIDDEN, CALLS)
 
 
 def read_by(

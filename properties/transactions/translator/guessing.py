@@ -82,7 +82,7 @@ class Numbering:
 
 
 def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], numbering: Numbering) -> str:
-    """What the model's numbers stand for, in words."""
+    """Return what the model's numbers stand for, in words."""
     found = [f"client {number} is {name}" for name, number in clients.items()]
     found += [f"transaction {number} is {name}" for name, number in txns.items()]
     for producer_id, rank in sorted(numbering.ranks.items(), key=lambda pair: pair[1]):
@@ -93,7 +93,7 @@ def stand_for(txn_id: int, clients: Mapping[int, int], txns: Mapping[int, int], 
 
 # The requests of one cluster's clients, what of them is in flight, and which of them the coordinator has not answered.
 #
-# Everything here is seen by whoever drives the cluster: what clients send, and what the network has in flight.
+# Everything here is seen by the driver of the cluster: what clients send, and what the network has in flight.
 
 COMPOSITE = frozenset({"settle", "probe", "progress"})
 """Calls that do many things."""
@@ -182,7 +182,7 @@ class Requests:
         return min(self.waited, default=None)
 
     def others_wait(self, delivered: bool) -> bool:
-        """Somebody's request is being written to the log.  ``delivered``: the call delivers another one."""
+        """A request is being written to the log.  ``delivered``: the call delivers another one."""
         return bool(self.waited if delivered else self.waited - self.answered)
 
 
@@ -194,7 +194,7 @@ NAMES = ("txn", "record", "request", "client", "producer_id")
 OF_ALL = frozenset({"coordinator_loaded", "leader_changed", "stable_moved", "fetched", "offset_fetched"})
 """Kinds of event that concern every transactional id."""
 ALL = -1
-_SAID = reader_of(dict.fromkeys(("txn_id", *NAMES), NO_VALUE))
+_NAMED = reader_of(dict.fromkeys(("txn_id", *NAMES), NO_VALUE))
 
 
 class Owners:
@@ -206,7 +206,7 @@ class Owners:
 
     def of_event(self, event: Event) -> int:
         """The transactional id that an event belongs to; `ALL` if it concerns every one."""
-        kind, owner, *values = _SAID(event)
+        kind, owner, *values = _NAMED(event)
         if kind in OF_ALL:
             return ALL
         if owner < 0:
@@ -220,7 +220,8 @@ class Owners:
         return int(owner)
 
     def of_message(self, message: Message) -> int:
-        """The transactional id that a message belongs to; `ALL` if that is not known: of a marker nobody sees it."""
+        """The transactional id that a message belongs to; `ALL` if that is not known: of a marker it is not
+        observed."""
         return ALL if message[1].startswith("marker") else self._known["request"].get(message[4], ALL)
 
     def among(self, messages: Sequence[Message], txn_id: int) -> list[Message]:
@@ -232,7 +233,7 @@ class Owners:
 # What each call on the plug lets happen, seen or unseen.
 #
 # A driver knows what it does itself: a fail-over happens in ``fail_over`` and nowhere else.  Four kinds no
-# implementation shows, because nothing leaves the coordinator then: that it has begun to write what a request asked
+# implementation emits, because nothing leaves the coordinator then: that it has begun to write what a request asked
 # for (``init_begun``, ``add_begun``, ``end_begun``, ``check_begun``).
 
 BEGUN = {"init": "init_begun", "add": "add_begun", "end": "end_begun", "check": "check_begun"}
@@ -258,7 +259,7 @@ CALLS = {
     "advance": Allowed(often=("timed_out",)),
     "expire": Allowed(often=("timed_out",)),
     "forget": Allowed(often=("timed_out",)),
-    **dict.fromkeys(COMPOSITE, Allowed()),  # followed where everything is shown
+    **dict.fromkeys(COMPOSITE, Allowed()),  # followed where everything is observed
 }  # fmt: skip
 
 
@@ -294,8 +295,8 @@ _BEGINNINGS = (
     Observation("end_begun", (Do("ask_to_end", TXN),), before=_may_begin, rule="txn.5"),
 )
 
-SHOWN_AND_UNSHOWN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_VARIANT.items()}
-"""`observations.BY_VARIANT` with the four kinds that nobody shows."""
+OBSERVED_AND_HIDDEN = {variant: (*kinds, *_BEGINNINGS) for variant, kinds in BY_VARIANT.items()}
+"""`observations.BY_VARIANT` with the four kinds that no implementation emits."""
 
 
 # What an implementation does not show, filled in from a state of the model: what is pending decides what is written to
@@ -348,7 +349,7 @@ def logged(state: State, last: int, bumps: bool) -> Iterator[dict[str, Any]]:
 
 
 def answer(row: Row, before: State, state: State) -> tuple[int, int]:
-    """What whoever asked is told when a record is in the log: error and number."""
+    """The answer to a client when a record is in the log: error and number."""
     if before["pending"] == FENCE:
         return kinds.CONCURRENT, 0
     return kinds.NONE, state["epoch"]
@@ -374,7 +375,7 @@ class Choosing(PlainInterpreter):
     of the model has room for.
 
     The model is one of a single transactional id, ``txn_id``; where there are others (``ids``), their calls and events
-    are left out.  What they do shows in two places: they let readers get less, of which the model says nothing, and
+    are left out.  What they do appears in two places: they let readers get less, of which the model says nothing, and
     their pending offsets are a reason to be told that none is stable (column ``others``)."""
 
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
@@ -456,7 +457,7 @@ class Choosing(PlainInterpreter):
             yield {**full, "error": 0, "late": late}
 
     def _causes(self, state: State, row: Row) -> Iterator[Row]:
-        """A record of which nobody saw the beginning: whose request may it be?"""
+        """The requests that may be behind a record whose beginning was not observed."""
         own = {name: row[name] for name in ("number", "next_base", "to")}
         kinds: tuple[str, ...] = {EMPTY: ("init",), MODEL_ONGOING: ("add", "check")}.get(row["logged"], ())
         if row["logged"] in (PREPARE_COMMIT, PREPARE_ABORT):

@@ -163,7 +163,7 @@ class Partitions:
         self.records: set[int] = set()
         self.questions: set[tuple[int, int]] = set()  # transactions by partition of which a leader has asked
         self.asked: dict[int, set[int]] = defaultdict(set)  # by partition, those after which no marker came
-        self.cleared: set[tuple[int, int]] = set()  # by transaction and partition: the coordinator has said yes
+        self.cleared: set[tuple[int, int]] = set()  # by transaction and partition: the coordinator has answered yes
 
     def ask(self, txn: int, partition: int) -> None:
         self.questions.add((txn, partition))

@@ -29,7 +29,7 @@ from fencepost.properties.transactions.events.kinds import (
     NOT_AVAILABLE,
     TOO_LARGE,
     TOO_MANY,
-    UNTOLD,
+    UNREPORTED,
     Kind,
     State,
 )
@@ -215,9 +215,9 @@ class OneId:
         if self.bumps:  # a leader has asked
             places = {place: sent for place, sent in places.items() if place in self.asked}
         if len(places) > 1:
-            places = self._shown_later(at, places)
+            places = self._seen_later(at, places)
         if len(places) > 1:
-            raise Beyond(UNTOLD)
+            raise Beyond(UNREPORTED)
         return next(iter(places.values()), None)
 
     def _sought(self, event: Event) -> list[Event]:
@@ -234,7 +234,7 @@ class OneId:
         ]  # fmt: skip
         return sorted(found)
 
-    def _shown_later(self, at: int, places: Mapping[tuple[int, int], Event]) -> dict[tuple[int, int], Event]:
+    def _seen_later(self, at: int, places: Mapping[tuple[int, int], Event]) -> dict[tuple[int, int], Event]:
         """Those of the partitions that may be the one added here which get a marker when the transaction ends, and are
         not added by a record of their own before that."""
         prepared = [later for later in range(at + 1, len(self.events)) if _is_logged(self.events[later], PREPARES)]
@@ -282,10 +282,10 @@ class OneId:
                     number, next_base = pairs[producer_id, epoch]
                 elif kind not in _KEEPS_PAIR:
                     number = 0
-                said = [row, kind, its_client, its_txn, its_partition, number, next_base]
+                stated = [row, kind, its_client, its_txn, its_partition, number, next_base]
                 if (handler := handlers.get(kind)) is not None:
-                    handler(self, at, event, said, sent)
-                rows += said
+                    handler(self, at, event, stated, sent)
+                rows += stated
         except Beyond as reason:
             self.stopped, self.events = str(reason), self.events[:at]
             for values in self.values.values():

@@ -1,6 +1,6 @@
 """From calls and events of brokers over the wire to steps of the model.
 
-What is kept with each state that a broker seen from outside may be in: the answers on their way, and how far the
+What is stored with each state that a broker seen from outside may be in: the answers on their way, and how far the
 sequence numbers of each partition have come.
 """
 
@@ -31,13 +31,13 @@ from fencepost.properties.transactions.events.wire import BY_VARIANT, COLUMNS, O
 from fencepost.properties.transactions.interface import READERS, Message
 from fencepost.properties.transactions.translator import guessing
 from fencepost.properties.transactions.translator.driven import (
+    ANSWERED,
     IGNORED,
     LAST,
     LATE_RECORD,
     MODELS,
     NOT_THERE,
     READ,
-    TOLD,
     Answer,
     TransactionsInterpreter,
     read_by,
@@ -97,7 +97,7 @@ class Memory(NamedTuple):
         return self._replace(answers=tuple(sorted({*self.answers, answer})))
 
     def asking(self, partition: int, sequence: int) -> "Memory":
-        """The coordinator has said no."""
+        """The coordinator has answered no."""
         before = dict(self.asked)
         return self._replace(
             asked=tuple(sorted({**before, partition: min(before.get(partition, sequence), sequence)}.items()))
@@ -129,14 +129,14 @@ class Memory(NamedTuple):
         return self._replace(answers=tuple(a for a in self.answers if a[:2] in requests))
 
 
-NOTHING_KEPT = Memory()
+NOTHING_REMEMBERED = Memory()
 
 
 # What each call lets a broker do that acts by itself: it serves what the call delivers, and goes on with what is under
 # way.
 #
-# ``collapse``: whoever carries requests to the broker asks again where the answer only says so, so that one delivery
-# may be served more than once; ``timeouts``: transactions may time out at any moment.
+# ``collapse``: the proxy that carries requests to the broker asks again where the answer only says so, so that one
+# delivery may be served more than once; ``timeouts``: transactions may time out at any moment.
 
 SERVED = {
     "init": ("init_given", "init_fenced", "init_refused", "unanswered"),
@@ -183,7 +183,7 @@ REFUSALS = {
 
 # How the calls and events of brokers that act by themselves are read as rows of the model.
 #
-# Nothing of coordinator and partitions is shown.  The states in which the model may be are narrowed by what clients
+# Nothing of coordinator and partitions is observed.  The states in which the model may be are narrowed by what clients
 # are told and readers get, and each of them carries what is in the answers that are on their way: so an answer says,
 # when it arrives, what the broker did when the request came.
 
@@ -195,7 +195,7 @@ LATER = frozenset({
 })  # fmt: skip
 """Answers after which a producer sends its record again."""
 QUICKER = 100  # virtual milliseconds in a real one, where transactions time out over the wire
-TAKEN = {**TOLD, "record_acked": "produce", "record_failed": "produce"}
+TAKEN = {**ANSWERED, "record_acked": "produce", "record_failed": "produce"}
 
 
 class RemoteInterpreter(TransactionsInterpreter):
@@ -206,7 +206,7 @@ class RemoteInterpreter(TransactionsInterpreter):
     def __init__(self, config: Mapping[str, Any], bounds: Mapping[str, int]) -> None:
         super().__init__(config, bounds)
         self.timeouts: bool = config["timeouts"]
-        self.idle = frozenset()  # brokers do much that no call shows
+        self.idle = frozenset()  # brokers do much that no call reveals
         self.began, self.waited_ms, self.before_ms = time.monotonic(), 0, 0
         self.sequences: dict[int, int] = {}  # by request
         self.arrived: set[int] = set()  # records that were delivered before this call
@@ -323,8 +323,8 @@ class RemoteInterpreter(TransactionsInterpreter):
         self.waited_ms += waited
         return self.waited_ms + int((time.monotonic() - self.began) * 1000 * QUICKER)
 
-    def said(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """What was shown.  Raises `Beyond` where a call delivers in an order that nobody sees."""
+    def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
+        """Yield what was observed.  Raises `Beyond` where a call delivers in an order that is not observed."""
         self.observed = observed
         others = any(read(event, "kind") not in READ for event in made.events)
         if made.call.name in COMPOSITE and (others or self.requests.flew):
@@ -357,7 +357,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         return row | self._of_request(made.message[4])
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """What an event says.  Raises `Beyond`."""
+        """Return what an event says.  Raises `Beyond`."""
         if (number := read(event, "request", -1)) >= 0 and (sequence := read(event, "sequence", -1)) >= 0:
             self.sequences[number] = sequence
         row = super().row_of_event(event, states)
@@ -378,7 +378,7 @@ class RemoteInterpreter(TransactionsInterpreter):
 
     def barred(self, memory: Any, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """Why an event can't be now: the answer is another one, or the sequence number."""
-        memory = memory or NOTHING_KEPT
+        memory = memory or NOTHING_REMEMBERED
         if kind == "record_failed" and self._asked() != "produce_answer":
             return ()  # given up by its producer
         if kind in TAKEN:
@@ -389,15 +389,15 @@ class RemoteInterpreter(TransactionsInterpreter):
             return self._in_sequence(memory, kind, row)
         return ()
 
-    def is_same(self, kind: str, told: int, answered: int) -> bool:
+    def is_same(self, kind: str, reported: int, answered: int) -> bool:
         """Is this the code that was answered, or one that stands for it?"""
         if TAKEN[kind] != "produce":
-            return told == answered or (told in AWAY and answered in AWAY)
+            return reported == answered or (reported in AWAY and answered in AWAY)
         if answered == OLD_OR_LATER:
-            return told in FENCING | LATER
+            return reported in FENCING | LATER
         if answered in LATER:
-            return told in LATER
-        return told == answered or (told in FENCING and answered in FENCING)
+            return reported in LATER
+        return reported == answered or (reported in FENCING and answered in FENCING)
 
     def _in_sequence(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
         """A record that follows on is written, and so is, once, one of the last five; any other is not."""
@@ -419,21 +419,21 @@ class RemoteInterpreter(TransactionsInterpreter):
 
     def remember(self, memory: Any, kind: str, row: Row, before: State, state: State) -> Any:
         """Answers that leave, and those that have arrived; sequence numbers."""
-        kept: Memory = memory or NOTHING_KEPT
-        kept = kept.only(self._on_their_way())
+        left: Memory = memory or NOTHING_REMEMBERED
+        left = left.only(self._on_their_way())
         if self.timeouts and (before["phase"] == ONGOING) != (state["phase"] == ONGOING):
-            kept = kept._replace(open_ms=self.before_ms if state["phase"] == ONGOING else -1)
+            left = left._replace(open_ms=self.before_ms if state["phase"] == ONGOING else -1)
         if kind not in SERVICE:
-            return kept.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else kept
+            return left.written(row["partition"], row["number"] if self.bumps else 0) if kind == "marked" else left
         sequence = self.sequences.get(row["request"], -1)
         if kind == "record_written":
-            kept = kept.written(row["partition"], 0).with_record(row["partition"], row["number"], sequence)
-        elif kind == "record_refused" and self._asks_in_vain(kept, row):
-            kept = kept.asking(row["partition"], sequence)
+            left = left.written(row["partition"], 0).with_record(row["partition"], row["number"], sequence)
+        elif kind == "record_refused" and self._asks_in_vain(left, row):
+            left = left.asking(row["partition"], sequence)
         if not self._is_answered() or row["request"] not in self.wanted.values():
-            return kept
+            return left
         number = state["epoch"] if kind == "init_given" or (kind == "end_done" and self.bumps) else 0
-        return kept.with_answer((SERVICE[kind], row["request"], row["error"], number))
+        return left.with_answer((SERVICE[kind], row["request"], row["error"], number))
 
     def _asks_in_vain(self, memory: Memory, row: Row) -> bool:
         """Where another record may come before the question is forgotten: one of a newer epoch, or (v1) of the next
@@ -443,7 +443,7 @@ class RemoteInterpreter(TransactionsInterpreter):
         return bool(self.asks and (newer if self.bumps else row["error"] != kinds.OUT_OF_ORDER))
 
     def _on_their_way(self) -> set[tuple[str, int]]:
-        """Answers that somebody may still take: those that this call delivers among them."""
+        """Answers that a client may still take: those that this call delivers among them."""
         assert self.made is not None
         flying = {(kind.removesuffix("_answer"), n) for kind, n in self.requests.flying if kind.endswith("_answer")}
         if self.made.message is not None and self._asked().endswith("_answer"):
@@ -465,20 +465,20 @@ class RemoteInterpreter(TransactionsInterpreter):
 def _without_the_past(state: State) -> State:
     """Markers of earlier rounds, which come no more, and questions about what is written."""
     current = state["marker_epoch"] if state["phase"] == PREPARED else 0
-    kept = dict(state)
+    left = dict(state)
     if any(marker[1] != current for marker in state["markers"]):
-        kept["markers"] = {marker: True for marker in state["markers"] if marker[1] == current}
+        left["markers"] = {marker: True for marker in state["markers"] if marker[1] == current}
     for name in ("asked", "cleared"):
         if any(key in state["fate"] for key in state.get(name, ())):
-            kept[name] = {key: value for key, value in state[name].items() if key not in state["fate"]}
-    return kept
+            left[name] = {key: value for key, value in state[name].items() if key not in state["fate"]}
+    return left
 
 
 # The model of one transactional id, as it is followed through brokers over the wire, which act by themselves.
 
 REMOTE_MODELS = {**MODELS, "v2": OfAnyRelease}
 ROOM = {"clients": 48, "transactions": 64, "epochs": 128, "fail_overs": 0}
-"""More than most programs need: whoever needs more is not followed to the end.  Coordinators do not change."""
+"""More than most programs need: one that needs more is not followed to the end.  Coordinators do not change."""
 DEFAULTS = {"partitions": 1, "groups": 0, "collapse": False, "timeouts": False, "transaction_timeout_ms": 60_000}
 
 

@@ -109,7 +109,7 @@ _RARE = (
 )  # fmt: skip
 
 
-_TWICE_KEPT = ("one_fate", "epochs_go_up")
+_TWICE_PROVED = ("one_fate", "epochs_go_up")
 """Not asked of what is explored in full: there it takes two mistakes at once to break them.  Every step is one of the
 core's, where one mistake does."""
 
@@ -230,7 +230,7 @@ TRANSACTIONS = ProtocolEntry(
         ),
         _full("v2", V2Promises, "the full coordinator of Kafka 4.3 and 4.4, every end of a transaction bumps the epoch",
               expected=violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.2", "txn.4", "txn.5", "txn.10", "txn.18"),
-              progress_bounds=PROGRESS, leaves_out=_TWICE_KEPT,
+              progress_bounds=PROGRESS, leaves_out=_TWICE_PROVED,
               of=(Kafka("4.3", "4.4.0", V2), Kafka("4.2", "4.2", V2, "a fail-over loses the next producer id (KAFKA-20310)"))),
         _full(
             "v2-trunk", FullPromises.asked_of(V2OfTrunk), "the same after Kafka 4.4: who takes over knows of the epoch before (KAFKA-20357)",
@@ -246,13 +246,14 @@ TRANSACTIONS = ProtocolEntry(
             "v1-prompt", PromptV1Promises, "v1 in full, on a network that is prompt", "two partitions of v1", "retries",
             "a fenced producer asks again", "fail-over", "fail-over in a retry", "the last epoch of v1",
             "a retry at the last epoch", expected=violated(*_LONE, *_OVER, *_KNOWN), judged=("txn.18",),
-            progress_bounds=PROGRESS[3:], leaves_out=_TWICE_KEPT, of=Kafka(settings=UNVERIFIED | PROMPT),
+            progress_bounds=PROGRESS[3:], leaves_out=_TWICE_PROVED, of=Kafka(settings=UNVERIFIED | PROMPT),
         ),
         _full(
             "v1-verified-prompt", PromptVerifiedPromises, "the same with verification", "two partitions of v1", "fail-over",
             "fail-over in a retry", "a retry at the last epoch", expected=violated(*_LONE, *_OVER, *_KNOWN),
             progress_bounds=VERIFIED_PROGRESS,
-            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good", *_TWICE_KEPT),
+            leaves_out=("next_producer_id", "refused_to_return", "no_epoch_past_the_last", "fenced_for_good",
+            *_TWICE_PROVED),
             of=PROMPT_VERIFIED,
         ),
         _full(

@@ -49,7 +49,7 @@ from fencepost.model.transactions.parts.forgetting import (
 from fencepost.model.transactions.parts.sequences import (
     BeyondTheWindow,
     ClearedByAbort,
-    KeptOverAbort,
+    RetainedOverAbort,
     Sequences,
     SequencesV1,
     SequencesV2,
@@ -314,7 +314,7 @@ IDEMPOTENCE = ProtocolEntry(
         ),
         Variant(
             "kept-over-abort",
-            Promises.asked_of(KeptOverAbort),
+            Promises.asked_of(RetainedOverAbort),
             "numbers used again after an abort, by a producer that the partition remembers",
             "txn.14",
             expected={"told_is_written": "violated"},

@@ -46,7 +46,7 @@ MODES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Config(Configuration):
-    """One source task. What is not a size of it is said by the `mode`, and may be said besides."""
+    """One source task. What is not a size of it is stated by the `mode`, and may be stated besides."""
 
     seed: int = 0
     mode: Annotated[str, OneOf(*MODES)] = PROPOSED
@@ -80,7 +80,7 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """As any; what the mode stands for is there as well, unless a key says otherwise."""
+        """Read the config as any; what the mode stands for is there as well, unless a key says otherwise."""
         mode = config.get("mode", PROPOSED)
         return cls(**split({**MODES.get(mode, {}), **config}, cls)[0])
 
@@ -116,7 +116,7 @@ class Kind:
     # What becomes of offsets
     COMMITTABLE, SNAPSHOT_TAKEN, FLUSH_BEGUN, FLUSH_ENTRY, OFFSET_WRITTEN, FLUSH_ENDED, FLUSH_REFUSED = range(20, 27)
     DRAINED = 27
-    # What the connector is told of them
+    # What the connector is notified of them
     TOLD, TOLD_OFFSET, LOOKED_UP, TELLING_FAILED = range(30, 34)
     # The upstream system
     DISCARDED = 40

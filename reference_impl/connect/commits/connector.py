@@ -35,7 +35,7 @@ class Connector:
         self.acked: list[set[int]] = []  # those that are as well, behind that
         self.snapshot: list[int] = []  # `prefix`, as it was at the last call of commit
         self.turn = 0
-        self.watermark: list[int] = []  # what upstream was told last
+        self.watermark: list[int] = []  # what upstream was given last
         self.tell = getattr(self, _POLICIES[env.config.upstream])
 
     def start(self, stored: list[int]) -> None:
@@ -86,7 +86,7 @@ class Connector:
             done.discard(self.prefix[partition])
 
     def commit(self, offsets: Offsets | None) -> None:
-        """Offsets were committed: these, or (None) nobody says which."""
+        """Offsets were committed: these, or unknown ones (None)."""
         for partition, offset in self.tell(offsets).items():
             if offset not in (0, self.watermark[partition]):
                 env = self.env
@@ -104,7 +104,7 @@ class Connector:
         return offsets or dict(enumerate(self.polled))
 
     def looked_up(self, _: object) -> Mapping[int, int]:
-        """What the offsets topic says now, as Debezium's connector for PostgreSQL does."""
+        """Return what the offsets topic says now, as Debezium's connector for PostgreSQL does."""
         env = self.env
         found = {}
         for partition, offset in enumerate(env.topics.stored):

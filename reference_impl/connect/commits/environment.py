@@ -59,7 +59,7 @@ class Sender:
         return any(self.lanes)
 
     def lose(self) -> None:
-        """Everything in flight is gone, and nobody hears of it."""
+        """Everything in flight is lost, and no client hears of it."""
         for lane in self.lanes:
             lane.clear()
 
@@ -86,7 +86,7 @@ class Topics:
         return self.next_offset - 1
 
 
-# The external system that a connector reads from: it forgets what it is told is safe.
+# The external system that a connector reads from: it forgets what it is reported is safe.
 
 
 class Upstream:

@@ -113,7 +113,7 @@ class TransactionThread(OffsetCommit):
         return True
 
     def flush_ended(self, ok: bool) -> None:
-        """The connector is told of what was committed, and of nothing else (src.4)."""
+        """The connector is notified of what was committed, and of nothing else (src.4)."""
         task = self.task
         task.env.emit(Kind.FLUSH_ENDED, instance=task.number, thread=TASK, flush=self.flush_number, outcome=int(ok))
         if ok:

@@ -65,8 +65,8 @@ class SubmittedRecords:
         return False
 
     def committable_offsets(self) -> Offsets:
-        """Take the acknowledged heads off the queues, and say the last offset of each (src.3). What is said here once
-        is not said again. (Kafka also counts the records that are left, for its log.)"""
+        """Take the acknowledged heads off the queues, and say the last offset of each (src.3). What is stated here once
+        is not stated again. (Kafka also counts the records that are left, for its log.)"""
         offsets: dict[int, int] = {}
         for partition, queue in list(self.queues.items()):
             while queue and queue[0].acked:
@@ -76,7 +76,7 @@ class SubmittedRecords:
         return offsets
 
     def all_acked(self) -> bool:
-        """Whether the final wait for records in flight (awaitAllMessages) need not wait (any longer)."""
+        """Return whether the final wait for records in flight (awaitAllMessages) need not wait (any longer)."""
         return self.unacked == 0
 
     def message_acked(self) -> None:
@@ -128,7 +128,7 @@ class OffsetStorageWriter:
 
     @property
     def in_progress(self) -> bool:
-        """Whether a flush is under way, so that another has to wait."""
+        """Return whether a flush is under way, so that another has to wait."""
         return self.to_flush is not None
 
     def begin_flush(self, number: int) -> Flush | None:
@@ -153,7 +153,7 @@ class OffsetStorageWriter:
             self.to_flush = self.current = None
 
     def merged(self, older: dict[int, int], newer: dict[int, int]) -> dict[int, int]:
-        """What is to be written after a flush that failed."""
+        """Return what is to be written after a flush that failed."""
         return {**older, **newer}
 
     def handle_finish_write(self, flush: Flush, ok: bool) -> None:

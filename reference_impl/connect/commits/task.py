@@ -9,7 +9,7 @@ from fencepost.reference_impl.connect.commits.connector import SourceRecord
 from fencepost.reference_impl.connect.commits.environment import Environment, Request, Sender
 from fencepost.reference_impl.connect.commits.records import Flush, Offsets, SubmittedRecord
 
-# The threads of a task: each waits before its next operation, until whoever drives lets that happen, fail, or succeed
+# The threads of a task: each waits before its next operation, until the driver lets that happen, fail, or succeed
 # with its answer lost.
 #
 # `OffsetCommit` is what committing offsets consists of (`WorkerSourceTask.commitOffsets`), on whichever thread.
@@ -57,7 +57,7 @@ class OffsetCommit:
         self.wait_for(IDLE)
 
     def snapshot(self, outcome: str) -> bool:
-        """Take what is committable, so that nobody takes it again."""
+        """Take what is committable, so that no thread takes it again."""
         task = self.task
         if not task.acquire(self):
             return outcome != OK and self.refused()
@@ -149,7 +149,7 @@ class TaskThread(OffsetCommit):
         return True
 
     def update(self, _: str) -> bool:
-        """What a round of the loop begins with: take acknowledged heads off the queues; then go on."""
+        """Return what a round of the loop begins with: take acknowledged heads off the queues; then go on."""
         task = self.task
         task.update_committable()
         if task.stop_asked:
@@ -182,7 +182,7 @@ class TaskThread(OffsetCommit):
         else:
             task.submit(record, outcome)
             if outcome == FAILED:
-                self.wait_for("update")  # the rest of the batch, with this one, is kept
+                self.wait_for("update")  # the rest of the batch, with this one, is stored
                 return True
             task.to_send.popleft()
             if outcome != OK:
@@ -322,7 +322,7 @@ class Task:
         self.connector.commit_record(record)
 
     def output_of(self, record: SourceRecord) -> int:
-        """Where it goes: records of one source partition go to all output partitions in turn."""
+        """Return where it goes: records of one source partition go to all output partitions in turn."""
         return (record.partition + record.record) % self.env.config.outputs
 
     def show_flush(self, thread: int, number: int, entries: Mapping[int, int]) -> None:
@@ -376,7 +376,7 @@ class Task:
 
 
 class WorkerSourceTask(Task):
-    """An instance with a committer beside its own thread."""
+    """An instance with a committer in addition to its own thread."""
 
     __slots__ = ("committable", "holder", "in_flight", "records", "tracked")
 
@@ -432,7 +432,7 @@ class WorkerSourceTask(Task):
     # Offsets
 
     def update_committable(self) -> None:
-        """What became committable is added to what nobody has taken yet."""
+        """What became committable is added to what no thread has taken yet."""
         newer = self.records.committable_offsets()
         for partition, offset in newer.items():
             self.env.emit(Kind.COMMITTABLE, instance=self.number, partition=partition, offset=offset)

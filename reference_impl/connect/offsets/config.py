@@ -95,7 +95,7 @@ class Config(Configuration):
 
     @classmethod
     def parse(cls, config: Mapping[str, Any]) -> Self:
-        """As any; a variant brings along what it shows in, which a key that is given outweighs."""
+        """Read the config as any; a variant brings along what it emits in, which a key that is given outweighs."""
         mode = config.get("mode", "")
         whether = {"separate": SEPARATE_BY_MODE[mode]} if mode in SEPARATE_BY_MODE else {}
         return cls(**split({**CONFIGS.get(mode, {}), **config, **whether}, cls)[0])
@@ -105,8 +105,8 @@ class Config(Configuration):
         return 0 if offset == self.records and round_ < self.rounds - 1 else offset
 
     def is_filtered(self, offset: int) -> bool:
-        """Whether a transformation drops the record, which it does whenever it is polled. The last one of a partition
-        is kept."""
+        """Return whether a transformation drops the record, which it does whenever it is polled. The last one of a
+        partition is stored."""
         return self.filtered > 0 and offset % self.filtered == 0 and offset != self.records
 
 

@@ -48,18 +48,19 @@ class Environment(environment.Environment[Config]):
 
     @property
     def merges(self) -> bool:
-        """Whether both topics are read as one, as in the later text; in the earlier one what there is was copied."""
+        """Return whether both topics are read as one, as in the later text; in the earlier one what there is was
+        copied."""
         return self.config.mode not in MIGRATING
 
     def newest(self, task: int) -> "Instance | None":
         return next((each for each in reversed(self.instances) if each.task == task and not each.ended), None)
 
     def is_assigned(self, instance: "Instance") -> bool:
-        """Whether it is the one that its task has by now: a worker with an older one has lost the task."""
+        """Return whether it is the one that its task has by now: a worker with an older one has lost the task."""
         return self.assigned.get(instance.task) is instance
 
     def lacks_instance(self, task: int) -> bool:
-        """Whether a task of the newest set has none that runs, or one that ends."""
+        """Return whether a task of the newest set has none that runs, or one that ends."""
         instance = self.assigned.get(task)
         return instance is None or instance.ended or instance.stopping
 

@@ -71,8 +71,8 @@ def of_producing(group_id: str, connector: str, task: int) -> tuple[Permission, 
 def table(
     text: str, group_id: str, connector: str, tasks: int, *, output: str, offsets: str, config: str, exists: bool = True
 ) -> frozenset[Permission]:
-    """All that a source connector needs, and the leader for it, as a text lists it. ``offsets``: its offsets topic;
-    ``exists``: it is there, and need not be created."""
+    """Return all that a source connector needs, and the leader for it, as a text lists it. ``offsets``: its offsets
+    topic; ``exists``: it is there, and need not be created."""
     needed = {
         *of_leader(group_id, config),
         *(permission for task in range(tasks) for permission in of_producing(group_id, connector, task)),
@@ -184,8 +184,8 @@ class Brokers(brokers.Brokers):
         if self.acls.denied:
             require(self.acls, needed(NAMES[partition]), call)
 
-    def append_beside(self, partition: int, content: Any) -> None:
-        """One record beside any transaction, by a producer that is neither idempotent nor known."""
+    def append_directly(self, partition: int, content: Any) -> None:
+        """One record outside any transaction, by a producer that is neither idempotent nor known."""
         position = self.append_plainly(partition, content)
         batch = self.log(partition).batches[position]
         del self.log(partition).producers[batch.producer_id]
@@ -199,7 +199,7 @@ class Brokers(brokers.Brokers):
         return Reader(self.env, self.readers)
 
     def delete(self, topic: int) -> None:
-        """An offsets topic is deleted; it is there again, and empty, when somebody asks for it."""
+        """An offsets topic is deleted; it is there again, and empty, when a client asks for it."""
         leader = self.leaders[PARTITION_OF[topic]]
         leader.log = PartitionLog(self.env, leader.log.partition, leader.log.leader_epoch + 1)
         leader.stable_offset = 0

@@ -33,11 +33,12 @@ class Poll:
         self.asked = outcome
 
     def at_batch(self, now_ms: int) -> int:
-        """What ends here: the transaction is committed (1), or aborted (0) and its offsets committed; -1: nothing."""
+        """Return what ends here: the transaction is committed (1), or aborted (0) and its offsets committed; -1:
+        nothing."""
         return COMMIT
 
     def is_due(self, now_ms: int) -> bool:
-        """Whether something would end now, though nothing was polled."""
+        """Return whether something would end now, though nothing was polled."""
         return False
 
     def at_end(self) -> int:
@@ -99,7 +100,7 @@ class SourceTask:
         self.asked = -1  # what operators of the source have it ask for, with the next batch
 
     def has_more(self) -> bool:
-        """Whether any partition has a record that was not polled."""
+        """Return whether any partition has a record that was not polled."""
         return self.unread
 
     def look_for_more(self) -> bool:
@@ -225,7 +226,7 @@ class Runtime:
         """Polling begins."""
 
     def is_idle(self) -> bool:
-        """Whether the source has nothing, and there is nothing else to do."""
+        """Return whether the source has nothing, and there is nothing else to do."""
         return not self.source.has_more()
 
     def produce(self, record: Record) -> None:
@@ -245,7 +246,7 @@ class Runtime:
 
 
 class ExactlyOnce(Runtime):
-    """With exactly-once support."""
+    """A runtime with exactly-once support."""
 
     def __init__(
         self, config: Config, host: Host, source: SourceTask, store: OffsetStore, producer: TransactionalProducer
@@ -374,7 +375,7 @@ class ExactlyOnce(Runtime):
         self.host.report(kind, **self.pair(), **columns)
 
 
-# A source task without exactly-once support: records are sent beside any transaction, and their offsets after them.
+# A source task without exactly-once support: records are sent outside any transaction, and their offsets after them.
 #
 # Only what the offsets topics have to do with it is here: each batch is followed by a flush, and a task that ends in
 # order has flushed everything. That a crash repeats records is its guarantee (at least once), and not looked at.
@@ -382,11 +383,11 @@ class ExactlyOnce(Runtime):
 
 
 class AtLeastOnce(Runtime):
-    """Without exactly-once support."""
+    """A runtime without exactly-once support."""
 
     def produce(self, record: Record) -> None:
         self.report_record(Kind.RECORD_SENT, record)
-        self.store.env.brokers.append_beside(OUTPUT_TOPIC, record)
+        self.store.env.brokers.append_directly(OUTPUT_TOPIC, record)
 
     def at_batch(self) -> Script:
         if self.writer.begin_flush():
@@ -399,4 +400,4 @@ class AtLeastOnce(Runtime):
 
     def send_offset(self, topic: int, entry: Entry) -> None:
         self.host.report(Kind.OFFSET_SENT, topic=topic, partition=entry.partition, offset=entry.offset)
-        self.store.env.brokers.append_beside(PARTITION_OF[topic], entry)
+        self.store.env.brokers.append_directly(PARTITION_OF[topic], entry)

@@ -41,7 +41,7 @@ class Host(Protocol):
         """An event of the task."""
 
     def must_stop(self) -> bool:
-        """Whether the task was asked to stop."""
+        """Return whether the task was asked to stop."""
 
     def now_ms(self) -> int:
         """The time."""
@@ -80,7 +80,7 @@ class TopicReader:
         return self.position >= self.end
 
     def may_go_on(self) -> bool:
-        """Whether a poll would return anything, or is not needed."""
+        """Return whether a poll would return anything, or is not needed."""
         return self.is_at_end() or self.brokers.log(self.partition).read_limit(self.committed) > self.position
 
     def consume(self) -> int:
@@ -112,10 +112,11 @@ WORKERS = "connect-offsets"
 
 
 class Choice(NamedTuple):
-    """The topic that is written to and read first, and whether the worker's is read, and has copies, beside it."""
+    """The topic that is written to and read first, and whether the worker's is read, and has copies, in addition to
+    it."""
 
     primary: int
-    worker_beside: bool
+    with_worker: bool
 
 
 def chosen(named: str, same_cluster: bool, runtime: int) -> Choice:
@@ -161,11 +162,11 @@ class OffsetWriter:
 
 
 # Where a task's source offsets are: in the topic that its transactions write to, and, if that is the connector's own,
-# also in the worker's, as a copy that nobody waits for (618.31).
+# also in the worker's, as a copy that no thread waits for (618.31).
 #
 # What is read is a combined view of both, in which the connector's own topic has precedence, for each source partition
 # by itself. What is written goes to the own topic, in the task's transaction; when that is committed, its copy goes to
-# the worker's topic, by the worker's producer, beside any transaction. A null offset goes to the worker's topic first,
+# the worker's topic, by the worker's producer, outside any transaction. A null offset goes to the worker's topic first,
 # and only if it is there to the own one: else the old offset in the worker's topic would show again (KAFKA-15018).
 #
 # That is the text. The released code makes the copies when the broker has acknowledged the entry, that is before the
@@ -249,7 +250,7 @@ class OffsetStore:
     # Writing
 
     def has_copy(self) -> bool:
-        """Whether the worker's topic has copies of what is in the own one."""
+        """Return whether the worker's topic has copies of what is in the own one."""
         return self.primary == SEPARATE and self.env.merges
 
     def set(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> Script:
@@ -257,14 +258,14 @@ class OffsetStore:
         if self.has_copy():
             for partition, offset in offsets.items():
                 if not offset:
-                    yield from self.write_tombstone_beside(partition)
+                    yield from self.write_second_tombstone(partition)
         yield from self.host.call("flush", partial(self.send_all, offsets, send))
 
     def send_all(self, offsets: Mapping[int, int], send: Callable[[int, Entry], None]) -> None:
         for partition, offset in offsets.items():
             send(self.primary, Entry(partition, offset))
 
-    def write_tombstone_beside(self, partition: int) -> Script:
+    def write_second_tombstone(self, partition: int) -> Script:
         """A null offset goes to the worker's topic first; if it does not get there, the flush has failed."""
         self.host.report(Kind.COPY_SENT, topic=GLOBAL, partition=partition, offset=0)
         yield from self.host.call("copy", partial(self.append_copy, partition, 0))
@@ -292,8 +293,7 @@ class OffsetStore:
         self.host.report(Kind.COPY_TOLD, topic=GLOBAL, partition=partition, offset=offset, error=error)
 
     def append_copy(self, partition: int, offset: int) -> None:
-        """Beside any transaction."""
-        self.env.brokers.append_beside(PARTITION_OF[GLOBAL], Entry(partition, offset))
+        self.env.brokers.append_directly(PARTITION_OF[GLOBAL], Entry(partition, offset))
 
 
 # The store of a connector's offsets as it is released, from Kafka 3.3 to the trunk of August 2026.

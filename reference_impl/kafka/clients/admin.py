@@ -37,7 +37,7 @@ class FenceProducersResult:
         self._results: dict[int, Fenced | None] = dict.fromkeys(transactional_ids)
 
     def fenced_producers(self) -> dict[int, Fenced | None]:
-        """By transactional id; None while there is no answer."""
+        """Return the pairs by transactional id; None while there is no answer."""
         return dict(self._results)
 
     def all(self) -> int | None:
@@ -75,7 +75,7 @@ class Admin(Node):
         return result
 
     def fence(self, transactional_id: int) -> bool:
-        """Fence one id; what comes of it shows in the events."""
+        """Fence one id; what comes of it appears in the events."""
         self.fence_producers([transactional_id])
         return True
 
@@ -87,7 +87,7 @@ class Admin(Node):
             env.emit(Kind.INIT_SENT, client=client, txn_id=transactional_id, request=request)
             return InitProducerIdRequest(transactional_id, env.config.request_timeout_ms)
 
-        def told(request: int, answer: InitProducerIdResponse) -> None:
+        def answered(request: int, answer: InitProducerIdResponse) -> None:
             if answer.error_code in self.retried:
                 call.retry(RETRY_BACKOFF_US)
                 return
@@ -99,7 +99,7 @@ class Admin(Node):
                 producer_id=fenced.producer_id, epoch=fenced.epoch, error=fenced.error,
             )  # fmt: skip
 
-        return Question("init", ask, told)
+        return Question("init", ask, answered)
 
     def final_error(self, error: int) -> int:
         """The error of an answer that is not asked for again: what it is, one id failing does not touch the others."""

@@ -192,12 +192,12 @@ class Application(Listener):
 
     @property
     def is_per_partition(self) -> bool:
-        """Whether it has a producer for every partition of the input, as before KIP-447."""
+        """Return whether it has a producer for every partition of the input, as before KIP-447."""
         return self.old or not self.env.options.group_aware
 
     @property
     def inits_with_group(self) -> bool:
-        """Whether it uses the draft's initTransactions(groupAssignment)."""
+        """Return whether it uses the draft's initTransactions(groupAssignment)."""
         return self.env.options.is_draft and not self.is_per_partition
 
     def wanted_listener(self) -> Listener | None:
@@ -210,7 +210,7 @@ class Application(Listener):
         return producer
 
     def whole_id(self) -> int:
-        """The transactional id of the one producer: its identity's, or one that nobody else has ever had."""
+        """The transactional id of the one producer: its identity's, or one that no other client has ever had."""
         options = self.env.options
         return options.inputs + (
             options.identity_of(self.slot) if options.stable_ids else options.members + self.client
@@ -304,7 +304,7 @@ class Application(Listener):
             work.producer.send_offsets(work.offsets, self.metadata_for(work))
 
     def metadata_for(self, work: Work) -> GroupMetadata:
-        """What the application says of its consumer: as of now, as of the poll, or nothing at all (B38)."""
+        """Return what the application says of its consumer: as of now, as of the poll, or nothing at all (B38)."""
         options = self.env.options
         if self.is_per_partition or not options.metadata:
             return GroupMetadata()

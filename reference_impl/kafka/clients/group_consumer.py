@@ -40,7 +40,7 @@ class Listener:
         """These are about to be given away."""
 
     def on_lost(self, partitions: tuple[int, ...]) -> None:
-        """These may be somebody else's already."""
+        """These partitions may be another member's already."""
 
 
 class Consumer(Node):
@@ -83,7 +83,7 @@ class Consumer(Node):
         raise NotImplementedError(f"{type(self).__name__} must say what poll() does for the membership")
 
     def is_unaware(self) -> bool:
-        """Whether the answer that named its partitions never reached it; the coordinator does not repeat it."""
+        """Return whether the answer that named its partitions never reached it; the coordinator does not repeat it."""
         return False
 
     def leave(self) -> None:
@@ -174,7 +174,7 @@ class Consumer(Node):
     # The assignment
 
     def assign(self, partitions: tuple[int, ...], generation: int) -> None:
-        """These, of which some may be new; positions of the others are kept."""
+        """These, of which some may be new; positions of the others are stored."""
         added = tuple(partition for partition in partitions if partition not in self.assignment)
         self.assignment = partitions
         self.fetching.finish()
@@ -318,7 +318,7 @@ class ClassicConsumer(Consumer):
             self.synced = answer.assignment
 
     def rebalance_failed(self, error: int) -> None:
-        """The rebalance is to be begun again, by the next poll; or the instance id is somebody else's."""
+        """The rebalance is to be begun again, by the next poll; or the instance id is another member's."""
         if error == GroupErrorCode.FENCED_INSTANCE_ID:
             self.error = error
         elif error in (GroupErrorCode.UNKNOWN_MEMBER_ID, GroupErrorCode.ILLEGAL_GENERATION):

@@ -1,8 +1,8 @@
-"""A consumer under the new protocol (KIP-848): its membership lives in the background, beside the application.
+"""A consumer under the new protocol (KIP-848): its membership lives in the background, in addition to the application.
 
 The epoch, and with it the group metadata, changes as soon as a heartbeat is answered, whatever the application is
 doing. A member that is fenced gives up its partitions and joins again under the same id: at once, unless there is a
-rebalance listener and something lost to tell it of, which happens in `poll` only. So are partitions revoked (since
+rebalance listener and something lost to report to it, which happens in `poll` only. So are partitions revoked (since
 KAFKA-20332).
 (AsyncKafkaConsumer.java, AbstractMembershipManager.java, ConsumerHeartbeatRequestManager.java)
 """
@@ -48,7 +48,7 @@ class ModernConsumer(Consumer):
         self.member = env.next_member()
         self.epoch = JOINING
         self.target: tuple[int, ...] = ()
-        self.reported_owned: tuple[int, ...] | None = None  # what the coordinator was last told, and may have heard
+        self.reported_owned: tuple[int, ...] | None = None  # what the coordinator was last given, and may have heard
         self.sending: tuple[int, ...] = ()  # what is owned, as of the heartbeat that is outstanding
         self.metadata = GroupMetadata(instance=self.instance)
         self.adopted: object = None  # the last answer that it took which names partitions
@@ -164,7 +164,7 @@ class ModernConsumer(Consumer):
             self.give_up(self.assignment, lost=True)
 
     def leave(self) -> None:
-        """Tell the coordinator, and do not wait for what it says."""
+        """Inform the coordinator, and do not wait for its answer."""
         epoch = LEFT if self.instance == NO_INSTANCE else STATIC_LEFT
         request = RequestBody(self.env.next_request(), GroupHeartbeatRequest(self.member, epoch, self.instance))
         self.env.network.send("group_heartbeat", self.name, self.env.group_address, request)

@@ -35,7 +35,7 @@ from fencepost.reference_impl.simulation import Message, Node
 # Under the producer: its state, and what it asks the coordinator next, with the answers (TransactionManager.java).
 #
 # What comes next follows from the state (`go_on`): partitions first, the end of the transaction when nothing is
-# unanswered, the bump of the epoch last. What an error does is said in `errors.py`.
+# unanswered, the bump of the epoch last. What an error does is stated in `errors.py`.
 
 
 class State(Enum):
@@ -69,7 +69,7 @@ class ProducerCalls(Node):
         self.epoch = NO_PRODUCER_EPOCH
         self.txn = NONE
         self.started = False  # whether the coordinator may know of the transaction
-        self.to_add: list[int] = []  # partitions of the transaction that the coordinator has not been told of
+        self.to_add: list[int] = []  # partitions of the transaction that the coordinator has not heard of
         self.adding = NONE
         self.added: set[int] = set()
         self.epoch_bump_required = False
@@ -316,7 +316,7 @@ class Producer(ProducerCalls):
 #
 # An application gets it by `enable.idempotence` alone. It has a producer id that no transactional id belongs to, and
 # raises its epoch by itself (KIP-360): a partition takes what comes under the new epoch for something new. So nothing
-# that may have been written is sent again under another number: it is given up, and the application is told.
+# that may have been written is sent again under another number: it is given up, and the application is informed.
 # (TransactionManager.java: bumpIdempotentProducerEpoch; KAFKA-14034)
 
 
@@ -374,7 +374,6 @@ class IdempotentProducer(Producer):
         super().__init__(env, slot, NO_TRANSACTIONAL_ID)
 
     def begin(self) -> bool:
-        """There are no transactions."""
         return False
 
     def send(self, partition: int, count: int = 1) -> bool:

@@ -28,12 +28,12 @@ FIRST_ADD_BACKOFF_US = 20_000
 
 
 class Question(NamedTuple):
-    """A question to the coordinator: `ask` announces a request under its number and makes its data, `told` takes the
-    answer to it."""
+    """A question to the coordinator: `ask` announces a request under its number and makes its data, `answered` takes
+    the answer to it."""
 
     kind: str
     ask: Callable[[int], Any]
-    told: Callable[[int, Any], None]
+    answered: Callable[[int, Any], None]
 
 
 class CoordinatorCall:
@@ -54,7 +54,7 @@ class CoordinatorCall:
 
     @property
     def outstanding(self) -> bool:
-        """Whether a question waits for its final answer, back-offs included."""
+        """Return whether a question waits for its final answer, back-offs included."""
         return self.question is not None
 
     def start(self, question: Question) -> None:
@@ -76,10 +76,10 @@ class CoordinatorCall:
     def answer(self, body: ResponseBody) -> None:
         """Hand the answer to the question it belongs to, unless it belongs to an older request or is a second copy."""
         if self.question is not None and self.counts(body.number):
-            self.question.told(body.number, body.data)
+            self.question.answered(body.number, body.data)
 
     def counts(self, number: int) -> bool:
-        """Whether the answer to this request is the one that is waited for."""
+        """Return whether the answer to this request is the one that is waited for."""
         return number == self.number
 
     def _send(self) -> None:
@@ -174,7 +174,7 @@ class Sends:
 
     @property
     def outstanding(self) -> bool:
-        """Whether some record has no final answer, or has not even left."""
+        """Return whether some record has no final answer, or has not even left."""
         return any(lane.in_flight or lane.unsent for lane in self.lanes.values())
 
     def add(self, partition: int, *records: int) -> None:
@@ -202,7 +202,8 @@ class Sends:
             self.transmit(batch)
 
     def has_room(self, lane: Lane) -> bool:
-        """Whether one more batch may leave: the leader must still remember the oldest one when it is sent again."""
+        """Return whether one more batch may leave: the leader must still remember the oldest one when it is sent
+        again."""
         if not lane.in_flight:
             return True
         behind_oldest = lane.sent - lane.in_flight[0].number

@@ -75,7 +75,8 @@ class MetadataLog:
         self._committed = 0
 
     def audit(self) -> list[ProducerIdsRecord]:
-        """Which broker, in which epoch, got the block before which id: the committed records not yet in a snapshot."""
+        """Return which broker, in which epoch, got the block before which id: the committed records not yet in a
+        snapshot."""
         return [record for _, record, _ in self._entries[: self._committed]]
 
 
@@ -108,7 +109,7 @@ class Quota:
 #
 # Read `Controller` from top to bottom and you have read the controller's half of KIP-730 (ControllerApis.scala,
 # ProducerIdControlManager.java): check the caller, check exhaustion, append, replay into memory, wait for the commit,
-# answer. `BaseController` holds what the ZooKeeper-mode controller does alike: who may ask, how it is told no.
+# answer. `BaseController` holds what the ZooKeeper-mode controller does alike: who may ask, how it is given no.
 
 NONE = -1
 
@@ -232,7 +233,7 @@ class Controller(BaseController):
         self.next_producer_id = record.next_producer_id
 
     def commit(self, grant: int) -> None:
-        """A majority has everything up to the record `grant`: tell everyone who waited for it."""
+        """A majority has everything up to the record `grant`: answer every broker that waited for it."""
         for committed, record, block in self.metadata_log.commit(grant):
             self.env.emit(
                 Kind.BLOCK_COMMITTED, grant=committed, first=block.first, length=block.length,

@@ -54,7 +54,7 @@ class Config(Configuration):
 
     @property
     def starts_with_rpc(self) -> bool:
-        """Whether the brokers start with the RPC: in KRaft always, in ZooKeeper mode by version (730.21)."""
+        """Return whether the brokers start with the RPC: in KRaft always, in ZooKeeper mode by version (730.21)."""
         return self.mode == "kraft" or protocol_version(self.inter_broker_protocol) >= protocol_version(RPC_SINCE)
 
 

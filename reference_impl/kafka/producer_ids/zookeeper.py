@@ -173,7 +173,7 @@ class ZkController(BaseController):
         self.requests: list[IdRequestBody] = []
 
     def check_broker_epoch(self, request: AllocateProducerIdsRequest) -> int:
-        """ZooKeeper mode tells an unknown broker (102) from a wrong epoch (77)."""
+        """ZooKeeper mode distinguishes an unknown broker (102) from a wrong epoch (77)."""
         if request.broker_id not in self.env.registered:
             return IdErrorCode.BROKER_ID_NOT_REGISTERED
         return super().check_broker_epoch(request)

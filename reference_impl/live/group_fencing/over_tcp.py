@@ -4,8 +4,8 @@
 
 The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; groups,
 assignments, transactions and offsets are the brokers'. What they do by themselves is unseen: only what the application
-does and is told, and what an auditor reads, are events. Virtual time passes with real time, `pace` times as slowly, so
-that sessions and transactions time out there as they do here.
+does and is answered, and what an auditor reads, are events. Virtual time passes with real time, `pace` times as slowly,
+so that sessions and transactions time out there as they do here.
 
 Input records need not exist: the reference's consumers know how many there are, and fetch offsets alone.
 """

@@ -71,7 +71,7 @@ class GroupNames(Names):
         """The group's id."""
         return self.group_id(0)
 
-    def shown_member(self, member: str | None) -> int:
+    def numbered_member(self, member: str | None) -> int:
         """The number of a member id that a broker has made up."""
         if not member:
             return NO_MEMBER
@@ -81,7 +81,8 @@ class GroupNames(Names):
         return self._numbers[member]
 
     def member(self, number: int) -> str:
-        """The member id of a number; one that no broker has shown is made up here, as a client of KIP-848 does it."""
+        """The member id of a number; one that no broker has revealed is made up here, as a client of KIP-848 does
+        it."""
         if number == NO_MEMBER:
             return ""
         if number not in self.members:
@@ -201,12 +202,12 @@ class GroupCodec(Codec):
                     "consumer_group_heartbeat", "TopicPartitions", topic_id=self.names.topic_id, partitions=data.owned
                 ),
             )  # fmt: skip
-        said: dict[str, Any] = {"instance_id": self.names.instance(data.instance), "topic_partitions": owned}
+        fields: dict[str, Any] = {"instance_id": self.names.instance(data.instance), "topic_partitions": owned}
         if data.full:
-            said |= {"rebalance_timeout": self._rebalance, "subscribed_topic_names": (self.names.topic,)}
+            fields |= {"rebalance_timeout": self._rebalance, "subscribed_topic_names": (self.names.topic,)}
         return self._build(
             "consumer_group_heartbeat", group_id=self.names.group, member_id=self.names.member(data.member),
-            member_epoch=data.epoch, **said,
+            member_epoch=data.epoch, **fields,
         )  # fmt: skip
 
     def _txn_offset_commit(self, data: GroupTxnOffsetCommitRequest) -> Any:
@@ -228,8 +229,9 @@ class GroupCodec(Codec):
                         "group.min.session.timeout.ms, or raise config pace, real milliseconds for each virtual one"
                     )
                 return JoinGroupResponse(
-                    int(answer.error_code), int(answer.generation_id), names.shown_member(answer.member_id),
-                    names.shown_member(answer.leader), tuple(names.shown_member(m.member_id) for m in answer.members),
+                    int(answer.error_code), int(answer.generation_id), names.numbered_member(answer.member_id),
+                    names.numbered_member(answer.leader),
+                    tuple(names.numbered_member(m.member_id) for m in answer.members),
                 )  # fmt: skip
             case SyncGroupRequest():
                 assignment = json.loads(answer.assignment or b"[]")
@@ -253,8 +255,10 @@ class GroupCodec(Codec):
         if error := int(group.error_code):
             return OffsetFetchResponse(error)
         topic = only(group.topics, "topics", lambda each: each.name == self.names.topic)
-        told = {int(each.partition_index): each for each in topic.partitions}
-        offsets = tuple((int(told[p].error_code), int(told[p].committed_offset)) for p in data.partitions)
+        by_partition = {int(each.partition_index): each for each in topic.partitions}
+        offsets = tuple(
+            (int(by_partition[p].error_code), int(by_partition[p].committed_offset)) for p in data.partitions
+        )
         return OffsetFetchResponse(0, tuple((error, NO_OFFSET if error else offset) for error, offset in offsets))
 
     def _first_error(self, answer: Any) -> int:
@@ -268,5 +272,5 @@ class GroupCodec(Codec):
         if not error and answer.assignment is not None:
             topics = answer.assignment.topic_partitions
             assignment = tuple(sorted(int(partition) for topic in topics for partition in topic.partitions))
-        member = self.names.shown_member(answer.member_id)
+        member = self.names.numbered_member(answer.member_id)
         return GroupHeartbeatResponse(error, member, int(answer.member_epoch), assignment)

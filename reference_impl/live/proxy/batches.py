@@ -67,8 +67,8 @@ def committed(request: Any) -> Iterator[Sent]:
     pair = int(request.producer_id), int(request.producer_epoch)
     for topic in request.topics:
         for index, partition in enumerate(topic.partitions):
-            told = partition.committed_metadata or ""
-            number = int(told) if told.isascii() and told.isdigit() else int(partition.committed_offset)
+            metadata = partition.committed_metadata or ""
+            number = int(metadata) if metadata.isascii() and metadata.isdigit() else int(partition.committed_offset)
             yield Sent((str(request.group_id),), number, *pair, -1, index)
 
 

@@ -32,7 +32,7 @@ class Exchange:
     answer: bytes | None = None
     answered_by: list[Callable[[bytes | None], None]] = field(default_factory=list)
 
-    def tell(self, answer: bytes | None) -> None:
+    def give(self, answer: bytes | None) -> None:
         """The answer has come, or never will; only the first word counts."""
         callbacks, self.answered_by = self.answered_by, []
         for callback in callbacks:
@@ -110,7 +110,7 @@ class Link:
     client: Pipe | None = None
     broker: Pipe | None = None
     asked: deque[Exchange] = field(default_factory=deque)  # not with the broker yet
-    told: deque[Exchange] = field(default_factory=deque)  # answered, and not with the client yet
+    answered: deque[Exchange] = field(default_factory=deque)  # answered, and not with the client yet
     waiting: dict[int, Exchange] = field(default_factory=dict)  # with the broker, by correlation id
     is_held: bool = False
     is_answer_held: bool = False
@@ -154,14 +154,14 @@ class Link:
         if exchange is None:
             raise ValueError("an answer to a request that was not made")
         exchange.answer = frame
-        exchange.tell(frame)
-        self.told.append(exchange)
+        exchange.give(frame)
+        self.answered.append(exchange)
         self.pull()
 
     def pull(self) -> None:
         """Send on what may be sent to the client."""
-        while self.told and not self.is_answer_held:
-            exchange = self.told[0]
+        while self.answered and not self.is_answer_held:
+            exchange = self.answered[0]
             if not self.decisions.on_answer(self, exchange):
                 self.is_answer_held = True
                 return
@@ -169,7 +169,7 @@ class Link:
         self.close_if_idle()
 
     def _deliver(self, exchange: Exchange) -> None:
-        self.told.remove(exchange)
+        self.answered.remove(exchange)
         assert exchange.answer is not None
         if self.client is not None and not self.is_gone:
             self.decisions.answered(exchange)
@@ -178,14 +178,14 @@ class Link:
     def go_on_answering(self, exchange: Exchange) -> None:
         """The answer that was held may go to the client."""
         self.is_answer_held = False
-        if exchange in self.told:
+        if exchange in self.answered:
             self._deliver(exchange)
         self.pull()
 
     def ask_again(self, exchange: Exchange) -> None:
         """The answer that is held says "later": throw it away, and send the request once more."""
-        if exchange in self.told and self.broker is not None:
-            self.told.remove(exchange)
+        if exchange in self.answered and self.broker is not None:
+            self.answered.remove(exchange)
             self.is_answer_held = False
             self.waiting[exchange.request.correlation_id] = exchange
             self.broker.write(exchange.request.frame)
@@ -196,7 +196,7 @@ class Link:
         if self.is_gone:
             return
         self.is_gone = True
-        self.decisions.closed(self, [*self.told, *self.waiting.values(), *self.asked])
+        self.decisions.closed(self, [*self.answered, *self.waiting.values(), *self.asked])
         while len(self.asked) > self.is_held:
             self.asked.pop()
         self.close_if_idle()
@@ -205,7 +205,7 @@ class Link:
         """The broker has closed its socket: the client gets what has been answered, and then the same."""
         self.broker, self.is_dead = None, True
         for exchange in (*self.waiting.values(), *list(self.asked)[self.is_held :]):  # what is held can go elsewhere
-            exchange.tell(None)
+            exchange.give(None)
         if self.client is not None and not self.is_answer_held:
             self.client.close()
 
@@ -213,7 +213,7 @@ class Link:
         """Close both sides now."""
         self.is_held = self.is_answer_held = False
         self.asked.clear()
-        self.told.clear()
+        self.answered.clear()
         for pipe in (self.client, self.broker):
             if pipe is not None and pipe.transport is not None:
                 pipe.transport.abort()

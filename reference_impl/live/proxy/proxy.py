@@ -171,9 +171,9 @@ class Proxy:
         """Have it called in the event loop."""
         self._loop.call_soon_threadsafe(callback)
 
-    def send_afresh(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+    def send_afresh(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
         """Send a request over a connection of its own."""
-        self._start(self._ask(address, request, told))
+        self._start(self._ask(address, request, answered))
 
     # -- decisions, in the event loop
 
@@ -293,7 +293,7 @@ class Proxy:
         link.client_lost()
         self._links.discard(link)
 
-    async def _ask(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+    async def _ask(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
         answer = None
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -308,4 +308,4 @@ class Proxy:
         except (OSError, asyncio.IncompleteReadError):
             answer = None
         finally:
-            told(answer)
+            answered(answer)

@@ -53,7 +53,7 @@ class Loop(Protocol):
     def soon(self, callback: Callable[[], None]) -> None:
         """Have it called in the event loop."""
 
-    def send_afresh(self, address: tuple[str, int], request: Request, told: Callable[[bytes | None], None]) -> None:
+    def send_afresh(self, address: tuple[str, int], request: Request, answered: Callable[[bytes | None], None]) -> None:
         """Send a request over a connection of its own; in the event loop."""
 
 
@@ -94,7 +94,7 @@ class Met:
     def meet(self, link: Link, exchange: Exchange) -> None:
         """This is the request."""
         self._link, self._exchange = link, exchange
-        exchange.answered_by.append(self._tell)
+        exchange.answered_by.append(self._take)
         self._came.set()
 
     def at_answer(self) -> bool:
@@ -105,7 +105,7 @@ class Met:
         """The request is on its way to the broker: likewise."""
         return True
 
-    def _tell(self, answer: bytes | None) -> None:
+    def _take(self, answer: bytes | None) -> None:
         self._answer = answer
         self._answered.set()
 
@@ -138,7 +138,7 @@ class Held(Met):
         if not link.is_dead:
             link.go_on(exchange)
         else:
-            self._proxy.send_afresh(link.address, exchange.request, self._tell)
+            self._proxy.send_afresh(link.address, exchange.request, self._take)
 
     def _drop(self) -> None:
         if self._link is not None and self._exchange is not None:
@@ -178,18 +178,18 @@ class Copied(Met):
         link, exchange = self._link, self._exchange
         assert link is not None
         assert exchange is not None
-        told: list[bytes | None] = []
+        answers: list[bytes | None] = []
         done = threading.Event()
 
-        def tell(answer: bytes | None) -> None:
-            told.append(answer)
+        def answered(answer: bytes | None) -> None:
+            answers.append(answer)
             done.set()
 
-        self._proxy.soon(lambda: self._proxy.send_afresh(link.address, exchange.request, tell))
+        self._proxy.soon(lambda: self._proxy.send_afresh(link.address, exchange.request, answered))
         self._await(done, timeout_s, "was answered (the copy)")
-        if told[0] is None:
+        if answers[0] is None:
             raise WireError(f"the broker closed the connection before it answered a copy of {self.meant}")
-        return decoded(exchange.request, told[0])
+        return decoded(exchange.request, answers[0])
 
 
 class Delayed(Met):

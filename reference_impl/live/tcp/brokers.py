@@ -139,7 +139,7 @@ class Brokers:
 
     def ask_controller(self, request: Any, moved: Callable[[Any], bool], patience_s: float | None = None) -> Any:
         """The answer of the controller, or, where a broker does not say which one that is, of any broker that does not
-        answer that it is another, as `moved` tells. Raises NoAnswer if there is none in time (`READY_S`)."""
+        answer that it is another, as `moved` says. Raises NoAnswer if there is none in time (`READY_S`)."""
         why, patience_s = "", READY_S if patience_s is None else patience_s
         for tried in Patience(patience_s):
             asked = self.controller if self.controller in self.addresses and not tried % 2 else self._in_turn(tried)

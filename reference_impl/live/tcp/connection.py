@@ -32,7 +32,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 LARGEST_RESPONSE = 100 * 1024 * 1024  # bytes; Kafka's own default for socket.request.max.bytes
 API_VERSIONS, UNSUPPORTED_VERSION = 18, 35
 UNSUPPORTED = struct.pack(">h", UNSUPPORTED_VERSION)
-SHOWN = 64  # bytes of an answer in a message
+MOST_PRINTED = 64  # bytes of an answer in a message
 HTTP, TLS_ALERT, TLS_HANDSHAKE = b"HTTP", 0x15, 0x16
 HTTP_REQUEST, PROBED_S = b"GET / HTTP/1.0\r\n\r\n", 1.0
 
@@ -110,9 +110,9 @@ class Connection:
         payload = bytearray()
         with self._closed_on_failure(kind, payload):
             start = self._read(4)
-            if said := other_protocol(start):
+            if other := other_protocol(start):
                 raise WireError(
-                    f"{self.host}:{self.port}: speaks {said}, not Kafka; name the port of a plain Kafka listener"
+                    f"{self.host}:{self.port}: speaks {other}, not Kafka; name the port of a plain Kafka listener"
                 )
             (length,) = struct.unpack(">i", start)
             if not 4 <= length <= LARGEST_RESPONSE:
@@ -130,10 +130,14 @@ class Connection:
             raise NoAnswer(f"{where}: no answer to {kind.__name__}: {error or 'timed out'}") from error
         except ValueError as error:
             self.close()
-            told = f"{bytes(payload[:SHOWN]).hex()}{'…' if len(payload) > SHOWN else ''}" if payload else "nothing"
+            text = (
+                f"{bytes(payload[:MOST_PRINTED]).hex()}{'…' if len(payload) > MOST_PRINTED else ''}"
+                if payload
+                else "nothing"
+            )
             version = int(kind.__version__)
             raise Unreadable(
-                f"{where}: no answer that can be read to {kind.__name__} version {version}: {error}; it is {told}"
+                f"{where}: no answer that can be read to {kind.__name__} version {version}: {error}; it is {text}"
             ) from error
         except BaseException:
             self.close()  # what was sent is answered, perhaps, and that must not be taken for another answer

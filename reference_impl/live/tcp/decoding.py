@@ -191,12 +191,12 @@ def _layout(kind: Any) -> Layout:
     return Layout(tuple(parts), tagged, bool(kind.__flexible__))
 
 
-def _without_none(told: Any) -> tuple[Any, bool]:
+def _without_none(hint: Any) -> tuple[Any, bool]:
     """A type, and whether it may also be None."""
-    if get_origin(told) not in (Union, UnionType):
-        return told, False
-    inner = [each for each in get_args(told) if each is not type(None)]
-    return inner[0], len(inner) < len(get_args(told))
+    if get_origin(hint) not in (Union, UnionType):
+        return hint, False
+    inner = [each for each in get_args(hint) if each is not type(None)]
+    return inner[0], len(inner) < len(get_args(hint))
 
 
 # Responses that kio's schema reads too strictly, with the field in question as Kafka sends it: DescribeTransactions

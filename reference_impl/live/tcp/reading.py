@@ -73,16 +73,16 @@ def milliseconds(ms: int) -> Any:
     return i32Timedelta.parse(timedelta(milliseconds=ms))
 
 
-# What to do with an answer that cannot be read: say which, to what, and judge nobody by it.
+# What to do with an answer that cannot be read: say which, to what, and judge no broker by it.
 #
 #     with reading(request, answer):
 #         (found,) = answer.topics[0].partitions      # an answer without topics becomes `Unreadable`
 #
 # An answer that leaves out what was asked for, or speaks of something else, says nothing about the protocol: neither
-# that it is kept nor that it is broken. Whether broker or reader is at fault is for those to find out who read the
+# that it is stored nor that it is broken. Whether broker or reader is at fault is for those to find out who read the
 # message.
 
-SHOWN = 600  # characters of an answer in a message: most are shorter
+MOST_PRINTED = 600  # characters of an answer in a message: most are shorter
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def reading(request: Any, answer: Any) -> Iterator[None]:
         raise
     except Exception as error:  # whatever a wrong answer does to those who believe it
         raise Unreadable(
-            f"an answer that cannot be read ({type(error).__name__}: {error}): {shown(answer)} to {shown(request)}"
+            f"an answer that cannot be read ({type(error).__name__}: {error}): {printed(answer)} to {printed(request)}"
         ) from error
 
 
@@ -108,11 +108,11 @@ def only(found: Any, what: str, is_it: Callable[[Any], bool] = lambda _: True) -
     return elements[0]
 
 
-def shown(message: Any) -> str:
+def printed(message: Any) -> str:
     """A request or an answer in one line: its type, its version, and its fields, cut where it is long."""
     version = getattr(type(message), "__version__", None)
     text = f"{type(message).__name__}{'' if version is None else f' version {int(version)}'} {_plain(message)}"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= MOST_PRINTED else f"{text[:MOST_PRINTED]}…"
 
 
 def _plain(value: Any) -> str:

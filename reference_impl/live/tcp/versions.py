@@ -44,7 +44,7 @@ OPTIONAL = frozenset({"create_topics", "delete_topics", "describe_configs", "des
 _BEFORE_V2 = {"produce": Bounds(3, 11), "end_txn": Bounds(0, 4), "txn_offset_commit": Bounds(0, 4)}
 MODES: Mapping[str, Mapping[str, Bounds]] = {
     "v1": _BEFORE_V2,
-    # TRANSACTION_ABORTABLE came with these; a broker that knows them verifies, unless it is told not to.
+    # TRANSACTION_ABORTABLE came with these; a broker that knows them verifies, unless it is reported not to.
     "v1-verified": _BEFORE_V2 | {"produce": Bounds(11, 11), "txn_offset_commit": Bounds(4, 4)},
     "v2": {"produce": Bounds(12, 12), "end_txn": Bounds(5, 5), "txn_offset_commit": Bounds(5, 5)},
 }
@@ -102,9 +102,9 @@ class Offered:
 def offered_by(connection: Connection, broker: int) -> Offered:
     """Ask a broker. Raises WireError when it does not answer."""
     address = f"{connection.host}:{connection.port}"
-    said = {"client_software_name": "fencepost", "client_software_version": "1"}
+    fields = {"client_software_name": "fencepost", "client_software_version": "1"}
     for version in (3, 2, 0):
-        request = build("api_versions", version, since=said, **said)
+        request = build("api_versions", version, since=fields, **fields)
         answer = connection.call(request)
         if int(answer.error_code) != UNSUPPORTED_VERSION:
             break

@@ -30,7 +30,7 @@ class Names:
         self.name = name
         self.places = tuple(places)
         self._real: list[int] = []
-        self._shown: dict[int, int] = {}
+        self._by_real: dict[int, int] = {}
 
     @property
     def record_key(self) -> bytes:
@@ -45,19 +45,19 @@ class Names:
         """Groups are numbered from 0, behind the data partitions."""
         return f"{self.name}-group-{group}"
 
-    def shown_producer_id(self, real: int) -> int:
+    def numbered_producer_id(self, real: int) -> int:
         """Producer ids are numbered in order of appearance; one that a broker gives twice keeps its number."""
         if real < 0:
             return NO_PRODUCER_ID
-        shown = self._shown.get(real)
-        if shown is None:
-            shown = self._shown[real] = len(self._real)
+        number = self._by_real.get(real)
+        if number is None:
+            number = self._by_real[real] = len(self._real)
             self._real.append(real)
-        return shown
+        return number
 
-    def real_producer_id(self, shown: int) -> int:
-        """The brokers' name for a producer id that some answer has shown."""
-        return shown if shown < 0 else self._real[shown]
+    def real_producer_id(self, number: int) -> int:
+        """The brokers' name for a producer id that some answer has revealed."""
+        return number if number < 0 else self._real[number]
 
 
 # The event log of a system that lives in real time: every row knows when it was written, on the wall's clock.

@@ -52,7 +52,7 @@ class FetchedLog:
             if end < 0:
                 end = int(found.last_stable_offset if committed else found.high_watermark)
             for each in (found.aborted_transactions or ()) if committed else ():
-                producer_id = self._names.shown_producer_id(int(each.producer_id))
+                producer_id = self._names.numbered_producer_id(int(each.producer_id))
                 aborted[AbortedTransaction(producer_id, int(each.first_offset) - start)] = None
             with reading(asked, found):
                 fresh = [each for each in parse(found.records or b"", position, self._names) if each.base_offset < end]
@@ -151,7 +151,7 @@ def parse(data: bytes, start: int, names: Names) -> Iterator[Batch]:
             return
         if magic != MAGIC or length < HEADER.size - LENGTH_FROM:
             raise WireError(f"offset {base}: no record batch of format {MAGIC}: magic {magic}, length {length}")
-        producer_id, epoch, sequence = names.shown_producer_id(header[9]), header[10], header[11]
+        producer_id, epoch, sequence = names.numbered_producer_id(header[9]), header[10], header[11]
         batch = Batch(base, producer_id, epoch, sequence, -1, bool(attributes & TRANSACTIONAL), header[8], leader_epoch)
         if attributes & CONTROL:
             if base >= start:

@@ -3,8 +3,8 @@
     system = over_tcp({"seed": 1, "mode": "v2", "clients": 2, "partitions": 2, "bootstrap": "127.0.0.1:9092"})
 
 The driver decides, as ever, when each request and each answer arrives, how often, or whether at all; what the brokers
-make of it is theirs. Log appends, markers and leaders are unseen: only what clients do and are told are events. Every
-system has a transactional id, groups and partitions of its own, and numbers everything from 0.
+make of it is theirs. Log appends, markers and leaders are unseen: only what clients do and are answered are events.
+Every system has a transactional id, groups and partitions of its own, and numbers everything from 0.
 """
 
 import time
@@ -106,7 +106,7 @@ class WireSystem(ClientSide):
 
     def advance(self, ms: int) -> None:
         """Let virtual time pass for the clients. Real time passes only for what waits for it: a little after an answer
-        that said "try again", and with `timeouts` a hundredth of `ms` while a transaction is open."""
+        that stated "try again", and with `timeouts` a hundredth of `ms` while a transaction is open."""
         if self.wire.timeouts:
             self._wait_for_time_out(ms / SCALE / 1000)
         if self.line.told_to_wait:

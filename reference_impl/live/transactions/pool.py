@@ -20,7 +20,7 @@ from fencepost.reference_impl.live.transactions.remote import TRY_AGAIN
 FIRST_BATCH, LARGEST_BATCH = 8, 64  # partitions created at a time
 FENCES = 2  # tries to free a partition
 LATEST = -1
-WITH_IDS = 12  # the version of Metadata that tells a topic's id
+WITH_IDS = 12  # the version of Metadata that has a topic's id
 BROKERS_CHOOSE, REPLICAS = -1, 3  # of a topic; the first since Kafka 2.4 (KIP-464)
 ELSEWHERE = frozenset({7, 14, 15, 41})  # in time, loading, not available, not the controller: ask again, perhaps others
 NOT_THERE, THERE_ALREADY, INVALID_REPLICATION = 3, 36, 38
@@ -109,7 +109,7 @@ class Pool:
 
             answer = self._brokers.ask_controller(request, lambda answer: int(made(answer).error_code) in ELSEWHERE)
             code = int(made(answer).error_code)
-            if code in (0, THERE_ALREADY):  # an answer before may have been lost, and the name is nobody else's
+            if code in (0, THERE_ALREADY):  # an answer before may have been lost, and no other run uses the name
                 return
             if code != INVALID_REPLICATION:
                 break
@@ -245,5 +245,5 @@ def remove_all(bootstrap: str, patience_s: float) -> list[str]:
     """Delete the topics of this cluster's pools, which are made anew when they are needed; what could not be deleted,
     in words."""
     gone = [brokers for brokers in _POOLS if brokers.bootstrap == bootstrap]
-    said = [_POOLS.pop(brokers).remove(patience_s) for brokers in gone]
-    return [each for each in said if each]
+    reports = [_POOLS.pop(brokers).remove(patience_s) for brokers in gone]
+    return [each for each in reports if each]

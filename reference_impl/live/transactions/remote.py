@@ -42,7 +42,7 @@ class Line:
         self.codec = codec
         self.collapse = collapse
         self.unanswered = 0
-        self.told_to_wait = False  # the last answer but said "try again"
+        self.told_to_wait = False  # the last answer but stated "try again"
         self.unsettled = False  # whether something was delivered since it was last asked if a transaction is ending
         self._encoded: dict[int, Any] = {}
 

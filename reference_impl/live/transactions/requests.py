@@ -182,7 +182,7 @@ class Codec:
         }
 
     def _pair(self, answer: Any) -> tuple[int, int]:
-        return self.names.shown_producer_id(int(answer.producer_id)), int(answer.producer_epoch)
+        return self.names.numbered_producer_id(int(answer.producer_id)), int(answer.producer_epoch)
 
     def _build(self, api: str, since: tuple[str, ...] = (), /, **fields: Any) -> Any:
         return build(api, self.versions[api], since=since, **fields)

@@ -21,7 +21,7 @@ from fencepost.properties.planting.beds import BEDS
 
 
 @dataclass(frozen=True)
-class Planted:
+class Seeded:
     """Planted histories of one protocol, of which about one in a hundred is bent, and SQL that finds the same."""
 
     protocol: str
@@ -39,15 +39,15 @@ class Planted:
         return {name: count for name, count in made.faults.items() if name not in unpromised}
 
 
-PLANTED = {
-    planted.protocol: planted
-    for planted in (
-        Planted("id-blocks", {}, id_block_sql.in_duckdb),
-        Planted(
+SEEDED = {
+    seeded.protocol: seeded
+    for seeded in (
+        Seeded("id-blocks", {}, id_block_sql.in_duckdb),
+        Seeded(
             "transactions", {"mode": "v2", "quiet_end": True},
             partial(transaction_sql.in_duckdb, text=transaction_sql.query("v2", quiet_end=True)),
         ),
-        Planted(
+        Seeded(
             "task-counts", {"mode": "shipped", "quiet_end": True},
             partial(task_count_sql.in_duckdb, text=task_count_sql.query("shipped")),
         ),

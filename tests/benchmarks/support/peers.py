@@ -30,12 +30,12 @@ def spin(folder: Path, topic: int) -> Searched:
     """SPIN's compiled depth-first search, its usual mode, on one core."""
     _need("spin", "apt-get install spin")
     _need("gcc", "apt-get install gcc")
-    _said("spin", f"-DTOPIC={topic}", "-a", HERE / "kip618.pml", folder=folder)
-    _said("gcc", "-O2", "-w", "-DSAFETY", "-DMEMLIM=18000", "-o", "pan", "pan.c", folder=folder)
-    said = _said("./pan", "-m2000000", "-w26", folder=folder)
-    assert "errors: 0" in said
-    states, steps = (int(_found(rf"(\d+) {what}", said)) for what in ("states, stored", "transitions"))
-    return Searched(states, steps, float(_found(r"elapsed time ([\d.]+) seconds", said)))
+    _stated("spin", f"-DTOPIC={topic}", "-a", HERE / "kip618.pml", folder=folder)
+    _stated("gcc", "-O2", "-w", "-DSAFETY", "-DMEMLIM=18000", "-o", "pan", "pan.c", folder=folder)
+    reported = _stated("./pan", "-m2000000", "-w26", folder=folder)
+    assert "errors: 0" in reported
+    states, steps = (int(_found(rf"(\d+) {what}", reported)) for what in ("states, stored", "transitions"))
+    return Searched(states, steps, float(_found(r"elapsed time ([\d.]+) seconds", reported)))
 
 
 def stateright(folder: Path, topic: int) -> Searched:
@@ -51,7 +51,7 @@ def stateright(folder: Path, topic: int) -> Searched:
     if built.returncode and re.search("failed to (?:download|fetch|get)", built.stderr):
         pytest.skip(f"Stateright cannot be fetched from crates.io: {built.stderr.strip().splitlines()[0]}")
     assert built.returncode == 0, built.stderr
-    distinct, generated, seconds = _said("target/release/kip618", topic, _cores(), folder=folder).split()
+    distinct, generated, seconds = _stated("target/release/kip618", topic, _cores(), folder=folder).split()
     return Searched(int(distinct), int(generated), float(seconds))
 
 
@@ -65,12 +65,12 @@ def tlc(folder: Path, topic: int) -> Searched:
     made = of_variant(entry, variant, bounds_of(variant, "smoke", {"workers": 2, "tasks": 2, "log": topic}))
     write(folder, files([made]))
     started = time.perf_counter()
-    said = _said(
+    reported = _stated(
         "java", "-XX:+UseParallelGC", f"-Djava.io.tmpdir={folder}", "-cp", jar(), "tlc2.TLC", "-deadlock", "-workers",
         _cores(), "-metadir", folder / "meta", "-config", f"{made.stem}.cfg", made.stem, folder=folder,
     )  # fmt: skip
     seconds = time.perf_counter() - started
-    generated, distinct = re.findall(r"^([\d,]+) states generated(?: \(.*\))?, ([\d,]+) distinct", said, re.M)[-1]
+    generated, distinct = re.findall(r"^([\d,]+) states generated(?: \(.*\))?, ([\d,]+) distinct", reported, re.M)[-1]
     return Searched(*(int(number.replace(",", "")) for number in (distinct, generated)), seconds)
 
 
@@ -86,7 +86,7 @@ def _need(program: str, remedy: str) -> None:
         pytest.skip(f"{program} is not installed: {remedy}")
 
 
-def _said(*command: object, folder: Path) -> str:
+def _stated(*command: object, folder: Path) -> str:
     return subprocess.run(list(map(str, command)), cwd=folder, check=True, capture_output=True, text=True).stdout
 
 

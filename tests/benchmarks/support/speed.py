@@ -55,15 +55,15 @@ def document(kept: Mapping[str, Any]) -> str:
         " alone) is a figure of the row that it limits.",
     ]
     for file, rows in groupby(benches, key=lambda bench: bench["file"]):
-        lines += ["", f"## {_said_of(file)}", "", "| what | seconds, median | figures |", "|---|---|---|"]
+        lines += ["", f"## {_stated_of(file)}", "", "| what | seconds, median | figures |", "|---|---|---|"]
         lines += [f"| `{row['name']}` | {_seconds(row['seconds'])} | {_figures(row['figures'])} |" for row in rows]
     return "\n".join([*lines, *_hundred(benches)]) + "\n"
 
 
-def _said_of(file: str) -> str:
+def _stated_of(file: str) -> str:
     """The first sentence of a benchmark's file."""
-    said = import_module(Path(file).stem).__doc__ or file
-    return " ".join(said.split("\n\n")[0].split()).rstrip(".")
+    reported = import_module(Path(file).stem).__doc__ or file
+    return " ".join(reported.split("\n\n")[0].split()).rstrip(".")
 
 
 def _seconds(value: float) -> str:

@@ -41,7 +41,7 @@ def campaign(given: argparse.Namespace) -> int:
             raise SystemExit("--bootstrap: name the variants that these brokers have, as in --variant v2")
         asked = detection_runs.live(seeds[0], given.live_clusters, protocols, given.variant)
         done += detection_campaign.work_off(given.work, asked, given.bootstrap, since=given.since)
-    found = detection_campaign.told(done)
+    found = detection_campaign.reported(done)
     if given.table:
         detection_campaign.write(found, given.table)
     worse = detection_campaign.wrong(found)

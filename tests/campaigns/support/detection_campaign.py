@@ -56,7 +56,7 @@ def work_off(
     print(f"{len(runs) - len(left)} of {len(runs)} runs are done {by}; {path} has them", flush=True)
     # Brokers are one cluster: runs on them do not go side by side.
     cores = 1 if bootstrap else min(cores or cores_here(), max(1, len(left)))
-    told = _Told(left, cores)
+    reported = _Explained(left, cores)
     with Jobs(len(left), cores) as jobs:
         for handed in [jobs.hand_in(detection_runs.done, run, bootstrap) for run in left]:
             came = handed()
@@ -64,11 +64,11 @@ def work_off(
             with path.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(line) + "\n")
             there[key(line)] = line
-            told.over(line)
+            reported.over(line)
     return [there[run] for run in runs]
 
 
-class _Told:
+class _Explained:
     """How far it is, and about how long it takes: by what runs of the same sort took."""
 
     def __init__(self, left: Iterable[Run], cores: int) -> None:
@@ -77,8 +77,13 @@ class _Told:
 
     @staticmethod
     def sort(run: Line | Run) -> tuple[Any, ...]:
-        told = run._asdict() if isinstance(run, Run) else run
-        return told["part"], told["protocol"], "" if told["part"] == "defect" else told["of"], told["how"]
+        reported = run._asdict() if isinstance(run, Run) else run
+        return (
+            reported["part"],
+            reported["protocol"],
+            "" if reported["part"] == "defect" else reported["of"],
+            reported["how"],
+        )
 
     def over(self, line: Line) -> None:
         self.number += 1
@@ -95,7 +100,7 @@ class _Told:
         )
 
 
-def told(done: Sequence[Line]) -> dict[str, Any]:
+def reported(done: Sequence[Line]) -> dict[str, Any]:
     """What a campaign says: by defect, way and seed after how many clusters it was found (null: not), and by variant in
     how many clusters nothing was, or what was."""
     rates: dict[str, dict[How, dict[str, int | None]]] = {}

@@ -75,7 +75,7 @@ def changes(source: str, file: str) -> Iterator[Mutation]:
     def at(node: Any) -> tuple[int, int]:
         return starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
 
-    def said(node: Any) -> str:
+    def reported(node: Any) -> str:
         start, end = at(node)
         return raw[start:end].decode()
 
@@ -85,14 +85,14 @@ def changes(source: str, file: str) -> Iterator[Mutation]:
     for node in (n for top in ast.walk(ast.parse(source)) if isinstance(top, ast.FunctionDef) for n in _body(top)):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OTHER:
             other = OTHER[type(node.ops[0])]
-            yield made(node, "comparison", f"{said(node.left)} {other} {said(node.comparators[0])}")
+            yield made(node, "comparison", f"{reported(node.left)} {other} {reported(node.comparators[0])}")
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd | ast.BitOr):
             other = "|" if isinstance(node.op, ast.BitAnd) else "&"
-            yield made(node, "connective", f"({said(node.left)}) {other} ({said(node.right)})")
-            yield made(node, "part dropped", f"({said(node.left)})")
-            yield made(node, "part dropped", f"({said(node.right)})")
+            yield made(node, "connective", f"({reported(node.left)}) {other} ({reported(node.right)})")
+            yield made(node, "part dropped", f"({reported(node.left)})")
+            yield made(node, "part dropped", f"({reported(node.right)})")
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-            yield made(node, "negation dropped", f"({said(node.operand)})")
+            yield made(node, "negation dropped", f"({reported(node.operand)})")
         elif isinstance(node, ast.Constant) and type(node.value) is int:
             yield made(node, "number", str(node.value + 1))
             if node.value > 0:
@@ -103,7 +103,7 @@ def changes(source: str, file: str) -> Iterator[Mutation]:
             yield made(node, "update dropped", "pass")
         elif isinstance(node, ast.Call) and len(node.args) > 1 and _name(node) not in ("exists", "forall", "limit"):
             one, other = node.args[:2]
-            if said(one) != said(other):
+            if reported(one) != reported(other):
                 (begin, end), (begin_other, end_other) = at(one), at(other)
                 text = raw[begin_other:end_other] + raw[end:begin_other] + raw[begin:end]
                 yield Mutation(file, node.lineno, "arguments swapped", begin, end_other, text.decode())
@@ -241,9 +241,9 @@ class Copy:
         """What notices it: *killed* and by what, *the same* model, *survives*, or *undecided*."""
         folder = one.file.split("/")[1].removesuffix(".py")
         if not (base := self.place / f"{folder}.json").exists():
-            code, told = self.run("judge_mutant.py", folder, "")
-            assert code == 0, told
-            base.write_text(told.strip().splitlines()[-1])
+            code, reported = self.run("judge_mutant.py", folder, "")
+            assert code == 0, reported
+            base.write_text(reported.strip().splitlines()[-1])
         path = self.place / one.file
         right = path.read_bytes()
         path.write_bytes(right[: one.start] + one.text.encode() + right[one.end :])
@@ -255,8 +255,8 @@ class Copy:
     def _judged(self, one: Mutation, folder: str) -> tuple[str, str]:
         late = ""
         if not one.file.endswith(EVENTS):
-            code, told = self.run("judge_mutant.py", folder, Path(one.file).stem, f"{folder}.json")
-            lines = told.strip().splitlines() or [""]
+            code, reported = self.run("judge_mutant.py", folder, Path(one.file).stem, f"{folder}.json")
+            lines = reported.strip().splitlines() or [""]
             if killed := next((line for line in lines if line.startswith("killed ")), ""):
                 return "killed", killed.removeprefix("killed ")
             if code > 0:
@@ -267,8 +267,8 @@ class Copy:
         tests = [f"tests/{folder}"] if folder != "kip618_yardstick" else ["tests/model/test_kip618_yardstick.py"]
         while True:
             apart = [f"--deselect={name}" for name in self.fail_anyway]
-            code, told = self.run(*PYTEST, *apart, *tests)
-            failed = [line for line in told.splitlines() if line.startswith(("FAILED", "ERROR"))]
+            code, reported = self.run(*PYTEST, *apart, *tests)
+            failed = [line for line in reported.splitlines() if line.startswith(("FAILED", "ERROR"))]
             if not failed:
                 break
             name = failed[0].split(" - ")[0].split(" ", 1)[1]

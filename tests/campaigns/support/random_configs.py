@@ -123,10 +123,10 @@ def main() -> int:
     configurations, histories, seed, first = map(int, given)
     violated = 0
     for number in range(first, first + configurations):
-        which, config, told = judged(number, histories, seed)
-        violated += bool(told["violations"])
-        outcome = told["violations"] or "nothing violated"
-        print(f"{number} of seed {seed}: {which} {config}: {outcome}; undecided {told['undecided']}", flush=True)
+        which, config, reported = judged(number, histories, seed)
+        violated += bool(reported["violations"])
+        outcome = reported["violations"] or "nothing violated"
+        print(f"{number} of seed {seed}: {which} {config}: {outcome}; undecided {reported['undecided']}", flush=True)
     return int(violated > 0)
 
 

@@ -63,10 +63,10 @@ def side_by_side(
         for one in given:
             under_way.append((one, jobs.hand_in(work, *words(one))))
             if len(under_way) >= cores:
-                told, result = under_way.popleft()
-                yield told, result()
-        for told, result in under_way:
-            yield told, result()
+                reported, result = under_way.popleft()
+                yield reported, result()
+        for reported, result in under_way:
+            yield reported, result()
 
 
 def clear(place: Path, wanted: int, cores: int) -> int:
@@ -120,7 +120,7 @@ def summary(kept: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "events": total(kept), "by_vocabulary": dict(events),
         "histories": sum(one["histories"] for one in kept["batches"]),
-        "violations": {n: told for one in kept["batches"] for n, told in one["violations"].items()},
+        "violations": {n: reported for one in kept["batches"] for n, reported in one["violations"].items()},
         "judged": {name: {n: c for n, c in cs.items() if n not in unsaid[name]} for name, cs in judged.items()},
         "never_judged": [
             f"{name}: {n}" for name, cs in judged.items() for n, c in cs.items() if not c and n not in unsaid[name]
@@ -147,8 +147,8 @@ def broken(place: Path, most: int, cores: int, names: Sequence[str]) -> int:
     further = {rule: one["promises"] for rule, one in kept.get("further", {}).items() if one["models"] == models}
 
     def write() -> None:
-        told = {rule: {"models": models, "promises": found} for rule, found in further.items()}
-        written(place, {"defects": list(done.values()), "further": told})
+        reported = {rule: {"models": models, "promises": found} for rule, found in further.items()}
+        written(place, {"defects": list(done.values()), "further": reported})
 
     for events in (*(tried for tried in BUDGETS if tried < most), most):
         left = [
@@ -164,9 +164,9 @@ def broken(place: Path, most: int, cores: int, names: Sequence[str]) -> int:
             if result["further"] is not None:
                 further[one.rule] = result["further"]
             write()
-            print(f"{events:,} events: {number}/{len(left)} {one.rule}: {said(result['defects'])}", flush=True)
-    shown = [one for one in done.values() if whole_defects.is_found(one) and "smallest" not in one]
-    for one, least in side_by_side(whole_defects.smallest, shown, cores):
+            print(f"{events:,} events: {number}/{len(left)} {one.rule}: {reported(result['defects'])}", flush=True)
+    observed = [one for one in done.values() if whole_defects.is_found(one) and "smallest" not in one]
+    for one, least in side_by_side(whole_defects.smallest, observed, cores):
         done[one["defect"]] = {**one, "smallest": least}
         write()
         print(f"{one['defect']}: {least.get('events', 'no')} events are enough", flush=True)
@@ -183,12 +183,12 @@ def given_to(
     return one, events, {name: done[name] for name in one.defects if name in done}, further.get(one.rule)
 
 
-def said(found: Mapping[str, Mapping[str, Any]]) -> str:
+def reported(found: Mapping[str, Mapping[str, Any]]) -> str:
     """What came of the defects of a rule, in words."""
     for name, one in found.items():
         if whole_defects.is_found(one):
-            told = one["named"] or one["first"]
-            return f"{name}: {told['property']} after {told['events']:,} events"
+            reported = one["named"] or one["first"]
+            return f"{name}: {reported['property']} after {reported['events']:,} events"
     others = sorted({broken for one in found.values() for broken in one["violated"]})
     return f"{', '.join(found)}: {', '.join(others) or 'nothing'}"
 
@@ -209,15 +209,15 @@ def main() -> int:
             one.add_argument("defects", nargs="*")
     paged = whats.add_parser("page")
     paged.add_argument("files", type=Path, nargs=3, metavar="FILE")
-    said = asked.parse_args()
-    if said.what == "clear":
-        return clear(said.file, said.events, said.cores)
-    if said.what == "broken":
-        return broken(said.file, said.events, said.cores, said.defects)
-    kept, done = (json.loads(place.read_text()) for place in said.files[:2])
+    reported = asked.parse_args()
+    if reported.what == "clear":
+        return clear(reported.file, reported.events, reported.cores)
+    if reported.what == "broken":
+        return broken(reported.file, reported.events, reported.cores, reported.defects)
+    kept, done = (json.loads(place.read_text()) for place in reported.files[:2])
     chosen = {n: one.rule for one in whole_defects.chosen([]) for n in one.defects if is_breaking(n)}
-    told = whole_page.page(kept, done["defects"], whole_defects.named(), chosen)
-    said.files[2].write_text(told, encoding="utf-8")
+    report = whole_page.page(kept, done["defects"], whole_defects.named(), chosen)
+    reported.files[2].write_text(report, encoding="utf-8")
     return 0
 
 

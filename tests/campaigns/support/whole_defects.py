@@ -112,7 +112,7 @@ def also_broken(rule: str) -> dict[str, dict[str, Any]]:
                     if mutant.rule == rule and (variant.name, mutant.name) in mistakes:
                         for promise, trace in all_broken(variant, mutant, "smoke", STATES).items():
                             found.setdefault(promise, {
-                                "number": variant.kept[promise].rule, "variant": variant.name,
+                                "number": variant.promised[promise].rule, "variant": variant.name,
                                 "mutation": mutant.name, "steps": len(trace),
                             })  # fmt: skip
     return {name: one for name, one in found.items() if name not in promises().get(rule, ())}
@@ -130,19 +130,19 @@ def violated(histories: Histories, config: Mapping[str, Any]) -> dict[str, tuple
     """By `vocabulary: property`: its rule, the first history that violates it, and the violation in words. What a late
     copy explains, as the documents predict of the mode, is nobody's defect."""
     found = {}
-    told_in = REGISTRY[config["broken"]].told_in if "broken" in config else ()
-    for protocol, said in simulate.vocabularies(config).items():
-        if told_in and protocol not in told_in:
+    reported_in = REGISTRY[config["broken"]].reported_in if "broken" in config else ()
+    for protocol, reported in simulate.vocabularies(config).items():
+        if reported_in and protocol not in reported_in:
             continue
         properties = properties_of(protocol)
-        manifest = Manifest(protocol, tuple(VOCABULARIES[protocol].codes), (), config=said["config"])
+        manifest = Manifest(protocol, tuple(VOCABULARIES[protocol].codes), (), config=reported["config"])
         left_out = {**properties.unpromised(manifest), **properties.undecidable(manifest)}
         asked = [name for name in properties.names if name not in left_out]
         rows = [(number, made[protocol]) for number, made in histories if made[protocol]]
         columns = columns_of(VOCABULARIES[protocol], rows)
-        findings, _ = properties.check(columns, asked, said["config"])
+        findings, _ = properties.check(columns, asked, reported["config"])
         if excuses := predicted_of(manifest, misfits=True) if protocol in CONFORMING else None:
-            findings |= without_excused(properties, findings, columns, said["config"], excuses)
+            findings |= without_excused(properties, findings, columns, reported["config"], excuses)
         for name, finding in findings.items():
             if finding.first is not None:
                 found[f"{protocol}: {name}"] = properties.rules[name], finding.first.history, str(finding.first.told)
@@ -172,7 +172,7 @@ def code_of(name: str) -> str:
     it is given, and which promises necessity names."""
     defect = REGISTRY.find(name)
     given = (
-        defect.name, defect.needs, defect.parts.needs, defect.breaks.value, defect.told_in,
+        defect.name, defect.needs, defect.parts.needs, defect.breaks.value, defect.reported_in,
         sorted(promises().get(defect.rule, {}).items()),
     )  # fmt: skip
     return hash_of((*mistakes_of(defect), Path(__file__).resolve()), own_code(), repr(given))
@@ -246,12 +246,12 @@ def searched(
         number += TOGETHER
         one["raised"] = sorted({*one["raised"], *failed})[:3]
         one["events"] += max(size(batch), len(failed))
-        for broken, (rule, history, said) in violated(batch, config).items() if batch else ():
+        for broken, (rule, history, reported) in violated(batch, config).items() if batch else ():
             one["violated"].setdefault(broken, rule)
-            told = {"events": one["events"], "property": broken, "rule": rule, "history": history, "told": said}
-            one["first"] = one["first"] or told
+            report = {"events": one["events"], "property": broken, "rule": rule, "history": history, "told": reported}
+            one["first"] = one["first"] or report
             if not is_control and not one["named"] and is_named(defect.rule, further, broken, rule):
-                one["named"] = told
+                one["named"] = report
     return {**one, "histories": number, "seconds": spent + round(time.process_time() - began)}
 
 
@@ -279,16 +279,16 @@ def smallest(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beginning(name: str, config: Mapping[str, Any], number: int, most: int) -> dict[str, Any] | None:
     """The shortest beginning of one history that shows it; None if so many events do not."""
-    best = _shown(name, config, number, most)
+    best = _observed(name, config, number, most)
     low, high = 0, most
     while best is not None and high - low > max(5, high // 50):
         middle = (low + high) // 2
-        found = _shown(name, config, number, middle)
+        found = _observed(name, config, number, middle)
         low, high, best = (low, middle, found) if found is not None else (middle, high, best)
     return best
 
 
-def _shown(name: str, config: Mapping[str, Any], number: int, events: int) -> dict[str, Any] | None:
+def _observed(name: str, config: Mapping[str, Any], number: int, events: int) -> dict[str, Any] | None:
     """What shows it in a history of so many events, and how to make that again."""
     config = {**config, "events": events}
     histories, _ = made(range(number, number + 1), config)

@@ -22,11 +22,11 @@ WITHOUT: Mapping[str, str] = {
 }
 """Of rules that are necessary for a safety promise and of which no defect here breaks one: why."""
 
-Told = Mapping[str, Any]
+Reported = Mapping[str, Any]
 
 
 def page(
-    clear: Told, broken: Sequence[Told], necessary: Mapping[str, Collection[str]], chosen: Mapping[str, str]
+    clear: Reported, broken: Sequence[Reported], necessary: Mapping[str, Collection[str]], chosen: Mapping[str, str]
 ) -> str:
     """Both campaigns; `necessary`: by rule, the numbers of the safety promises that break without it in a model;
     `chosen`: the defects that break a promise and are to be searched for, with their rules."""
@@ -82,7 +82,9 @@ def _clear(kept: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _broken(done: Sequence[Told], necessary: Mapping[str, Collection[str]], chosen: Mapping[str, str]) -> Iterator[str]:
+def _broken(
+    done: Sequence[Reported], necessary: Mapping[str, Collection[str]], chosen: Mapping[str, str]
+) -> Iterator[str]:
     """What came of the defects."""
     commits = list(dict.fromkeys(one["commit"] for one in done))
     there = set(chosen.values()) & necessary.keys()
@@ -117,11 +119,11 @@ def _broken(done: Sequence[Told], necessary: Mapping[str, Collection[str]], chos
     yield "| rule | defect | violated | after events | named | smallest |"
     yield "|---|---|---|---|---|---|"
     for one in sorted(done, key=_place):
-        told = one["named"] or one["first"]
+        reported = one["named"] or one["first"]
         named = "yes" if one["named"] else "nothing" if not one["necessity_names"] else "no"
-        if told:
+        if reported:
             least = f"{one['smallest']['events']:,}" if one.get("smallest") else ""
-            found = f"{told['property']} ({told['rule']}) | {told['events']:,} | {named} | {least} |"
+            found = f"{reported['property']} ({reported['rule']}) | {reported['events']:,} | {named} | {least} |"
             yield f"| {one['rule']} | {one['defect']} | {found}"
         else:
             why = "a control" if one["breaks"] == "nothing" else "not noticed"

@@ -10,14 +10,14 @@ from fencepost.reference_impl.kafka.group_environment import KIND_NAMES, readabl
 
 UNKNOWN_MEMBER_ID = 25
 EVENTS = [readable(row) for row in rows()]
-NOT_SHOWN = {"instance_failed", "offset_put", "producer_fenced", "init_refused", "epoch_given", "partition_given"}
+NOT_EMITTED = {"instance_failed", "offset_put", "producer_fenced", "init_refused", "epoch_given", "partition_given"}
 """No instance fails, no offset is committed beside a transaction, the transaction coordinator knows of no group, and
 members have no epochs of their own."""
 
 
 def test_every_kind_of_event_but_those_of_other_variants():
     """Nothing has been left out by mistake."""
-    assert {event.kind for event in EVENTS} == set(KIND_NAMES.values()) - NOT_SHOWN
+    assert {event.kind for event in EVENTS} == set(KIND_NAMES.values()) - NOT_EMITTED
 
 
 def test_everything_is_copied_once():

@@ -150,10 +150,10 @@ def test_kafka_python_fences_itself(kafka_verified: KafkaCluster) -> None:
         events = system.drain_events()
     finally:
         system.close()
-    refused, asked, told = events[-3:]
+    refused, asked, reported = events[-3:]
     assert (refused["kind"], refused["error"]) == ("record_failed", OUT_OF_ORDER_SEQUENCE_NUMBER)
     assert (asked["kind"], asked["producer_id"], asked["epoch"]) == ("init_sent", 0, 0)
-    assert (told["kind"], told["error"]) == ("init_taken", PRODUCER_FENCED)
+    assert (reported["kind"], reported["error"]) == ("init_taken", PRODUCER_FENCED)
     assert not [event for event in events[:-3] if event["kind"].endswith("_sent") and event["epoch"] > 0]
 
 

@@ -111,8 +111,8 @@ def test_snapshots_carry_the_next_free_id(rows: dict[Kind, list[Row]]) -> None:
 def test_the_recording_names_what_it_cannot_know(run: Run) -> None:
     """The manifest says recorded, unordered across clocks, and which kinds it shows."""
     manifest = json.loads((run.out / "manifest.json").read_text())
-    told = [manifest[name] for name in ("protocol", "variant", "source", "ordered")]
-    assert told == ["id-blocks", "kraft", "recorded", False]
+    reported = [manifest[name] for name in ("protocol", "variant", "source", "ordered")]
+    assert reported == ["id-blocks", "kraft", "recorded", False]
     assert "block_committed" in manifest["observable"]
     assert "answer_sent" not in manifest["observable"]
     assert manifest["faults"] == {"killed": 9}

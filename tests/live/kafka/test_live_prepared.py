@@ -71,8 +71,8 @@ def test_a_prepare_past_the_high_watermark_is_acted_on(jars: Path, tmp_path: Pat
         gated.heal()
         gated.cluster.start(SECOND)
         gated.cluster.wait_until_ready()
-        told = last.until(lambda: (answer := last.init()) not in (*SOON, E.concurrent_transactions) and answer)
-        assert told == ("A", 3 if kafka_version() == "4.0.0" else 2)  # KAFKA-19367: a fence took two epochs
+        reported = last.until(lambda: (answer := last.init()) not in (*SOON, E.concurrent_transactions) and answer)
+        assert reported == ("A", 3 if kafka_version() == "4.0.0" else 2)  # KAFKA-19367: a fence took two epochs
         second.reconnect()
         assert [last.log(0)[0], second.log(1)[0]] == [["A/0/0", "COMMIT", "ABORT"], ["A/0/0", "ABORT"]]
         assert [last.read(0), second.read(1)] == [["A/0/0"], []]

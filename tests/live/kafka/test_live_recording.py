@@ -117,9 +117,9 @@ def test_ends_are_as_told(zombie: Taken) -> None:
     }
     asked = {row["request"]: row for row in zombie.rows[Kind.end_sent]}
     decided, owners = zombie.decided(), {row["record"]: row["txn"] for row in zombie.rows[Kind.record_sent]}
-    told = [row for row in zombie.rows[Kind.end_told] if row["error"] == 0]
-    assert len(told) > 10
-    for row in told:
+    reported = [row for row in zombie.rows[Kind.end_told] if row["error"] == 0]
+    assert len(reported) > 10
+    for row in reported:
         pair = asked[row["request"]]
         assert (pair["producer_id"], pair["epoch"] + 1, row["outcome"] == COMMIT) in prepared
         assert {decided[record] for record, txn in owners.items() if txn == row["txn"] and record in decided} <= {
@@ -147,8 +147,8 @@ def test_a_broker_at_work_can_be_recorded(kafka_v2: KafkaCluster, tmp_path: Path
         while not enough.is_set():
             clean(run, 10)
 
-    with ThreadPoolExecutor(1) as beside:
-        driven = beside.submit(drive)
+    with ThreadPoolExecutor(1) as context:
+        driven = context.submit(drive)
         try:
             while len(sizes) < 3:
                 recorded = record_transactions(kafka_v2.log_dirs, None, tmp_path / str(len(sizes)))

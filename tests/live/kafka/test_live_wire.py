@@ -14,7 +14,7 @@ from fencepost.reference_impl.live import over_tcp
 from fencepost.reference_impl.live.tcp.brokers import connect
 from fencepost.reference_impl.live.tcp.connection import WireError
 from fencepost.reference_impl.live.transactions.pool import FIRST_BATCH, Pool
-from wire_driving import in_flight, settle, told, transaction
+from wire_driving import in_flight, reported, settle, transaction
 
 pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
 
@@ -103,7 +103,7 @@ def test_a_zombie_is_fenced(wire: dict[str, Any]) -> None:
     system.send(0, 0)  # on its way while the other takes over
     late = in_flight(system, "produce")
     system.init(1)
-    while not told_of(system, "init_taken"):
+    while not reported_to(system, "init_taken"):
         for number, *_ in [message for message in system.messages() if message[0] not in late][:1]:
             system.deliver(number)
         if in_flight(system, "produce") == [number for number, *_ in system.messages()]:
@@ -115,14 +115,14 @@ def test_a_zombie_is_fenced(wire: dict[str, Any]) -> None:
     if not system.commit(0):
         assert system.abort(0), "the late record was refused"
     settle(system)
-    kind, error = told(system)[-1]
+    kind, error = reported(system)[-1]
     assert kind == "client_failed"
     assert error in FENCED
     transaction(system, 1, 0)
     assert [record for _, record in system.read(0, 0)] == [2]
 
 
-def told_of(system: Any, kind: str) -> bool:
+def reported_to(system: Any, kind: str) -> bool:
     """Whether an answer without an error has been taken."""
     return any(event.kind == kind and not event.error for event in system.drain_events())
 
@@ -133,10 +133,10 @@ def test_admin_fences(wire: dict[str, Any]) -> None:
     open_transaction(system, 0, 0)
     system.fence()
     settle(system)
-    assert ("fence_told", 0) in told(system)
+    assert ("fence_told", 0) in reported(system)
     system.commit(0)
     settle(system)
-    answers = told(system)
+    answers = reported(system)
     assert answers[-1][0] == "client_failed"
     assert answers[-1][1] in FENCED
     assert system.read(0, 0) == []
@@ -174,7 +174,7 @@ def test_collapsed_answers_are_final(v2: dict[str, Any]) -> None:
         system.drain_events()
         system.init(1)
         settle(system)
-        answers = told(system)
+        answers = reported(system)
         assert answers[-1] == ("init_taken", 0)
         assert (len(answers) == 1) == collapse
 
@@ -238,7 +238,7 @@ def test_transactions_time_out(v2: dict[str, Any]) -> None:
     assert system.drain_events()[-1].upto == 2, "the record and its abort marker"
     system.commit(0)
     settle(system)
-    kind, error = told(system)[-1]
+    kind, error = reported(system)[-1]
     assert kind == "client_failed"
     assert error
 
@@ -270,7 +270,7 @@ def test_virtual_time_alone_ends_nothing(v2: dict[str, Any]) -> None:
     system.advance(10_000_000)
     system.commit(0)
     settle(system)
-    assert told(system)[-1] == ("end_told", 0)
+    assert reported(system)[-1] == ("end_told", 0)
     assert system.read(0, 0) == [(0, 0)]
 
 

@@ -26,7 +26,7 @@ def run(cluster: KafkaCluster, library: str, mode: str, folder: Path) -> None:
     create_topic(cluster.bootstrap, topic)
     ran = zombie(cluster.bootstrap, topic, topic, library)
     assert ran.read == [OTHER, LAST]
-    sent, committed = ran.told
+    sent, committed = ran.reported
     assert sent.code in (INVALID_PRODUCER_EPOCH, PRODUCER_FENCED)
     assert (committed.code, committed.severity) == (PRODUCER_FENCED, "FATAL")
     judged = judge(ran.events, folder, mode)

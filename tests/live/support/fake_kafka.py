@@ -298,16 +298,16 @@ def encoded(message: Any) -> bytes:
         return buffer.getvalue()
 
 
-def answer_to(api: str, version: int, /, **told: Any) -> Any:
+def answer_to(api: str, version: int, /, **reported: Any) -> Any:
     """An answer with these fields, and the others empty; a field that this version has not is left out."""
-    return answer_part(api, version, "".join(word.capitalize() for word in api.split("_")) + "Response", **told)
+    return answer_part(api, version, "".join(word.capitalize() for word in api.split("_")) + "Response", **reported)
 
 
-def answer_part(api: str, version: int, part: str, /, **told: Any) -> Any:
+def answer_part(api: str, version: int, part: str, /, **reported: Any) -> Any:
     """The same of a class that lies in an answer."""
     kind = getattr(import_module(f"kio.schema.{api}.v{version}.response"), part)
     known = {field.name for field in fields(kind)}
-    return kind(**{**_empty(kind), **{key: value for key, value in told.items() if key in known}})
+    return kind(**{**_empty(kind), **{key: value for key, value in reported.items() if key in known}})
 
 
 @cache

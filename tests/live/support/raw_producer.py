@@ -61,7 +61,7 @@ class RawProducer:
         """One request, and its answer."""
         return self._codec.decode(request, self.connection.call(self._codec.encode(request)))
 
-    def ask_until_told(self, request: Any) -> Any:
+    def ask_until_answered(self, request: Any) -> Any:
         """The same until the answer says something else than "later"."""
         deadline = time.monotonic() + PATIENCE_S
         while (answer := self.ask(request)).error_code in RETRIABLE and time.monotonic() < deadline:
@@ -79,31 +79,31 @@ class RawProducer:
 
     def init(self) -> int:
         """InitProducerId without a pair; the error."""
-        answer = self.ask_until_told(InitProducerIdRequest(TXN_ID, 60_000))
+        answer = self.ask_until_answered(InitProducerIdRequest(TXN_ID, 60_000))
         if not answer.error_code:
             self.pair = (answer.producer_id, answer.producer_epoch)
         return int(answer.error_code)
 
     def bump(self) -> int:
         """InitProducerId that names the pair held (KIP-360); the error."""
-        answer = self.ask_until_told(InitProducerIdRequest(TXN_ID, 60_000, *self.pair))
+        answer = self.ask_until_answered(InitProducerIdRequest(TXN_ID, 60_000, *self.pair))
         if not answer.error_code:
             self.pair = (answer.producer_id, answer.producer_epoch)
         return int(answer.error_code)
 
     def add(self, partition: int) -> int:
         """AddPartitionsToTxn; the error."""
-        return int(self.ask_until_told(AddPartitionsToTxnRequest(TXN_ID, *self.pair, partition)).error_code)
+        return int(self.ask_until_answered(AddPartitionsToTxnRequest(TXN_ID, *self.pair, partition)).error_code)
 
     def produce(self, partition: int, record: int) -> int:
         """One record, with the next sequence number of the pair on the partition; the error."""
         counter = self._sequences.setdefault((*self.pair, partition), itertools.count())
         request = ProduceRequest(TXN_ID, partition, *self.pair, next(counter), record)
-        return int(self.ask_until_told(request).error_code)
+        return int(self.ask_until_answered(request).error_code)
 
     def end(self, commit: bool) -> int:
         """EndTxn; the error."""
-        answer = self.ask_until_told(EndTxnRequest(TXN_ID, *self.pair, commit))
+        answer = self.ask_until_answered(EndTxnRequest(TXN_ID, *self.pair, commit))
         if not answer.error_code and answer.producer_epoch >= 0:
             self.pair = (answer.producer_id, answer.producer_epoch)
         return int(answer.error_code)

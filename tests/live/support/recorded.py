@@ -20,7 +20,7 @@ from fencepost.properties.transactions.histories.properties import PROPERTIES
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from real_client_reading import read_to_end
 
-SHOWN = tuple(kind.name for kind in Kind if kind <= Kind.fence_told or kind >= Kind.fetched)
+OBSERVED = tuple(kind.name for kind in Kind if kind <= Kind.fence_told or kind >= Kind.fetched)
 PATIENCE_S = 20.0
 Event = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class Judged:
     @property
     def violations(self) -> dict[str, str]:
         """The first violation of each property, told in one line."""
-        return {name: found["first"].told for name, found in self.report.violations.items()}
+        return {name: found["first"].reported for name, found in self.report.violations.items()}
 
     @property
     def rules(self) -> set[str]:
@@ -52,7 +52,7 @@ def judge(events: Iterable[Event], folder: Path, mode: str) -> Judged:
         [step, *(_value(event, name) for name in TRANSACTIONS.schema.names[2:])] for step, event in enumerate(events)
     ]
     write_histories(
-        folder, [(0, rows)], TRANSACTIONS, source="recorded", ordered=True, config={"mode": mode}, observable=SHOWN
+        folder, [(0, rows)], TRANSACTIONS, source="recorded", ordered=True, config={"mode": mode}, observable=OBSERVED
     )
     return Judged(replay(folder))
 
@@ -71,9 +71,9 @@ class Readers:
         self._number += 1
         reading = read_to_end(self._bootstrap, *self._places[partition])
         where = {"client": self._number, "partition": partition}
-        self._sniffer.tell("fetched", **where, offset=0, upto=reading.upto)
+        self._sniffer.report("fetched", **where, offset=0, upto=reading.upto)
         for offset, record in reading.records:
-            self._sniffer.tell("record_read", **where, offset=offset, record=record)
+            self._sniffer.report("record_read", **where, offset=offset, record=record)
         return [record for _, record in reading.records]
 
     def _settle(self, partition: int) -> None:

@@ -35,7 +35,7 @@ def in_flight(system: Any, kind: str) -> list[int]:
     return [number for number, found, *_ in system.messages() if found == kind]
 
 
-def told(system: Any) -> list[tuple[str, int]]:
+def reported(system: Any) -> list[tuple[str, int]]:
     """(kind, error) of the events since they were drained last, without those of sending and reading."""
-    shown = ("init_taken", "record_acked", "record_failed", "add_taken", "end_told", "fence_told", "client_failed")
-    return [(event.kind, event.error) for event in system.drain_events() if event.kind in shown]
+    observed = ("init_taken", "record_acked", "record_failed", "add_taken", "end_told", "fence_told", "client_failed")
+    return [(event.kind, event.error) for event in system.drain_events() if event.kind in observed]

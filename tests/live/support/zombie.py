@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from client_process import PATIENCE_S, ClientProcess, Told
+from client_process import PATIENCE_S, ClientProcess, Reported
 from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer
 from recorded import Readers
@@ -23,11 +23,11 @@ arrives after the fence."""
 
 
 class Zombie(NamedTuple):
-    """What happened. `told`: what came of the zombie's send and of its commit; `read`: what a reader got in the end;
-    `stuck_error`: the answer to the record that arrived late, -1 without one."""
+    """What happened. `reported`: what came of the zombie's send and of its commit; `read`: what a reader got in the
+    end; `stuck_error`: the answer to the record that arrived late, -1 without one."""
 
     events: list[dict[str, Any]]
-    told: tuple[Told, Told]
+    reported: tuple[Reported, Reported]
     read: list[int]
     stuck_error: int = -1
 
@@ -62,28 +62,28 @@ def zombie(bootstrap: str, topic: str, txn_id: str, library: str = "librdkafka",
         paused.resume()
         if stuck is not None:
             paused.answer()
-        told = paused.do("send", topic, 0, AFTER), commit(paused)
-        for each in told:
+        reported = paused.do("send", topic, 0, AFTER), commit(paused)
+        for each in reported:
             if each.severity == "FATAL":
-                sniffer.tell("client_failed", client=sniffer.client("paused"), error=each.code)
+                sniffer.report("client_failed", client=sniffer.client("paused"), error=each.code)
                 break
         fine([other.do("begin"), other.do("send", topic, 0, LAST), other.do("commit")])
         read = readers.read(0, is_settled=True)
-    return Zombie(sniffer.drain(), told, read, stuck_error)
+    return Zombie(sniffer.drain(), reported, read, stuck_error)
 
 
-def commit(client: ClientProcess) -> Told:
+def commit(client: ClientProcess) -> Reported:
     """Commit, until that is done or the library says that it never will be.
 
     kafka-python answers the zombie's first error by asking for the next epoch, and only then knows that it is fenced.
     If somebody has a transaction open by then, Kafka aborts that: so nobody has one here.
     """
     deadline = time.monotonic() + PATIENCE_S
-    while (told := client.do("commit")).severity == "ABORTABLE" and time.monotonic() < deadline:
+    while (reported := client.do("commit")).severity == "ABORTABLE" and time.monotonic() < deadline:
         time.sleep(0.05)
-    return told
+    return reported
 
 
-def fine(told: list[Told]) -> None:
+def fine(reported: list[Reported]) -> None:
     """Nothing went wrong."""
-    assert all(each.code == 0 for each in told), told
+    assert all(each.code == 0 for each in reported), reported

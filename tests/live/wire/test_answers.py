@@ -55,7 +55,7 @@ def driven(kafka: FakeKafka, mode: str) -> tuple[list[Made], Exception | None]:
         "answer_timeout_ms": 300,
     }  # fmt: skip
     try:
-        run = Run(over_tcp, config, Told())
+        run = Run(over_tcp, config, Reported())
     except WireError as error:
         return [], error
     for call in PROGRAM:
@@ -66,7 +66,7 @@ def driven(kafka: FakeKafka, mode: str) -> tuple[list[Made], Exception | None]:
     return list(run.made), None
 
 
-class Told(Watch):
+class Reported(Watch):
     """Raises where a call raised, as agreement does, and holds nothing against anything."""
 
     def __init__(self) -> None:
@@ -137,10 +137,10 @@ def test_an_answer_without_what_was_asked_for(api: str, change: Callable[[Any], 
         kafka.mangle = changed(api, change)
         _, error = driven(kafka, MODE.get(api, "v2"))
     assert isinstance(error, Unreadable), error
-    told = str(error)
-    assert "that cannot be read" in told and "\n" not in told
+    reported = str(error)
+    assert "that cannot be read" in reported and "\n" not in reported
     response = "".join(word.capitalize() for word in api.split("_")) + "Response"
-    assert response in told
+    assert response in reported
 
 
 def test_an_error_without_topics() -> None:

@@ -49,7 +49,7 @@ def pumped(system):
     return system.drain_events()
 
 
-def told(events, kind):
+def reported(events, kind):
     """The errors in the events of a kind, in order."""
     return [event.error for event in events if event.kind == kind]
 
@@ -68,7 +68,7 @@ def test_nothing_disturbs_a_transaction(mock):
     system = clients(mock)
     events = whole_transaction(system)
     assert {event.error for event in events} == {0}
-    assert told(events, "end_told") == [0]
+    assert reported(events, "end_told") == [0]
     assert [record for _, record in system.read(0, DATA)] == [0]
 
 
@@ -92,10 +92,10 @@ def test_answer_that_says_try_again_is_seen(mock, error):
     system = clients(mock)
     mock.push_errors(INIT_PRODUCER_ID, error)
     system.init(0)
-    assert told(pumped(system), "init_taken") == [error]
+    assert reported(pumped(system), "init_taken") == [error]
     assert not system.begin(0)
     system.advance(LONGER_THAN_A_BACK_OFF_MS)
-    assert told(pumped(system), "init_taken") == [0]
+    assert reported(pumped(system), "init_taken") == [0]
     assert system.begin(0)
 
 
@@ -122,10 +122,10 @@ def test_fenced_while_producing_can_only_abort(mock):
     for name, *arguments in (("init", 0), ("begin", 0), ("send", 0, DATA)):
         getattr(system, name)(*arguments)
         events = pumped(system)
-    assert told(events, "record_failed") == [47]
+    assert reported(events, "record_failed") == [47]
     assert not system.commit(0)
     assert system.abort(0)
-    assert told(pumped(system), "end_told") == [0]
+    assert reported(pumped(system), "end_told") == [0]
 
 
 @pytest.mark.parametrize("collapse", [False, True])
@@ -143,7 +143,7 @@ def test_cut_connection_leaves_a_client_waiting(mock, collapse, api_key):
         events += pumped(system)
     events += waited(system)
     assert [key for _, key in mock.requests()].count(api_key) == 2
-    assert told(events, "end_told") == [0]
+    assert reported(events, "end_told") == [0]
     assert [record for _, record in system.read(0, DATA)] == [0]
 
 
@@ -165,10 +165,10 @@ def test_coordinator_moves_in_a_transaction(mock, collapse):
     mock.start_tracking()
     system.commit(0)
     events = pumped(system)
-    if not told(events, "end_told"):
+    if not reported(events, "end_told"):
         system.advance(LONGER_THAN_A_BACK_OFF_MS)
         events += pumped(system)
-    assert told(events, "end_told") == [0]
+    assert reported(events, "end_told") == [0]
     assert [broker for broker, key in mock.requests() if key == END_TXN][-1] == 1
 
 
@@ -185,10 +185,10 @@ def test_leader_moves_in_a_transaction(mock, collapse):
     mock.start_tracking()
     system.send(0, DATA)
     events = pumped(system)
-    if not told(events, "record_acked"):
+    if not reported(events, "record_acked"):
         system.advance(LONGER_THAN_A_BACK_OFF_MS)
         events += pumped(system)
-    assert told(events, "record_acked") == [0]
+    assert reported(events, "record_acked") == [0]
     assert [broker for broker, key in mock.requests() if key == PRODUCE][-1] == 2
 
 
@@ -200,6 +200,6 @@ def test_broker_that_is_away_for_a_while(mock):
     mock.set_down()
     system.begin(0)
     system.send(0, DATA)
-    assert told(pumped(system), "add_taken") == []
+    assert reported(pumped(system), "add_taken") == []
     mock.set_up()
-    assert told([event for _ in range(3) for event in waited(system)], "record_acked") == [0]
+    assert reported([event for _ in range(3) for event in waited(system)], "record_acked") == [0]

@@ -64,9 +64,9 @@ def test_clients_alone_are_recorded_on_the_command_line(tmp_path):
     """`fencepost record` without log directories: the file of observations becomes a history that is found wanting."""
     twice = [Observation(time_us=n, broker=n % 2, producer_id=n % 9, thread=0) for n in range(10)]
     write_observations(tmp_path / "clients.jsonl", twice)
-    told = tmp_path / "told.json"
-    assert run("record", "--clients", tmp_path / "clients.jsonl", "--out", tmp_path / "made", "--json", told) == 0
-    assert json.loads(told.read_text()) == {"schema": 1, "events": {"id_handed_out": 10}}
+    reported = tmp_path / "told.json"
+    assert run("record", "--clients", tmp_path / "clients.jsonl", "--out", tmp_path / "made", "--json", reported) == 0
+    assert json.loads(reported.read_text()) == {"schema": 1, "events": {"id_handed_out": 10}}
     assert set(replay(tmp_path / "made").violations) == {"ids_unique"}
 
 

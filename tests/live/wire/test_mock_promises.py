@@ -7,7 +7,7 @@ import pytest
 from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.scenarios.lives import with_newcomers
+from fencepost.properties.transactions.scenarios.lives import with_churn
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
 from mock_cluster import MockCluster
 from prompt import prompt
@@ -60,7 +60,7 @@ def test_broken_promise_is_named(mock, rule):
 def test_ids_are_handed_out_twice(mock):
     """One call is enough, and its check fails wherever it is pasted; which ids they are is chance (P7)."""
     report = agree(
-        over_tcp, protocol=with_newcomers(WITHOUT_CHANCE, NEWCOMERS), variant="v1", promises={"txn.P7"},
+        over_tcp, protocol=with_churn(WITHOUT_CHANCE, NEWCOMERS), variant="v1", promises={"txn.P7"},
         config={"bootstrap": mock.bootstrap}, seed=2, steps=2,
     )  # fmt: skip
     assert report.verdict == "violated"

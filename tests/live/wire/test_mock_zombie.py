@@ -39,7 +39,7 @@ def mock():
 
 def zombie(system):
     """Run it, every call answered before the next; what is said of each broken rule."""
-    monitor, told = driven("transactions").monitoring(CONFIG, EXPECTING["v1"]), {}
+    monitor, reported = driven("transactions").monitoring(CONFIG, EXPECTING["v1"]), {}
     monitor.observed = driven("transactions").black_box
     for call in (*BEFORE, *FENCED, *RESUMED, *LOOK):
         monitor.watch(make(system, call), system.messages())
@@ -49,16 +49,16 @@ def zombie(system):
     for rule in RULES:
         monitor.only = frozenset({rule})
         if monitor.found is not None:
-            told[rule] = monitor.found.text
-    return told
+            reported[rule] = monitor.found.text
+    return reported
 
 
 def test_mock_is_judged_broken_as_it_happens(mock):
     """No producer is fenced (txn.1); the zombie is told that it has committed, and its record is read (P1); and its
     offset replaces the newer one, which is lost (P4)."""
-    told = zombie(over_tcp({**CONFIG, "bootstrap": mock.bootstrap}))
-    assert list(told) == ["txn.1", "txn.P1", "txn.P4"]
-    assert "after its pair had been fenced" in told["txn.P1"]
+    reported = zombie(over_tcp({**CONFIG, "bootstrap": mock.bootstrap}))
+    assert list(reported) == ["txn.1", "txn.P1", "txn.P4"]
+    assert "after its pair had been fenced" in reported["txn.P1"]
 
 
 def test_mock_is_judged_broken_by_its_recording(mock, tmp_path):

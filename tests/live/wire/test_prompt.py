@@ -37,7 +37,7 @@ def pump(system):
         system.deliver(messages[0][0])
 
 
-def told(system, kind):
+def reported(system, kind):
     """The errors in the events of one kind."""
     return [event.error for event in system.drain_events() if event.kind == kind]
 
@@ -81,7 +81,7 @@ def test_a_fence_is_told_to_try_again_or_waits_for_it(mode):
         system.init(1)
         system.deliver(system.messages()[0][0])
         system.deliver(system.messages()[0][0])
-        assert told(system, "init_taken") == [first]
+        assert reported(system, "init_taken") == [first]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -103,7 +103,7 @@ def test_transactions_grow_old_only_on_request():
         system.advance(30 * 24 * 3600 * 1000)
         system.commit(0)
         pump(system)
-        assert told(system, "end_told") == expected
+        assert reported(system, "end_told") == expected
 
 
 def test_what_only_moves_brokers_does_nothing():
@@ -113,7 +113,7 @@ def test_what_only_moves_brokers_does_nothing():
     system.change_leader(0)
     system.commit(0)
     pump(system)
-    assert told(system, "end_told") == [0]
+    assert reported(system, "end_told") == [0]
 
 
 def test_one_broker_restarts_on_request():

@@ -181,15 +181,15 @@ def test_a_held_request_is_dropped(proxy: Proxy) -> None:
 def test_an_answer_is_held(proxy: Proxy) -> None:
     """The broker has done what was asked; the client learns it when the answer is released."""
     held = proxy.hold_next_answer("InitProducerId")
-    told = []
+    reported = []
     with connected(proxy) as through:
-        asking = threading.Thread(target=lambda: told.append(through.call(init("t"))))
+        asking = threading.Thread(target=lambda: reported.append(through.call(init("t"))))
         asking.start()
         known = held.answer()
-        assert not told
+        assert not reported
         held.release()
         asking.join(PATIENCE_S)
-    assert told == [known]
+    assert reported == [known]
 
 
 def test_a_copy_comes_later(proxy: Proxy, seen: Seen) -> None:
@@ -261,7 +261,7 @@ def test_what_is_not_kafkas_ends_the_connection(proxy: Proxy) -> None:
 
 def test_a_broker_that_is_down(proxy: Proxy) -> None:
     """Behind a port without a broker the client's connection ends, in bounded time."""
-    with Proxy("127.0.0.1:1") as nobody, connected(nobody) as through, pytest.raises(WireError):
+    with Proxy("127.0.0.1:1") as unreachable, connected(unreachable) as through, pytest.raises(WireError):
         through.call(init("t"))
 
 

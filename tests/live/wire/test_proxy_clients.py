@@ -194,8 +194,8 @@ def test_fencing(system: RealClientSystem) -> None:
     assert system.fence()
     assert [message[1:4] for message in system.messages()] == [("init", "admin-0", "coordinator")]
     assert pump(system) == ["init", "init_answer"]
-    sent, told = system.drain_events()
-    assert (sent["kind"], told["kind"], told["request"]) == ("init_sent", "fence_told", sent["request"])
+    sent, reported = system.drain_events()
+    assert (sent["kind"], reported["kind"], reported["request"]) == ("init_sent", "fence_told", sent["request"])
 
 
 def test_its_threads_end(config: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ def raw(proxy: Proxy, client_id: str = "raw") -> RawProducer:
     return RawProducer(proxy.bootstrap, "v1", "a", [("out", 0), ("out", 1)], client_id)
 
 
-def shown(events: list[dict[str, Any]]) -> list[tuple[str, dict[str, int]]]:
+def observed(events: list[dict[str, Any]]) -> list[tuple[str, dict[str, int]]]:
     """Without times, and without a producer id, which the mock draws."""
     hidden = {"time_us", "kind", "producer_id"}
     return [(e["kind"], {name: value for name, value in e.items() if name not in hidden}) for e in events]
@@ -58,7 +58,7 @@ def test_a_transaction(proxy: Proxy, sniffer: Sniffer) -> None:
     events = sniffer.drain()
     pair, of_txn = {"epoch": 0}, {"client": 0, "txn": 0}
     record = {"partition": 1, "record": 7}
-    assert shown(events) == [
+    assert observed(events) == [
         ("client_started", {"client": 0, "txn_id": 0}),
         ("init_sent", {"client": 0, "txn_id": 0, "request": 0, "epoch": -1}),
         ("init_taken", {"client": 0, "request": 0, **pair}),
@@ -79,9 +79,9 @@ def test_offsets(proxy: Proxy, sniffer: Sniffer) -> None:
     """A group is a partition behind the data partitions, and an offset that is committed a record without sequence."""
     with raw(proxy) as producer:
         producer.init()
-        producer.ask_until_told(AddOffsetsToTxnRequest(TXN_ID, *producer.pair, 0))
-        producer.ask_until_told(TxnOffsetCommitRequest(TXN_ID, 0, *producer.pair, 9))
-    _, _, _, _, added, taken, sent, acked = shown(sniffer.drain())
+        producer.ask_until_answered(AddOffsetsToTxnRequest(TXN_ID, *producer.pair, 0))
+        producer.ask_until_answered(TxnOffsetCommitRequest(TXN_ID, 0, *producer.pair, 9))
+    _, _, _, _, added, taken, sent, acked = observed(sniffer.drain())
     assert [added[1]["partition"], taken[1]["partition"]] == [GROUP, GROUP]
     assert sent[1]["partition"] == acked[1]["partition"] == GROUP
     assert sent[1]["record"] == acked[1]["record"] == 9
@@ -98,8 +98,8 @@ def test_errors(proxy: Proxy, mock: MockCluster, sniffer: Sniffer) -> None:
         assert producer.produce(0, 1) == 47
         mock.push_errors(END_TXN, 51, 47)
         assert producer.end(commit=True) == 47
-    told = [(kind, rest.get("error", 0)) for kind, rest in shown(sniffer.drain())]
-    assert told == [
+    reported = [(kind, rest.get("error", 0)) for kind, rest in observed(sniffer.drain())]
+    assert reported == [
         ("client_started", 0),
         *[("init_sent", 0), ("init_taken", 51), ("init_sent", 0), ("init_taken", 0)],
         *[("txn_begun", 0), ("add_sent", 0), ("add_taken", 0)],
@@ -116,7 +116,7 @@ def test_a_retry_keeps_its_transaction(proxy: Proxy, sniffer: Sniffer) -> None:
         producer.produce(0, 5)
         producer._sequences.clear()
         producer.produce(0, 5)
-    records = [rest for kind, rest in shown(sniffer.drain()) if kind == "record_sent"]
+    records = [rest for kind, rest in observed(sniffer.drain()) if kind == "record_sent"]
     assert [(each["record"], each["txn"], each["sequence"]) for each in records] == [(5, 0, 0), (5, 0, 0)]
     assert records[0]["request"] != records[1]["request"]
 
@@ -144,9 +144,9 @@ def test_an_admin_fences(proxy: Proxy, sniffer: Sniffer) -> None:
     """An InitProducerId of an admin's is told as fence_told, and it is no producer that has started."""
     with raw(proxy, "admin") as admin:
         admin.init()
-    sent, told = shown(sniffer.drain())
-    assert (sent[0], told[0]) == ("init_sent", "fence_told")
-    assert told[1] == {"client": 0, "txn_id": 0, "request": 0, "epoch": 0}
+    sent, reported = observed(sniffer.drain())
+    assert (sent[0], reported[0]) == ("init_sent", "fence_told")
+    assert reported[1] == {"client": 0, "txn_id": 0, "request": 0, "epoch": 0}
 
 
 def test_what_is_not_named_is_not_shown(mock: MockCluster) -> None:
@@ -181,7 +181,7 @@ def test_events_can_be_written(proxy: Proxy, sniffer: Sniffer, tmp_path: Path) -
     """They are the lines that `fencepost record --clients` reads."""
     with raw(proxy) as producer:
         assert [producer.init(), producer.add(0), producer.produce(0, 1), producer.end(commit=True)] == [0] * 4
-    sniffer.tell("client_stopped", client=sniffer.client("raw"))
+    sniffer.report("client_stopped", client=sniffer.client("raw"))
     events = sniffer.drain()
     header = Header(mode="v1", ordered=True, partitions=(("out", 0, 0),), transactional_ids=("a-0",))
     write_events(tmp_path / "clients.jsonl", events, header)

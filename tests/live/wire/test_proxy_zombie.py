@@ -14,7 +14,7 @@ def test_zombie_of_the_mock(tmp_path: Path) -> None:
     with MockCluster() as mock:
         mock.create_topic("out")
         ran = zombie(mock.bootstrap, "out", "t")
-    assert [told.code for told in ran.told] == [0, 0]
+    assert [reported.code for reported in ran.reported] == [0, 0]
     assert ran.read == [BEFORE, OTHER, AFTER, LAST]
     judged = judge(ran.events, tmp_path, "v1")
     assert judged.rules == {"txn.P1", "txn.P3"}

@@ -12,7 +12,7 @@ from fencepost.reference_impl.live.tcp.connection import NoAnswer
 from fencepost.reference_impl.live.tcp.reading import Patience
 from fencepost.reference_impl.live.transactions.config import LONG_MS, WireConfig, transaction_timeout
 from mock_cluster import END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
-from wire_driving import settle, told, transaction
+from wire_driving import reported, settle, transaction
 
 BROKERS = (1, 2, 3)
 
@@ -49,7 +49,7 @@ def test_each_request_goes_to_its_broker(mock: MockCluster, coordinator: int) ->
     system.init(0)
     settle(system)
     transaction(system, 0, 0, 1)
-    assert told(system)[-1] == ("end_told", 0)
+    assert reported(system)[-1] == ("end_told", 0)
     assert asked(mock, INIT_PRODUCER_ID) == asked(mock, END_TXN) == {coordinator}
     assert asked(mock, PRODUCE) == {1, 2}
 
@@ -66,7 +66,7 @@ def test_who_has_moved_is_found_again(mock: MockCluster, collapse: bool) -> None
     mock.move_coordinator(name, after[0])
     mock.move_leader(place.topic, place.partition, after[1])
     transaction(system, 0, 0)
-    answers = told(system)
+    answers = reported(system)
     assert answers[-1] == ("end_told", 0)
     assert (("add_taken", 16) in answers) == (not collapse), "NOT_COORDINATOR"
     assert (system.brokers.coordinator(1, name), system.brokers.leader(place.topic, place.partition)) == after
@@ -84,7 +84,7 @@ def test_one_broker_of_three_is_down(mock: MockCluster) -> None:
     system.begin(0)
     system.send(0, 0)
     settle(system)
-    assert told(system)[-1] == ("record_acked", 0)
+    assert reported(system)[-1] == ("record_acked", 0)
     system.send(0, 1)
     settle(system)
     assert system.line.unanswered > 0
@@ -93,7 +93,7 @@ def test_one_broker_of_three_is_down(mock: MockCluster) -> None:
     settle(system)
     system.commit(0)
     settle(system)
-    assert told(system)[-1] == ("end_told", 0)
+    assert reported(system)[-1] == ("end_told", 0)
     assert [record for _, record in system.read(0, 1)] == [1]
 
 
@@ -121,10 +121,10 @@ def test_patience_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("timeouts", "asked_ms", "told_ms"),
+    ("timeouts", "asked_ms", "reported_ms"),
     [(False, 60_000, LONG_MS), (True, 60_000, 600), (True, 10, 1), (False, 1_000_000, 1_000_000)],
 )
-def test_time_outs_asked_for(timeouts: bool, asked_ms: int, told_ms: int) -> None:
+def test_time_outs_asked_for(timeouts: bool, asked_ms: int, reported_ms: int) -> None:
     """As long as brokers allow, or a hundredth; what is too long for a broker is handed on, to be refused."""
     wire = WireConfig(bootstrap="host:1", timeouts=timeouts)
-    assert transaction_timeout(Config(), wire, asked_ms) == told_ms
+    assert transaction_timeout(Config(), wire, asked_ms) == reported_ms

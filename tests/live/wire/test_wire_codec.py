@@ -49,7 +49,7 @@ WITH_A_PAIR_IN_INIT = 3  # KIP-360
 def codec(**versions: int) -> Codec:
     """A codec for the system named "mine"; producer id 0 has been seen as 4711."""
     names = Names("mine", PLACES)
-    names.shown_producer_id(REAL_ID)
+    names.numbered_producer_id(REAL_ID)
     newest = {api: bounds.most for api, bounds in OURS.items()}
     return Codec(newest | versions, names, lambda asked: asked * 2, 1_500)
 
@@ -129,7 +129,7 @@ def test_what_no_client_sends_is_refused() -> None:
         codec().encode(WriteTxnMarkersRequest(0, 0, True, 0, 0))  # type: ignore[arg-type]
 
 
-class Said:
+class Stated:
     """An answer with these fields, as kio would read it."""
 
     def __init__(self, **fields: Any) -> None:
@@ -140,32 +140,32 @@ def test_answers_are_renamed() -> None:
     """Ids come back numbered, in order of appearance; offsets count from the system's start."""
     ours = codec()
     init, end, produce = REQUESTS["init_producer_id"], REQUESTS["end_txn"], REQUESTS["produce"]
-    fresh = Said(error_code=ErrorCode.none, producer_id=9, producer_epoch=0)
+    fresh = Stated(error_code=ErrorCode.none, producer_id=9, producer_epoch=0)
     assert ours.decode(init, fresh) == InitProducerIdResponse(0, 1, 0)
-    again = Said(error_code=ErrorCode.none, producer_id=REAL_ID, producer_epoch=6)
+    again = Stated(error_code=ErrorCode.none, producer_id=REAL_ID, producer_epoch=6)
     assert ours.decode(end, again) == EndTxnResponse(0, 0, 6)
-    assert ours.decode(end, Said(error_code=ErrorCode.none)) == EndTxnResponse(0)
-    written = Said(index=PLACES[0].partition, error_code=ErrorCode.none, base_offset=107)
-    answer = Said(responses=(Said(name=PLACES[0].topic, partition_responses=(written,)),))
+    assert ours.decode(end, Stated(error_code=ErrorCode.none)) == EndTxnResponse(0)
+    written = Stated(index=PLACES[0].partition, error_code=ErrorCode.none, base_offset=107)
+    answer = Stated(responses=(Stated(name=PLACES[0].topic, partition_responses=(written,)),))
     assert ours.decode(produce, answer) == ProduceResponse(0, 7)
 
 
 def test_errors_come_without_anything_else() -> None:
     """An error has no pair and no offset, whatever the broker puts there."""
     ours, fenced = codec(), ErrorCode.producer_fenced
-    said = Said(error_code=fenced, producer_id=77, producer_epoch=3)
-    assert ours.decode(REQUESTS["init_producer_id"], said) == InitProducerIdResponse(90)
-    assert ours.decode(REQUESTS["end_txn"], said) == EndTxnResponse(90)
-    assert ours.decode(REQUESTS["add_offsets_to_txn"], said) == AddPartitionsToTxnResponse(90)
-    written = Said(index=PLACES[0].partition, error_code=fenced, base_offset=-1)
-    refused = Said(responses=(Said(name=PLACES[0].topic, partition_responses=(written,)),))
+    reported = Stated(error_code=fenced, producer_id=77, producer_epoch=3)
+    assert ours.decode(REQUESTS["init_producer_id"], reported) == InitProducerIdResponse(90)
+    assert ours.decode(REQUESTS["end_txn"], reported) == EndTxnResponse(90)
+    assert ours.decode(REQUESTS["add_offsets_to_txn"], reported) == AddPartitionsToTxnResponse(90)
+    written = Stated(index=PLACES[0].partition, error_code=fenced, base_offset=-1)
+    refused = Stated(responses=(Stated(name=PLACES[0].topic, partition_responses=(written,)),))
     assert ours.decode(REQUESTS["produce"], refused) == ProduceResponse(90)
-    assert ours.names.shown_producer_id(5) == 1, "the 77 of the errors has no number"
+    assert ours.names.numbered_producer_id(5) == 1, "the 77 of the errors has no number"
 
 
 def test_an_answer_without_an_answer_is_an_error() -> None:
     """A broker that leaves out the partition that it was asked about did not speak Kafka."""
-    for empty in (Said(responses=()), Said(responses=(Said(name=PLACES[0].topic, partition_responses=()),))):
+    for empty in (Stated(responses=()), Stated(responses=(Stated(name=PLACES[0].topic, partition_responses=()),))):
         with pytest.raises(WireError, match=r"an answer that cannot be read .*it speaks of 0 .*ProduceRequest"):
             codec().decode(REQUESTS["produce"], empty)
 

@@ -41,7 +41,7 @@ def test_a_log_is_read_back_as_it_was_written() -> None:
         ]
         ours = names()
         for producer_id in range(3):
-            ours.shown_producer_id(producer_id)
+            ours.numbered_producer_id(producer_id)
         found = list(parse(encode(log, KEY), 0, ours))
         # A marker's coordinator epoch is not asked for.
         assert found == [batch._replace(coordinator_epoch=-1) for batch in log], f"seed {seed}"

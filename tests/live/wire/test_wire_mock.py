@@ -13,7 +13,7 @@ from fencepost.reference_impl.live.transactions.config import Names
 from fencepost.reference_impl.live.transactions.fetching import FetchedLog
 from fencepost.reference_impl.systems.transactions import reference
 from mock_cluster import ADD_PARTITIONS, CUT, END_TXN, INIT_PRODUCER_ID, PRODUCE, MockCluster
-from wire_driving import in_flight, settle, told, transaction
+from wire_driving import in_flight, reported, settle, transaction
 
 CONCURRENT_TRANSACTIONS = 51
 
@@ -47,7 +47,7 @@ def test_nothing_leaves_before_it_is_delivered(mock: MockCluster) -> None:
     system.deliver(0)
     assert system.messages() == [(1, "init_answer", "coordinator", "client-0", 0)]
     system.deliver(1)
-    assert told(system) == [("init_taken", 0)]
+    assert reported(system) == [("init_taken", 0)]
 
 
 def test_same_program_same_events_as_the_reference(mock: MockCluster) -> None:
@@ -139,7 +139,7 @@ def test_retriable_answers_are_seen(mock: MockCluster) -> None:
     system.init(0)
     mock.push_errors(INIT_PRODUCER_ID, CONCURRENT_TRANSACTIONS)
     settle(system)
-    assert told(system) == [("init_taken", CONCURRENT_TRANSACTIONS), ("init_taken", 0)]
+    assert reported(system) == [("init_taken", CONCURRENT_TRANSACTIONS), ("init_taken", 0)]
 
 
 def test_retriable_answers_are_collapsed(mock: MockCluster) -> None:
@@ -148,7 +148,7 @@ def test_retriable_answers_are_collapsed(mock: MockCluster) -> None:
     system.init(0)
     mock.push_errors(INIT_PRODUCER_ID, CONCURRENT_TRANSACTIONS, 16, 14)
     settle(system)
-    assert told(system) == [("init_taken", 0)]
+    assert reported(system) == [("init_taken", 0)]
 
 
 @pytest.mark.parametrize("api", [ADD_PARTITIONS, PRODUCE, END_TXN])
@@ -188,7 +188,7 @@ def test_a_broker_that_is_down_and_comes_back(mock: MockCluster) -> None:
     settle(system)
     assert system.commit(0)
     settle(system)
-    assert told(system)[-1] == ("end_told", 0)
+    assert reported(system)[-1] == ("end_told", 0)
     assert ready(mock).begin(0)
 
 

@@ -138,10 +138,10 @@ def test_prove_says_one_line_a_promise(tmp_path: Path) -> None:
     ran = fencepost("prove", "id-blocks/zookeeper", "--json", tmp_path / "proof.json")
     assert ran.code == 0, ran.err
     lines = [line.split("  ") for line in ran.out.splitlines()]
-    told = {line[2]: line[-1].strip() for line in lines if len(line) > 3}
-    assert told["disjoint blocks"] == "holds, resting on granted is booked, read is of this version, versions go up"
-    assert told["every action can happen"] == "reached"
-    assert sum("lemmas" in line for line in told) == 1
+    reported = {line[2]: line[-1].strip() for line in lines if len(line) > 3}
+    assert reported["disjoint blocks"] == "holds, resting on granted is booked, read is of this version, versions go up"
+    assert reported["every action can happen"] == "reached"
+    assert sum("lemmas" in line for line in reported) == 1
     assert "preserves" not in ran.out
     assert ran.out.splitlines()[-1].endswith(" properties, 0 not proved")
     results = read_json(tmp_path / "proof.json")
@@ -228,9 +228,9 @@ def test_agree_with_the_reference(tmp_path: Path) -> None:
     ran = fencepost("agree", "id-blocks", "--examples", 5, "--json", tmp_path / "a.json")
     assert ran.code == 0, ran.err
     assert "fencepost.reference_impl.systems.id_blocks:reference against id-blocks/kraft, seed 1: holds" in ran.out
-    told = read_json(tmp_path / "a.json")
-    assert (told["verdict"], told["examples"], told["program"]) == ("holds", 5, "")
-    decisive = told["never"]["guards never decisive"]
+    reported = read_json(tmp_path / "a.json")
+    assert (reported["verdict"], reported["examples"], reported["program"]) == ("holds", 5, "")
+    decisive = reported["never"]["guards never decisive"]
     words = "guards that were never alone in the way: the model without one would agree as well"
     assert f"    {words}: {len(decisive)}, of " in ran.out
     assert "    --verbose prints each of these guards, and --json has them\n" in ran.out
@@ -247,8 +247,10 @@ def test_what_was_left_untried_is_counted_by_action() -> None:
         for action, count in zip("abcdefghijk", [1] * 10 + [3], strict=True)
         for n in range(count)
     ]
-    told = list(unreached({"actions": list("abcdefghijklm"), "guards never true": guards, "guards never false": []}))
-    assert [line.rpartition(": ")[2] for line in told[:-1]] == [
+    reported = list(
+        unreached({"actions": list("abcdefghijklm"), "guards never true": guards, "guards never false": []})
+    )
+    assert [line.rpartition(": ")[2] for line in reported[:-1]] == [
         "a; b; c; d; e; f; g; h; i; j; k; l; m",
         "13, of k (3), a (1), b (1), c (1), d (1), e (1), f (1), g (1), 3 more",
     ]
@@ -277,11 +279,11 @@ def test_agree_prints_a_program_that_fails(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     ran = fencepost("agree", "id-blocks/kraft", "--implementation", "half_right:cluster", "--json", "a.json")
     assert ran.code == 1, ran.err
-    told = read_json(tmp_path / "a.json")
-    assert told["verdict"] == "violated"
-    assert told["program"].strip() in ran.out
+    reported = read_json(tmp_path / "a.json")
+    assert reported["verdict"] == "violated"
+    assert reported["program"].strip() in ran.out
     with pytest.raises(AssertionError):
-        exec(compile(told["program"], "program", "exec"), {"__name__": "pasted"})
+        exec(compile(reported["program"], "program", "exec"), {"__name__": "pasted"})
 
 
 def test_replay_of_simulated_histories(histories: Path, tmp_path: Path) -> None:

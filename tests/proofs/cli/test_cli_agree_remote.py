@@ -54,7 +54,7 @@ def test_one_promise(broken_broker, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("transactions/v2", "--bootstrap", "127.0.0.1:1"), "Connection refused"),
         (("transactions/v2", "--bootstrap", "somewhere"), "'somewhere' is not host:port"),
@@ -72,11 +72,11 @@ def test_one_promise(broken_broker, monkeypatch):
         (("transactions/v2", "--config", "newcomers=true"), "newcomers=True is not a number above 0"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done(words, told):
+def test_what_cannot_be_done(words, reported):
     """One line that says why, and exit code 2."""
     ran = fencepost("agree", *words, "--examples", 1)
     assert ran.code == 2
-    assert told in ran.err
+    assert reported in ran.err
     assert ran.err.count("\n") == 1
 
 

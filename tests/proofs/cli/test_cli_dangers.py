@@ -14,7 +14,7 @@ from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models
 from fencepost.proofs.scale.cached import cache, cached
 from fencepost.proofs.scope.cells import ENGINES, Cell, Engine
 from fencepost.proofs.scope.matrix import Asked, Hole, Matrix, holes
-from fencepost.proofs.scope.scopes import NOTHING_SAID, unaccounted
+from fencepost.proofs.scope.scopes import NOTHING_STATED, unaccounted
 from fencepost.properties.catalogue import protocols
 from small_catalogue import small_catalogue
 
@@ -152,14 +152,14 @@ def test_bad_input_is_one_line(words: tuple[str, ...], says: str) -> None:
     assert says in ran.err
 
 
-def matrix(name: str, met: dict[Engine, dict[str, int | None]], *, said: dict[str, str] | None = None) -> Matrix:
+def matrix(name: str, met: dict[Engine, dict[str, int | None]], *, reported: dict[str, str] | None = None) -> Matrix:
     """One promise, judged by the engines that are given, with what they met; the model has all of it."""
     whole = dict.fromkeys(DANGERS, "not of this protocol: it is small") | dict.fromkeys(["loss", "zombie"], "")
-    reasons = {danger: why for danger, why in (whole | (said or {})).items() if why}
-    told = {danger: why for danger, why in reasons.items() if not why.startswith("excused")}
+    reasons = {danger: why for danger, why in (whole | (reported or {})).items() if why}
+    report = {danger: why for danger, why in reasons.items() if not why.startswith("excused")}
     scopes = {
         engine: {
-            danger: Cell("in", mine[danger]) if danger in mine else Cell("out", why=told.get(danger, "open: unmet"))
+            danger: Cell("in", mine[danger]) if danger in mine else Cell("out", why=report.get(danger, "open: unmet"))
             for danger in DANGERS
         }
         for engine, mine in met.items()
@@ -180,17 +180,17 @@ def test_what_is_open_everywhere_and_what_in_part() -> None:
 
 
 def test_what_a_model_says_of_a_hole_is_its_reason() -> None:
-    said = matrix("one", {"explore": {"loss": 1}}, said={"zombie": "open: it takes another model"})
-    silent = matrix("two", {"explore": {"loss": 1}}, said={"zombie": NOTHING_SAID})
-    [hole] = holes([said, silent])
-    assert hole.whys == ("open: it takes another model", NOTHING_SAID)
+    reported = matrix("one", {"explore": {"loss": 1}}, reported={"zombie": "open: it takes another model"})
+    silent = matrix("two", {"explore": {"loss": 1}}, reported={"zombie": NOTHING_STATED})
+    [hole] = holes([reported, silent])
+    assert hole.whys == ("open: it takes another model", NOTHING_STATED)
     row = "| zombie | txn.P1 | – | – | it takes another model; the model says nothing of it |"
     assert row in as_table([hole], 2, "0" * 16)
 
 
 def test_a_condition_is_no_reason_where_nothing_met_the_danger() -> None:
     """The model has it under a condition, and these bounds have no room for it."""
-    [hole] = holes([matrix("one", {"explore": {"loss": 1}}, said={"zombie": "excused: one at a time"})])
+    [hole] = holes([matrix("one", {"explore": {"loss": 1}}, reported={"zombie": "excused: one at a time"})])
     assert (hole.danger, hole.whys) == ("zombie", ("open: unmet",))
 
 
@@ -232,11 +232,11 @@ def test_a_verdict_that_says_nothing_stands_against_nothing(verdict: Any) -> Non
     entry = protocols()["id-blocks"]
     variant = entry.variant("zookeeper")
     met = scope(variant.spec, "induction", {"broker-restart": None}, lambda name: "not met").fields
-    told = [
-        Result("id-blocks", "zookeeper", name, "always", "induction", said, "holds", None, 0.1, **met)
-        for name, said in (("no_id_twice", verdict), ("disjoint_blocks", "holds"))
+    reported = [
+        Result("id-blocks", "zookeeper", name, "always", "induction", answered, "holds", None, 0.1, **met)
+        for name, answered in (("no_id_twice", verdict), ("disjoint_blocks", "holds"))
     ]
-    [made] = matrix_of(entry, [variant], told)
+    [made] = matrix_of(entry, [variant], reported)
     cells = {a.property: made.cell(a, "induction", "broker-restart").status for a in made.asked}
     assert (cells["no_id_twice"], cells["disjoint_blocks"]) == ("out", "in")
 

@@ -50,7 +50,7 @@ def test_what_ends_a_command_is_one_line_and_2(
     what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a command, where click has its own ideas of what ends one."""
-    error, told = ENDED[what]
+    error, reported = ENDED[what]
 
     @click.command()
     def broken() -> None:
@@ -59,7 +59,7 @@ def test_what_ends_a_command_is_one_line_and_2(
     monkeypatch.setattr(cli.Lazy, "get_command", Mock(return_value=broken))
     assert cli.run(["list"]) == 2
     [line] = capsys.readouterr().err.strip().splitlines()
-    assert told in line
+    assert reported in line
 
 
 @pytest.mark.parametrize("full", ["report", "output"])
@@ -180,8 +180,8 @@ def test_what_ends_the_process_gives_no_verdict(place: str, tmp_path: Path) -> N
     ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=clean_environment())
     assert ran.returncode == 2, ran.stderr
     [line] = ran.stderr.splitlines()
-    told = {"crash": "ended by SIGSEGV before there was", "killed": "was killed before there was"}
-    assert told.get(place, "look for os._exit in what was driven, simulated or imported") in line
+    reported = {"crash": "ended by SIGSEGV before there was", "killed": "was killed before there was"}
+    assert reported.get(place, "look for os._exit in what was driven, simulated or imported") in line
 
 
 @pytest.mark.parametrize("cores", [1, 2])

@@ -76,26 +76,26 @@ def test_large_work_goes_to_spark_and_says_so(
 
 def test_what_is_no_success(made: Path, tmp_path: Path) -> None:
     """Nothing decided is 2; what is required and not decided is 1, as is anything undecided if `all` is required."""
-    shown = tmp_path / "shown"
-    words = ("generate", KRAFT, shown, "--histories", 3, "--config", "events=100", "--cores", 1)
+    observed = tmp_path / "shown"
+    words = ("generate", KRAFT, observed, "--histories", 3, "--config", "events=100", "--cores", 1)
     assert fencepost(*words).code == 0
-    file = shown / "manifest.json"
-    told = read_json(file)
-    assert fencepost("replay", shown, "--cores", 1, "--require", "all").code == 0
-    file.write_text(json.dumps(told | {"config": {}}))
-    ran = fencepost("replay", shown, "--cores", 1)
+    file = observed / "manifest.json"
+    reported = read_json(file)
+    assert fencepost("replay", observed, "--cores", 1, "--require", "all").code == 0
+    file.write_text(json.dumps(reported | {"config": {}}))
+    ran = fencepost("replay", observed, "--cores", 1)
     assert ran.code == 0 and "    1 unknown (conformance): " in ran.out
     for asked in (("--require", "conformance"), ("--require", "all")):
-        ran = fencepost("replay", shown, "--cores", 1, *asked)
+        ran = fencepost("replay", observed, "--cores", 1, *asked)
         assert (ran.code, "required, and not decided: conformance" in ran.err) == (1, True)
-    file.write_text(json.dumps(told | {"observable": []}))
-    ran = fencepost("replay", shown, "--cores", 1)
+    file.write_text(json.dumps(reported | {"observable": []}))
+    ran = fencepost("replay", observed, "--cores", 1)
     assert (ran.code, "nothing was decided" in ran.err) == (2, True)
-    assert fencepost("replay", shown, "--cores", 1, "--require", "ids_unique").code == 1
+    assert fencepost("replay", observed, "--cores", 1, "--require", "ids_unique").code == 1
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "text"),
     [
         ({"variant": "zookeeper", "config": {}}, "written of the variant 'kraft', and the manifest says 'zookeeper'"),
         ({"variant": "zookeeper"}, "the variant is 'zookeeper', and the config says mode 'kraft'"),
@@ -105,14 +105,14 @@ def test_what_is_no_success(made: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_manifest_of_another_variant(made: Path, tmp_path: Path, edit: dict[str, object], told: str) -> None:
+def test_a_manifest_of_another_variant(made: Path, tmp_path: Path, edit: dict[str, object], text: str) -> None:
     """It is told before anything is judged."""
     copied = tmp_path / "copied"
     shutil.copytree(made, copied)
     manifest = read_json(copied / "manifest.json")
     (copied / "manifest.json").write_text(json.dumps(manifest | edit))
     ran = fencepost("replay", copied, "--cores", 1)
-    assert (ran.code, told in ran.err) == (2, True), ran.err
+    assert (ran.code, text in ran.err) == (2, True), ran.err
 
 
 def test_a_mode_that_is_not_the_variant(tmp_path: Path) -> None:

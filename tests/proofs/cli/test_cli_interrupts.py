@@ -36,8 +36,8 @@ def require_cut_short(name: str, reports: dict[str, str]) -> Any:
     """All reports of the command are there, as its schema says, and say that it was interrupted; returns the JSON."""
     assert set(reports) == {p.name for p in command(name).params} & set(REPORTS)
     if "junit" in reports:
-        told = ElementTree.fromstring(reports["junit"])
-        assert [case.get("name") for case in told.iter("testcase")][-1] == INTERRUPTED
+        readable = ElementTree.fromstring(reports["junit"])
+        assert [case.get("name") for case in readable.iter("testcase")][-1] == INTERRUPTED
     document = json.loads(reports["json_file"])
     jsonschema.Draft202012Validator(closed(schema_of(name))).validate(document)
     assert document["interrupted"] is True
@@ -69,17 +69,17 @@ def worked_s() -> float:
 def interrupted_at_work(name: str, how: signal.Signals, after_s: float, place: Path) -> None:
     """The command in a process of its own, interrupted so long after its work began.  One that never comes to a place
     where it has something to report has to be over soon by itself."""
-    told, tell = os.pipe()
+    readable, writable = os.pipe()
     words = words_for(name, inputs_for(name, place), place)
     with subprocess.Popen(
-        [sys.executable, SCRIPT, INTERRUPTING, "work", str(tell), *words],
+        [sys.executable, SCRIPT, INTERRUPTING, "work", str(writable), *words],
         cwd=place, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, pass_fds=[tell],
+        start_new_session=True, pass_fds=[writable],
     ) as running:  # fmt: skip
-        os.close(tell)
+        os.close(writable)
         try:
             before = worked_s()
-            if not os.read(told, 1):  # all that could write into it have ended
+            if not os.read(readable, 1):  # all that could write into it have ended
                 assert running.wait(BEGINS_S) == 0, words
                 assert worked_s() - before < 5, f"{name} works for long, and has nothing to report meanwhile"
                 return
@@ -93,7 +93,7 @@ def interrupted_at_work(name: str, how: signal.Signals, after_s: float, place: P
             _, err = running.communicate(timeout=30)
             seconds = time.monotonic() - at
         finally:
-            os.close(told)
+            os.close(readable)
             running.kill()
     assert running.returncode == 130, (words, err)
     assert [line for line in err.splitlines() if line] == ["fencepost: interrupted"], words
@@ -125,15 +125,15 @@ def test_every_command_tells_what_it_found(name: str, how: signal.Signals, after
 def test_a_second_interrupt_breaks_nothing_off(tmp_path: Path) -> None:
     """Who presses Ctrl-C again and again gets the report all the same."""
     words = ["simulate", "transactions/v2", "--steps", "1000000", "--json", "s.json"]
-    told, tell = os.pipe()
+    readable, writable = os.pipe()
     with subprocess.Popen(
-        [sys.executable, SCRIPT, INTERRUPTING, "work", str(tell), *words],
+        [sys.executable, SCRIPT, INTERRUPTING, "work", str(writable), *words],
         cwd=tmp_path, env=clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, pass_fds=[tell],
+        start_new_session=True, pass_fds=[writable],
     ) as running:  # fmt: skip
-        os.close(tell)
-        assert os.read(told, 1) == b"b"
-        os.close(told)
+        os.close(writable)
+        assert os.read(readable, 1) == b"b"
+        os.close(readable)
         for _ in range(20):
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGINT)

@@ -109,17 +109,17 @@ def on_a_terminal(*words: str, both: bool) -> tuple[str, str]:
     environment = clean_environment(TERM="xterm-256color", COLUMNS="100")
     with subprocess.Popen([SCRIPT, *words], stdin=theirs, stdout=out, stderr=theirs, env=environment) as running:
         os.close(theirs)
-        shown = b""
+        observed = b""
         while True:
             try:
                 piece = os.read(ours, 65536)
             except OSError:  # how Linux says that the other end is closed
                 break
-            shown += piece
+            observed += piece
         piped = running.stdout.read().decode() if running.stdout else ""
     os.close(ours)
     assert running.returncode == 0
-    return shown.decode(), piped
+    return observed.decode(), piped
 
 
 def as_seen(text: str) -> list[str]:
@@ -140,21 +140,21 @@ def as_seen(text: str) -> list[str]:
 
 def test_a_terminal_shows_progress_and_then_only_the_verdicts() -> None:
     """A line turns while it works; what is printed stands above it, whole, and the line is gone in the end."""
-    shown, _ = on_a_terminal("necessity", "id-blocks", "--rule", "730.2", both=True)
-    assert "necessity of id-blocks" in shown
-    seen = as_seen(shown)
+    observed, _ = on_a_terminal("necessity", "id-blocks", "--rule", "730.2", both=True)
+    assert "necessity of id-blocks" in observed
+    seen = as_seen(observed)
     read, *verdicts = [line for line in seen if line]
     assert read.startswith("read model/id_blocks/")
     assert len(verdicts) == 3
-    told = r"730\.2 +(zookeeper|bridge) +.* necessary: disjoint blocks fails in \d steps$"
-    assert all(re.match(told, line) for line in verdicts)
+    text = r"730\.2 +(zookeeper|bridge) +.* necessary: disjoint blocks fails in \d steps$"
+    assert all(re.match(text, line) for line in verdicts)
 
 
 def test_progress_goes_to_the_terminal_and_verdicts_to_the_pipe() -> None:
     """`fencepost … | tee report`: the pipe gets text, all of it, and the terminal the turning line."""
-    shown, piped = on_a_terminal("explore", "id-blocks/by-broker-id", both=False)
-    assert "id-blocks/by-broker-id" in shown
-    assert [line for line in as_seen(shown) if line] == []
+    observed, piped = on_a_terminal("explore", "id-blocks/by-broker-id", both=False)
+    assert "id-blocks/by-broker-id" in observed
+    assert [line for line in as_seen(observed) if line] == []
     assert ESCAPE not in piped
     read, first, *_ = piped.splitlines()
     assert read.startswith("read model/id_blocks/")
@@ -189,7 +189,7 @@ def test_nothing_is_left_in_the_working_directory(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "cache0" / "fencepost").iterdir()] == ["hypothesis"]
 
 
-def planted(place: Path) -> Path:
+def seeded(place: Path) -> Path:
     """Modules in the working directory that pandas, NumPy and others import where they find them; what they write."""
     ran = place / "ran"
     for name in ("numexpr", "bottleneck", "numba", "confluent_kafka", "fencepost_lock"):
@@ -200,7 +200,7 @@ def planted(place: Path) -> Path:
 def test_what_lies_in_the_working_directory_is_not_run(tmp_path: Path) -> None:
     """Neither by the script nor by the interpreter, here, in processes of their own, or in Spark's workers; and where a
     module there was named, what is installed comes before it."""
-    ran, environment = planted(tmp_path), clean_environment()
+    ran, environment = seeded(tmp_path), clean_environment()
     environment.pop("PYTHONSAFEPATH", None)
     generate, replay = ["generate", "id-blocks/kraft"], ["replay", "made"]
     for command in (

@@ -84,8 +84,8 @@ def test_as_many_obligations_as_are_expected_or_a_few_more() -> None:
     """Antecedents of step properties are asked of one action after another."""
     variant = find("id-blocks/kraft")[1]
     assert variant is not None
-    decided = len(prove(variant.spec, variant.kept).obligations)
-    expected = number_of_obligations(variant.spec, variant.kept)
+    decided = len(prove(variant.spec, variant.promised).obligations)
+    expected = number_of_obligations(variant.spec, variant.promised)
     assert expected <= decided <= expected + len(variant.spec.actions)
 
 

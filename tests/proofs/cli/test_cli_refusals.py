@@ -113,12 +113,12 @@ def refused(*words: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), REFUSALS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+    ("words", "text"), REFUSALS, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_refused(words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused(words: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what is wrong and what there is instead; nothing is left behind."""
     monkeypatch.chdir(tmp_path)
-    assert told in refused(*words)
+    assert text in refused(*words)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +157,7 @@ def test_other_reports_are_refused_at_once(option: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["generate", "replay"])
 def test_spark_without_java(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing, and how to do without, where Spark is asked for; without --master no command needs it."""
-    write_histories(tmp_path / "h", [BED.planted(1, 0, 2)[0]], ID_BLOCKS)
+    write_histories(tmp_path / "h", [BED.seeded(1, 0, 2)[0]], ID_BLOCKS)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     place = ("generate", KRAFT, tmp_path / "made") if command == "generate" else ("replay", tmp_path / "h")

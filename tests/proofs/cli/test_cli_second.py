@@ -19,11 +19,12 @@ ZOOKEEPER = "id-blocks/zookeeper"
 
 
 @contextmanager
-def cvc5_says(said: str, of: str):
+def cvc5_says(reported: str, of: str):
     """Another answer of cvc5 about the texts that say so."""
 
     def answer(text: str, units: int = 0) -> Answer:
-        return Answer(said, 0.0, "it has used up 7 units") if of in text else Answer("unsat", 0.0)  # type: ignore[arg-type]
+        return Answer(reported, 0.0, "it has used up 7 units") if of in text else Answer("unsat",
+        0.0)  # type: ignore[arg-type]
 
     with mock.patch.object(opinions, "ask_cvc5", answer):
         yield
@@ -49,7 +50,7 @@ def test_each_step_is_a_file_that_z3_refutes(made: Path) -> None:
     for row in index["certificates"]:
         text = (made / "dir" / row["file"]).read_text(encoding="utf-8")
         assert text.startswith(f"; {ZOOKEEPER}: {row['says']}\n")
-        assert again.ask(text).said == "unsat"
+        assert again.ask(text).result == "unsat"
         assert (row["z3"]["answer"], row["cvc5"]["answer"]) == ("unsat", "unsat")
         assert row["cvc5"]["version"] == asking.require_cvc5()
     assert {row["kind"] for row in index["without"]} == {"antecedent", "enabled"}
@@ -158,7 +159,7 @@ def test_verify_leaves_open_what_cvc5_gives_up_on() -> None:
     """As a sentence under what is left unchecked, and as rows that are no failures."""
     entry, variant = find(ZOOKEEPER)
     assert variant is not None
-    proof = prove(variant.spec, variant.kept)
+    proof = prove(variant.spec, variant.promised)
     before = Judged([("heading", result(entry, variant, "no_id_twice", "always", "induction", "holds", 0.1))], ["more"])
     with cvc5_says("unknown", "preserves no id twice"):
         made = with_second(before, entry, variant, proof)

@@ -205,11 +205,11 @@ def test_engines_that_disagree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = verify(tmp_path)
     ran, junit = found.ran, found.junit
     assert ran.code == 1
-    told = "id-blocks/by-broker-id no_id_twice: induction says it holds, explore that it does not"
-    assert f"engines disagree: {told}" in ran.err.splitlines()
+    text = "id-blocks/by-broker-id no_id_twice: induction says it holds, explore that it does not"
+    assert f"engines disagree: {text}" in ran.err.splitlines()
     asked = [line.removeprefix("Next:").strip() for line in ran.out.splitlines()[-2:]]
     assert asked == ["fencepost prove id-blocks/by-broker-id", 'fencepost show id-blocks/by-broker-id "no id twice"']
-    assert any(case.name == told and isinstance(case.result[0], Failure) for suite in junit for case in suite)
+    assert any(case.name == text and isinstance(case.result[0], Failure) for suite in junit for case in suite)
 
 
 def test_unknown_where_a_verdict_was_expected_is_an_error(tmp_path: Path) -> None:
@@ -263,8 +263,8 @@ def test_wider_profiles_hold_the_readings_against_one_another(tmp_path: Path) ->
     rows = [r for r in read_json(tmp_path / "v.json")["results"] if r["engine"] == "equal"]
     assert {r["verdict"] for r in rows} == {"holds"} and {r["kind"] for r in rows} == {"reading"}
     of = [r["evidence"]["of"] for r in rows]
-    said = f"{of.count('action')} actions, {of.count('property')} properties holds the same in both readings"
-    assert [line for line in ran.out.splitlines() if " ".join(line.split()).startswith(said)]
+    text = f"{of.count('action')} actions, {of.count('property')} properties holds the same in both readings"
+    assert [line for line in ran.out.splitlines() if " ".join(line.split()).startswith(text)]
 
 
 def test_a_proof_may_be_left_to_another_profile() -> None:
@@ -273,11 +273,11 @@ def test_a_proof_may_be_left_to_another_profile() -> None:
     assert variant is not None
     late = replace(variant, proof_from="nightly", progress_bounds=())
     assert [profile for profile in PROFILES if late.is_proved_in(profile)] == ["nightly"]
-    said = "id-blocks/zookeeper: its proof is left to the profile nightly"
+    text = "id-blocks/zookeeper: its proof is left to the profile nightly"
     for each, is_left in ((late, True), (replace(late, proof_from="smoke"), False)):
         made = judge_main(entry, each, "smoke")
         assert ("induction" not in {found.engine for _, found in made.results}) is is_left
-        assert (said in made.open) is is_left
+        assert (text in made.open) is is_left
 
 
 def cells(ran: Ran) -> list[int]:
@@ -358,8 +358,8 @@ def test_the_page_has_the_verdict_of_each_promise(made: Made, wrong: Made) -> No
                 continue
             place = page.of(f"id-blocks-{row['variant']}")
             found = [one.text() for one in place.all() if one.tag == "summary"]
-            said = "violated" if row["expected"] != "violated" else "violated as predicted"
-            assert [one for one in found if one.startswith(f"{said} {name_in_words(row['property'])} ")]
+            text = "violated" if row["expected"] != "violated" else "violated as predicted"
+            assert [one for one in found if one.startswith(f"{text} {name_in_words(row['property'])} ")]
 
 
 def test_every_link_leads_somewhere_within_the_page(made: Made) -> None:
@@ -440,8 +440,8 @@ def test_each_at_the_line_that_states_it(wrong: Made) -> None:
         assert "no_id_twice" in stated or "disjoint_blocks" in stated
         assert "and holds was expected" in one["message"]["text"] and "configure(" in one["message"]["text"]
         assert run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"]
-    told = [line for line in wrong.ran.out.splitlines() if line.startswith("::error file=properties/")]
-    assert len(told) == 2
+    reported = [line for line in wrong.ran.out.splitlines() if line.startswith("::error file=properties/")]
+    assert len(reported) == 2
 
 
 def test_what_is_undecided_is_a_warning(as_expected: Made) -> None:

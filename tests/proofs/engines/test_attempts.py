@@ -4,7 +4,7 @@ from functools import cache
 
 from fencepost.model.language.derived.mutations import mutation, settle
 from fencepost.proofs.engines.induction import Proof, prove
-from fencepost.proofs.engines.induction_counterexamples import reach, tell
+from fencepost.proofs.engines.induction_counterexamples import narrate, reach
 from fencepost.properties.catalogue import bounds_of
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from z3_protocols import Allocation, AllocationProperties
@@ -12,12 +12,12 @@ from z3_protocols import Allocation, AllocationProperties
 KRAFT = ID_BLOCKS.variant("kraft")
 BOUNDS = bounds_of(KRAFT, "smoke")
 NO_COMMIT = mutation(KRAFT.properties.protocol.spec, "730.7", "answer: guard 1 dropped").apply()
-FEWER = {n: p for n, p in KRAFT.kept.items() if n != "recorded_is_new"}
+FEWER = {n: p for n, p in KRAFT.promised.items() if n != "recorded_is_new"}
 
 
 @cache
 def without_the_commit() -> Proof:
-    return prove(NO_COMMIT, KRAFT.kept)
+    return prove(NO_COMMIT, KRAFT.promised)
 
 
 @cache
@@ -29,8 +29,8 @@ def test_one_step_in_words():
     """The state before, zeros left out; the step; each change; what breaks, with its sentence."""
     proof = without_the_commit()
     (failed,) = [o for o in proof.failures if o.property == "granted_is_booked"]
-    assert list(tell(NO_COMMIT, KRAFT.kept, failed)) == [
-        f"answer breaks granted is booked: {KRAFT.kept['granted_is_booked'].doc}",
+    assert list(narrate(NO_COMMIT, KRAFT.promised, failed)) == [
+        f"answer breaks granted is booked: {KRAFT.promised['granted_is_booked'].doc}",
         "  of     Broker 1, Request 1, size 1, ids 0",
         "  before stage: 0 is RECORDED",
         "         next: 1",
@@ -43,7 +43,7 @@ def test_one_step_in_words():
 def test_a_run_comes_to_it():
     """What is wrong is not the proof: three steps from the start do the same."""
     proof = without_the_commit()
-    found = {o.property: r for o, r in reach(NO_COMMIT, KRAFT.kept, BOUNDS, proof.failures)}
+    found = {o.property: r for o, r in reach(NO_COMMIT, KRAFT.promised, BOUNDS, proof.failures)}
     assert set(found) == {"granted_is_booked", "answered_was_granted"}
     reached = found["granted_is_booked"]
     assert reached is not None
@@ -82,4 +82,4 @@ def test_what_is_not_decided_says_how_to_go_on():
     proof = prove(spec, AllocationProperties.properties, rlimit=1)
     unknown = [o for o in proof.failures if o.verdict == "unknown" and o.kind == "preserved"]
     assert unknown
-    assert "--profile" in next(tell(spec, AllocationProperties.properties, unknown[0]))
+    assert "--profile" in next(narrate(spec, AllocationProperties.properties, unknown[0]))

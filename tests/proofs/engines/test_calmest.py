@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 from fencepost.model.language.tree.types import bound_of
 from fencepost.proofs.engines.explore import explore
-from fencepost.proofs.engines.explore.fewest_switches import Calmest, calmest, changes_of_process
+from fencepost.proofs.engines.explore.fewest_switches import FewestSwitches, changes_of_process, fewest_switches
 from fencepost.proofs.pages.stories import lane_of
 from fencepost.proofs.readings.plain import Plain, freeze
 from fencepost.proofs.results import Event, State, Trace
 from fencepost.properties.catalogue import bounds_of, find
 
-SHOWN = [
+OBSERVED = [
     ("id-blocks/kraft-answer-first", "disjoint_blocks"),
     ("transactions/v1-hanging", "nothing_hangs"),
     ("group-fencing/draft", "one_producer"),
@@ -19,14 +19,14 @@ SHOWN = [
 ]
 
 
-def found(name: str, asked: str, most: int = 300_000) -> tuple[Plain, Trace, Calmest | None]:
+def found(name: str, asked: str, most: int = 300_000) -> tuple[Plain, Trace, FewestSwitches | None]:
     """The model, the shortest run of a variant that was found first, and the one with the fewest changes."""
     _, variant = find(name)
     assert variant is not None
     item, bound = variant.asked[asked], bounds_of(variant, "smoke", {})
     made = explore(variant.spec, {asked: item}, bound, stop_when_violated=True)
     plain = Plain(variant.spec, {n: bound_of(bound, n) for n in variant.spec.constants}, bound)
-    chosen = calmest(made, item, lambda event: lane_of(variant.spec.actions[event.action], event), most)
+    chosen = fewest_switches(made, item, lambda event: lane_of(variant.spec.actions[event.action], event), most)
     return plain, made.traces[asked], chosen
 
 
@@ -43,9 +43,9 @@ def every_shortest(plain: Plain, name: str, asked: str) -> list[tuple[Event, ...
     level = {key(*start): (*start, [()])}
     seen = set(level)
     while True:
-        shown = [runs for state, _, runs in level.values() if plain.holds(item, state) == (item.kind == "sometimes")]
-        if shown:
-            return [run for runs in shown for run in runs]
+        observed = [runs for state, _, runs in level.values() if plain.holds(item, state) == (item.kind == "sometimes")]
+        if observed:
+            return [run for runs in observed for run in runs]
         after: dict[object, tuple[State, Counter[str], list[tuple[Event, ...]]]] = {}
         for state, spent, runs in level.values():
             for event, reached in plain.successors(state):
@@ -63,7 +63,7 @@ def key(state: State, spent: Counter[str]) -> object:
     return freeze(state), tuple(sorted(spent.items()))
 
 
-@pytest.mark.parametrize(("name", "asked"), SHOWN[:2])
+@pytest.mark.parametrize(("name", "asked"), OBSERVED[:2])
 def test_no_other_shortest_run_has_fewer(name: str, asked: str) -> None:
     """Each one by one: as many as are told, and none with fewer changes."""
     plain, _, chosen = found(name, asked)
@@ -74,7 +74,7 @@ def test_no_other_shortest_run_has_fewer(name: str, asked: str) -> None:
     assert chosen.changes == changes(plain, chosen.trace.events) == min(changes(plain, run) for run in runs)
 
 
-@pytest.mark.parametrize(("name", "asked"), SHOWN)
+@pytest.mark.parametrize(("name", "asked"), OBSERVED)
 def test_it_is_a_shortest_run(name: str, asked: str) -> None:
     """Each step can be taken, it is shown at the end and not before, and no more often another's turn."""
     plain, trace, chosen = found(name, asked)
@@ -108,4 +108,4 @@ def test_of_a_step_those_that_end_with_it() -> None:
 
 
 def test_where_there_are_too_many() -> None:
-    assert found(*SHOWN[0], most=3)[2] is None
+    assert found(*OBSERVED[0], most=3)[2] is None

@@ -16,7 +16,7 @@ from fencepost.model.language.tree.terms import boolean, both, constant, negatio
 from fencepost.model.language.tree.types import NAT, scalar
 from fencepost.proofs.engines.explore import Exploration, explore, presences, search, traces
 from fencepost.proofs.engines.explore.compiled_search import compiled
-from fencepost.proofs.engines.explore.fewest_switches import calmest
+from fencepost.proofs.engines.explore.fewest_switches import fewest_switches
 from fencepost.proofs.engines.explore.graph import graph
 from fencepost.proofs.engines.explore.reductions import symmetry
 from fencepost.properties.kip618_yardstick import Kip618YardstickProperties
@@ -130,7 +130,7 @@ def test_graphs_and_calm_runs(size: int, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (made.states, made.source.size) == (found.distinct, plainly()[1])
     for name, asked in never_at().items():
         x, y = map(int, name.split())
-        run = calmest(found, asked, lambda event: event.action)
+        run = fewest_switches(found, asked, lambda event: event.action)
         assert run is not None and (run.runs, run.changes) == (comb(x + y, x), min(x, y, 1))
 
 

@@ -400,13 +400,13 @@ def test_the_command_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("end-to-end/detailed", "--reduce", "order"), "is about all steps, of which partial order leaves some out"),
         (("id-blocks/kraft", "--check", "no id"), "kraft is not asked for a property 'no id'"),
         (("id-blocks/kraft", "--check", "an id even at the end"), "says what happens in the end"),
     ],
 )
-def test_the_command_refuses(words: tuple[str, ...], said: str) -> None:
+def test_the_command_refuses(words: tuple[str, ...], text: str) -> None:
     ran = fencepost("explore", *words)
-    assert ran.code == 2 and said in ran.err and ran.err.strip().count("\n") == 0
+    assert ran.code == 2 and text in ran.err and ran.err.strip().count("\n") == 0

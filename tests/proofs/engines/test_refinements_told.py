@@ -219,7 +219,7 @@ class Kept(Protocol):
             s.total = s.total + 1
 
 
-class KeptProperties(Properties, of=Kept):
+class StableProperties(Properties, of=Kept):
     """A promise that is less than the refinement."""
 
     @promise(rule="730.P1")
@@ -239,7 +239,7 @@ class KeptProperties(Properties, of=Kept):
 
 
 ENTRY = ProtocolEntry(
-    "kept", "Kept.", (Variant("main", KeptProperties, "as it is", bounds={"smoke": dict(counts=3)}),), {}
+    "kept", "Kept.", (Variant("main", StableProperties, "as it is", bounds={"smoke": dict(counts=3)}),), {}
 )  # fmt: skip
 
 
@@ -284,7 +284,7 @@ def test_a_refinement_is_no_promise() -> None:
     mutant = found["finish: total one more"]
     assert (mutant.verdict, mutant.promise) == ("survives-bounded", None)
     assert mutant.evidence[0] == "no property of this variant says that work still gets done"
-    item = KeptProperties.properties["goes_as_the_twins"]
+    item = StableProperties.properties["goes_as_the_twins"]
     assert explore(mutant.spec, {item.name: item}, dict(counts=3)).violated == [item.name]
 
 

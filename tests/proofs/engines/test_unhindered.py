@@ -10,14 +10,14 @@ from fencepost.model.language import (
     Set,
     Sort,
     action,
+    receptive,
     refinement,
     require,
-    unhindered,
     when,
 )  # fmt: skip
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.induction import prove
-from fencepost.proofs.engines.induction_counterexamples import tell
+from fencepost.proofs.engines.induction_counterexamples import narrate
 from fencepost.proofs.engines.run_engines import run_induction
 from fencepost.properties.catalogue import ProtocolEntry, Variant
 
@@ -98,7 +98,7 @@ class Lamps(Properties):
         """Of a room."""
         return dict(lit=s.light[r])
 
-    @unhindered(each_lamp, "go_out")
+    @receptive(each_lamp, "go_out")
     def goes_out_at_any_time(s):
         """No lamp asks whether it may."""
 
@@ -130,7 +130,7 @@ def test_a_step_that_is_hindered(properties: type[Properties]) -> None:
     spec = properties.protocol.spec
     proof = prove(spec, properties.properties)
     (failed,) = proof.failures
-    assert next(tell(spec, properties.properties, failed)) == (
+    assert next(narrate(spec, properties.properties, failed)) == (
         "a state of the invariant breaks goes out at any time: No lamp asks whether it may."
     )
     assert (proof.verdict("each_lamp"), proof.verdict("goes_out_at_any_time")) == ("holds", "violated")
@@ -154,6 +154,6 @@ def test_a_step_that_the_core_does_not_take() -> None:
         class Exploding(Properties, of=House):
             each_lamp = Lamps.each_lamp
 
-            @unhindered(each_lamp, "explode")
+            @receptive(each_lamp, "explode")
             def goes_off(s):
                 """It should not."""

@@ -88,7 +88,7 @@ def test_the_solver_and_columns_take_the_same_steps():
     """From every state of a desk, by every action."""
     plain = Plain(DESK, {"ids.size": 1}, DESK_BOUNDS, ghosts=True)
     concrete, columns = Concrete(DESK, DESK_BOUNDS), Columns(DESK, {"ids.size": 1})
-    shown = [name for name in DESK.types if name in columns.types]
+    observed = [name for name in DESK.types if name in columns.types]
     states = [plain.initial()]
     seen = {freeze(states[0])}
     for now in states:
@@ -98,10 +98,10 @@ def test_the_solver_and_columns_take_the_same_steps():
             if after is None:
                 continue
             rows = columns.initial(1, dict(DESK_BOUNDS))
-            rows.encode(0, {name: now[name] for name in shown})
+            rows.encode(0, {name: now[name] for name in observed})
             given = [np.full(1, value) for value in event.parameters.values()]
             assert rows.bind(columns.action(event.action))(np.arange(1), *given) is None
-            assert rows.decode(0) == {name: after[name] for name in shown}
+            assert rows.decode(0) == {name: after[name] for name in observed}
             if freeze(after) not in seen and len(states) < 40:
                 seen.add(freeze(after))
                 states.append(after)

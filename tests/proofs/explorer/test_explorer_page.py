@@ -101,7 +101,7 @@ def test_a_link_leads_to_what_it_names(window: Browser, url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fragment", "said", "steps"),
+    ("fragment", "text", "steps"),
     [
         (f"#at={NAME}&path=elect(w=0);write_count(w=0);poll(w=1)", "step 2 of the path, write_count(w=0), is not", 1),
         (f"#at={NAME}&path=elct(w=0)", "is of no action here; did you mean elect?", 0),
@@ -110,10 +110,10 @@ def test_a_link_leads_to_what_it_names(window: Browser, url: str) -> None:
         (f"#at={NAME}&path=%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D1%3E", "<img src=x onerror", 0),
     ],
 )
-def test_a_link_that_does_not_fit_says_why(window: Browser, url: str, fragment: str, said: str, steps: int) -> None:
+def test_a_link_that_does_not_fit_says_why(window: Browser, url: str, fragment: str, text: str, steps: int) -> None:
     opened(window, url, fragment)
     window.until("document.querySelector('#news p')")
-    assert said in window.text("#news")
+    assert text in window.text("#news")
     assert window.count("#run .step") == steps
     assert window.count("img") == 0
     window.complaints()  # that a request was refused

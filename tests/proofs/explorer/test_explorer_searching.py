@@ -38,11 +38,11 @@ def breaks(session: Session, answer: Any) -> bool:
 
 
 def test_a_rule_got_wrong_breaks_a_promise(wrong: Session) -> None:
-    told: list[str] = []
-    answer = shortest(wrong, None, MOST, told.append)
+    reported: list[str] = []
+    answer = shortest(wrong, None, MOST, reported.append)
     assert answer["says"] == "“counts match” is broken after 3 steps, and not in fewer."
     assert breaks(wrong, answer)
-    assert told[0] == "0 steps deep, 1 states"
+    assert reported[0] == "0 steps deep, 1 states"
 
 
 def test_a_witness_is_reached_as_soon_as_it_can_be(wrong: Session) -> None:
@@ -52,10 +52,11 @@ def test_a_witness_is_reached_as_soon_as_it_can_be(wrong: Session) -> None:
 
 def test_what_holds_is_reported_with_its_states() -> None:
     right = Session(replace(WRONG, without=None))
-    said = shortest(right, None, MOST, unheard)["says"]
+    reported = shortest(right, None, MOST, unheard)["says"]
     made = explore(right.spec, right.properties, right.bounds)
     assert (
-        said == f"No run breaks any of the 2 promises: all {made.distinct:,} states within these bounds were visited."
+        reported
+        == f"No run breaks any of the 2 promises: all {made.distinct:,} states within these bounds were visited."
     )
 
 
@@ -116,7 +117,7 @@ def test_an_endless_run_comes_back() -> None:
     place = answer["place"]
     there = Session(Place(place["name"], place["without"], tuple(place["bounds"].items())))
     trace = there.run(answer["path"])
-    assert there.tell(trace, 0, loop=answer["loop"])["loop"] == answer["loop"]
+    assert there.narrate(trace, 0, loop=answer["loop"])["loop"] == answer["loop"]
     assert answer["says"].startswith("“decided in the end” does not come: after ")
 
 
@@ -127,8 +128,8 @@ def test_a_property_that_is_not_asked(wrong: Session) -> None:
 
 def ended(searches: Searches, number: int) -> dict[str, Any]:
     for _ in range(500):
-        if not (told := searches.get(number).as_dict())["running"]:
-            return told
+        if not (reported := searches.get(number).as_dict())["running"]:
+            return reported
         time.sleep(0.01)
     raise AssertionError("the search does not end")
 
@@ -137,9 +138,9 @@ def test_a_search_can_be_given_up() -> None:
     """It ends at the next level; what was asked for afterwards takes its place."""
     searches, heard = Searches(), list[str]()
 
-    def endlessly(told: Any) -> Any:
+    def endlessly(reported: Any) -> Any:
         while True:
-            told("still looking")
+            reported("still looking")
             heard.append("")
             time.sleep(0.01)
 
@@ -151,16 +152,16 @@ def test_a_search_can_be_given_up() -> None:
     before = len(heard)
     time.sleep(0.1)
     assert len(heard) == before
-    second = searches.begin(lambda told: {"says": "done"})
+    second = searches.begin(lambda reported: {"says": "done"})
     assert ended(searches, second.number)["answer"] == {"says": "done"}
     with pytest.raises(InputError, match="search 1 is over"):
         searches.get(first.number)
 
 
-@pytest.mark.parametrize(("error", "told"), [(InputError("why"), "why"), (KeyError("x"), "a mistake in the code")])
-def test_a_search_that_fails_says_why(error: Exception, told: str) -> None:
+@pytest.mark.parametrize(("error", "text"), [(InputError("why"), "why"), (KeyError("x"), "a mistake in the code")])
+def test_a_search_that_fails_says_why(error: Exception, text: str) -> None:
     def failing(_: Any) -> Any:
         raise error
 
     searches = Searches()
-    assert told in ended(searches, searches.begin(failing).number)["error"]
+    assert text in ended(searches, searches.begin(failing).number)["error"]

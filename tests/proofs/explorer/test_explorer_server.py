@@ -68,18 +68,20 @@ def test_what_is_not_there(client: FlaskClient, path: str) -> None:
 
 
 def test_a_view_has_all_that_the_page_shows(client: FlaskClient) -> None:
-    told = post(client, "view", {"name": NAME, "path": COUNT, "step": 1}).get_json()
-    assert (told["at"], told["path"], told["refused"]) == (1, COUNT.split(";"), "")
-    shown = {"lanes", "steps", "states", "properties", "possible", "impossible", "rules", "loop"}
-    assert shown <= set(told)
+    reported = post(client, "view", {"name": NAME, "path": COUNT, "step": 1}).get_json()
+    assert (reported["at"], reported["path"], reported["refused"]) == (1, COUNT.split(";"), "")
+    observed = {"lanes", "steps", "states", "properties", "possible", "impossible", "rules", "loop"}
+    assert observed <= set(reported)
 
 
 def test_a_path_that_does_not_fit_is_displayed_as_far_as_it_does(client: FlaskClient) -> None:
-    told = post(client, "view", {"name": NAME, "path": f"{COUNT};write_count(w=1);elect(w=1)"}).get_json()
-    assert told["path"] == COUNT.split(";")
-    assert told["refused"].startswith("step 3 of the path, write_count(w=1), is not possible there: it needs ")
-    told = post(client, "view", {"name": NAME, "path": COUNT, "loop": 0}).get_json()
-    assert told["refused"] == "the path does not come back to where it was after step 0" and told["loop"] is None
+    reported = post(client, "view", {"name": NAME, "path": f"{COUNT};write_count(w=1);elect(w=1)"}).get_json()
+    assert reported["path"] == COUNT.split(";")
+    assert reported["refused"].startswith("step 3 of the path, write_count(w=1), is not possible there: it needs ")
+    reported = post(client, "view", {"name": NAME, "path": COUNT, "loop": 0}).get_json()
+    assert (
+        reported["refused"] == "the path does not come back to where it was after step 0" and reported["loop"] is None
+    )
 
 
 BAD = [
@@ -115,15 +117,15 @@ def test_what_is_no_json(client: FlaskClient) -> None:
 
 
 def test_a_search_goes_on_until_it_has_an_answer(client: FlaskClient) -> None:
-    told = post(client, "search", {"what": "shortest", "at": {"name": NAME, "without": WRONG}}).get_json()
+    reported = post(client, "search", {"what": "shortest", "at": {"name": NAME, "without": WRONG}}).get_json()
     for _ in range(500):
-        if not told["running"]:
+        if not reported["running"]:
             break
         time.sleep(0.02)
-        told = get(client, f"search/{told['search']}").get_json()
-    assert told["answer"]["says"].startswith("“counts match” is broken after 3 steps")
-    given_up = post(client, f"search/{told['search']}/give-up", {}).get_json()
-    assert given_up["answer"] == told["answer"]
+        reported = get(client, f"search/{reported['search']}").get_json()
+    assert reported["answer"]["says"].startswith("“counts match” is broken after 3 steps")
+    given_up = post(client, f"search/{reported['search']}/give-up", {}).get_json()
+    assert given_up["answer"] == reported["answer"]
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:

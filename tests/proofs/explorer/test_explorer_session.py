@@ -25,7 +25,7 @@ def v1() -> Session:
 
 def possible(session: Session, path: str) -> list[str]:
     trace = session.run(path)
-    return [step["step"] for one in session.tell(trace, len(trace))["possible"] for step in one["steps"]]
+    return [step["step"] for one in session.narrate(trace, len(trace))["possible"] for step in one["steps"]]
 
 
 def test_every_path_of_possible_steps_is_one(yardstick: Session) -> None:
@@ -68,21 +68,21 @@ def test_what_is_no_step_is_no_step(v1: Session, strange: str) -> None:
 
 def test_reasons_cite_the_rule_that_is_not_followed(yardstick: Session) -> None:
     """One reason for each step that is not possible: with those that are they are all."""
-    told = yardstick.tell(yardstick.run(""), 0)
-    by_action = {one["action"]: one for one in told["impossible"]}
+    reported = yardstick.narrate(yardstick.run(""), 0)
+    by_action = {one["action"]: one for one in reported["impossible"]}
     [reason] = by_action["reconfigure"]["reasons"]
     assert (reason["says"], reason["rule"], reason["bound"]) == ("leads[w]", "", False)
     assert reason["choices"] == ["worker 0, n 0", "worker 1, n 0"]
-    cited = [reason for one in told["impossible"] for reason in one["reasons"] if reason["rule"]]
+    cited = [reason for one in reported["impossible"] for reason in one["reasons"] if reason["rule"]]
     assert all(reason["rule_says"] for reason in cited)
-    count = sum(len(r["choices"]) + r["more"] for one in told["impossible"] for r in one["reasons"])
-    allowed = sum(len(one["steps"]) + one["more"] for one in told["possible"])
+    count = sum(len(r["choices"]) + r["more"] for one in reported["impossible"] for r in one["reasons"])
+    allowed = sum(len(one["steps"]) + one["more"] for one in reported["possible"])
     assert count + allowed == sum(len(yardstick.plain.events(name)) for name in yardstick.spec.actions)
 
 
 def test_a_comparison_is_reported_with_its_sides(v1: Session) -> None:
-    told = v1.tell(v1.run(""), 0)
-    [reason] = next(one for one in told["impossible"] if one["action"] == "initialize")["reasons"]
+    reported = v1.narrate(v1.run(""), 0)
+    [reason] = next(one for one in reported["impossible"] if one["action"] == "initialize")["reasons"]
     assert reason["says"] == "pending = INIT"
     assert reason["choices"][0].endswith(": NOTHING and INIT")
 
@@ -90,8 +90,8 @@ def test_a_comparison_is_reported_with_its_sides(v1: Session) -> None:
 def test_steps_beyond_the_bounds_are_marked() -> None:
     """What the log has no room for, and a fault that has been taken as often as it may."""
     full = Session(Place(YARDSTICK, None, (("log", 1),)))
-    told = full.tell(full.run("elect(w=0);reconfigure(w=0,n=0)"), 2)
-    reasons = next(one for one in told["impossible"] if one["action"] == "reconfigure")["reasons"]
+    reported = full.narrate(full.run("elect(w=0);reconfigure(w=0,n=0)"), 2)
+    reasons = next(one for one in reported["impossible"] if one["action"] == "reconfigure")["reasons"]
     assert [reason["says"] for reason in reasons if reason["bound"]] == ["since what it assigns has no room in them"]
     spent = Session(Place("id-blocks/kraft", None, (("fail_overs", 1),)))
     with pytest.raises(NoSuchRun, match="it lies beyond the bounds, which have 1 fail overs"):
@@ -101,39 +101,39 @@ def test_steps_beyond_the_bounds_are_marked() -> None:
 def test_a_step_that_breaks_a_promise_says_so() -> None:
     wrong = Session(Place(YARDSTICK, ("618.4", "start_round: guard 1 dropped")))
     trace = wrong.run("elect(w=0);start_round(w=0)")
-    steps = {s["step"]: s["breaks"] for one in wrong.tell(trace, 2)["possible"] for s in one["steps"]}
+    steps = {s["step"]: s["breaks"] for one in wrong.narrate(trace, 2)["possible"] for s in one["steps"]}
     assert steps["write_count(w=0)"] == ["counts match"]
     assert not any(breaks for step, breaks in steps.items() if step != "write_count(w=0)")
 
 
 def test_lanes_stay_as_the_path_grows(yardstick: Session) -> None:
-    lanes = [yardstick.tell(yardstick.run(";".join(COUNT.split(";")[:n])), n)["lanes"] for n in range(5)]
+    lanes = [yardstick.narrate(yardstick.run(";".join(COUNT.split(";")[:n])), n)["lanes"] for n in range(5)]
     assert lanes == [["worker 0", "worker 1", CENTRE]] * 5
 
 
 def test_later_steps_stay_when_one_stands_earlier(yardstick: Session) -> None:
     """Standings are told of each step of the path, and what can follow of the one that one stands on."""
     trace = yardstick.run(COUNT)
-    told, alone = yardstick.tell(trace, 1), yardstick.tell(yardstick.run("elect(w=0)"), 1)
-    assert told["path"] == COUNT.split(";") and len(told["states"]) == 5
-    assert all(len(one["holds"]) == 5 for one in told["properties"])
-    assert (told["possible"], told["impossible"]) == (alone["possible"], alone["impossible"])
+    reported, alone = yardstick.narrate(trace, 1), yardstick.narrate(yardstick.run("elect(w=0)"), 1)
+    assert reported["path"] == COUNT.split(";") and len(reported["states"]) == 5
+    assert all(len(one["holds"]) == 5 for one in reported["properties"])
+    assert (reported["possible"], reported["impossible"]) == (alone["possible"], alone["impossible"])
 
 
 def test_a_loop_has_to_come_back(v1: Session) -> None:
     trace = v1.run("start(c=0)")
-    assert v1.tell(trace, 1, loop=1)["loop"] == 1
+    assert v1.narrate(trace, 1, loop=1)["loop"] == 1
     for loop in (0, 5, -1):
         with pytest.raises(NoSuchRun, match="does not come back"):
-            v1.tell(trace, 1, loop=loop)
+            v1.narrate(trace, 1, loop=loop)
 
 
 def test_what_can_be_chosen(v1: Session) -> None:
     """Every variant, every mistake with what its rule says, every bound with its reason."""
-    told = about(v1)
-    assert [v["name"] for v in told["variants"]] == [f"transactions/{v.name}" for v in v1.entry.variants]
-    assert told["wrong"] and all(m["says"] for m in told["wrong"])
-    assert {b["name"]: b["size"] for b in told["bounds"]} == v1.bounds
+    reported = about(v1)
+    assert [v["name"] for v in reported["variants"]] == [f"transactions/{v.name}" for v in v1.entry.variants]
+    assert reported["wrong"] and all(m["says"] for m in reported["wrong"])
+    assert {b["name"]: b["size"] for b in reported["bounds"]} == v1.bounds
     read_otherwise = about(Session(Place("id-blocks/kraft-answer-first")))
     assert not read_otherwise["wrong"] and read_otherwise["wrong_already"].startswith("730.7")
 

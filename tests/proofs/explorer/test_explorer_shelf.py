@@ -96,8 +96,8 @@ def test_a_page_is_the_one_that_html_writes(client: FlaskClient, place: Path, tm
 def test_its_row_can_be_found(place: Path, shelf: Shelf) -> None:
     """A page says in which row group of which file, and where in it."""
     story = shelf.kinds[0].found[0].story()
-    [told] = [line for line in story.about if " its row is " in line]
-    file, group, row = re.match(r"In (\S+), row group (\d+), its row is (\d+), counted from 0\.", told).groups()
+    [reported] = [line for line in story.about if " its row is " in line]
+    file, group, row = re.match(r"In (\S+), row group (\d+), its row is (\d+), counted from 0\.", reported).groups()
     event = pq.ParquetFile(place / file).read_row_group(int(group)).slice(int(row), 1).to_pylist()[0]
     at = int(story.verdict.removeprefix("violated at step "))
     assert event["step"] == at
@@ -142,10 +142,10 @@ def attempt() -> tuple[Proof, Shelf, Explorer]:
     """Of a proof that has lost a lemma, without which another one is not inductive any more."""
     entry, variant = find("id-blocks/kraft")
     assert variant is not None
-    proof = prove(variant.spec, {name: item for name, item in variant.kept.items() if name != "ready_by_one"})
+    proof = prove(variant.spec, {name: item for name, item in variant.promised.items() if name != "ready_by_one"})
     reached = [(failed, words) for failed, words in reached_by_runs(variant, proof) if words is not None]
-    told = [(o, words, story) for o, words in reached for story in attempted(entry, variant, [(o, words)])]
-    shelf, starts = of_proof("id-blocks/kraft", variant, proof, told)
+    reported = [(o, words, story) for o, words in reached for story in attempted(entry, variant, [(o, words)])]
+    shelf, starts = of_proof("id-blocks/kraft", variant, proof, reported)
     return proof, shelf, Explorer(Session(Place("id-blocks/kraft")), 200_000, starts)
 
 

@@ -49,8 +49,8 @@ def test_zombie_v2_is_safe_from_it() -> None:
     """In v2 the same is proved: the epoch that every end bumps refuses what a stale yes lets through."""
     overlapping = variant("transactions/core-v2-overlapping")
     assert "overlapping-coordinators" in overlapping.spec.dangers
-    proof = prove(overlapping.spec, overlapping.kept)
-    assert {proof.verdict(n) for n, p in overlapping.kept.items() if p.role == "promise"} == {"holds"}
+    proof = prove(overlapping.spec, overlapping.promised)
+    assert {proof.verdict(n) for n, p in overlapping.promised.items() if p.role == "promise"} == {"holds"}
 
 
 class Skipping(V2Core):
@@ -73,8 +73,8 @@ def test_skip_a_partition_away_at_its_marker() -> None:
     assert "partition-away" in dropped.spec.dangers and "partition-away" in parked.spec.dangers
     rules = {p.rule for n, p in dropped.asked.items() if dropped.expected.get(n) == "violated"}
     assert {"txn.P3", "txn.P4", "txn.P10"} <= rules
-    proof = prove(parked.spec, parked.kept)
-    assert {proof.verdict(n) for n, p in parked.kept.items() if p.role == "promise"} == {"holds"}
+    proof = prove(parked.spec, parked.promised)
+    assert {proof.verdict(n) for n, p in parked.promised.items() if p.role == "promise"} == {"holds"}
 
 
 class Records(Properties, of=V2Core):
@@ -115,7 +115,7 @@ def test_taut_no_promise_of_connectors_survives_without_guards() -> None:
 
     connectors = variant("task-count-connectors/connectors")
     bare = replace(connectors.spec, actions={n: replace(a, guards=()) for n, a in connectors.spec.actions.items()})
-    for name, item in connectors.kept.items():
+    for name, item in connectors.promised.items():
         if item.kind == "always" and item.role == "promise":
             assert prove(bare, {name: item}, counterexamples=False).verdict(name) != "holds", name
 

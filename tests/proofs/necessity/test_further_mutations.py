@@ -62,7 +62,7 @@ def test_what_is_called_harmless_is_proved_to_be(protocol: str, broken: ModuleTy
             found = judge(chosen, mutation(chosen.properties.protocol.spec, rule, mistake), "smoke")
             assert (found.verdict, found.engine) == ("redundant", "induction")
         else:
-            proof = prove(chosen.spec, chosen.kept, counterexamples=False)
+            proof = prove(chosen.spec, chosen.promised, counterexamples=False)
             assert proof.failures == () and any(o.kind == "preserved" for o in proof.obligations)
 
 

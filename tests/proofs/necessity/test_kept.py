@@ -25,7 +25,7 @@ from fencepost.model.language import (
 from fencepost.model.language.derived.mutations import mutated
 from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.progress import check_progress
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, keep, read_runs, replay, write_runs
+from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, keep, read_runs, replay, write_runs
 
 
 class Visitor(Sort, bound="visitors"):
@@ -102,7 +102,7 @@ class GateProperties(Properties, of=Gate):
 SPEC, PROPERTIES = Gate.spec, GateProperties.properties
 BOUNDS = dict(visitors=2, storms=1)
 NO_GATE = (("730.7", "enter: guard 1 dropped"),)
-NOBODY_SERVES = (("730.8", "serve: served not updated"),)
+UNSERVED = (("730.8", "serve: served not updated"),)
 
 
 def killing(name: str, *steps: str, without: tuple[tuple[str, str], ...] = NO_GATE, loop: int | None = None) -> KeptRun:
@@ -166,9 +166,9 @@ def test_several_mutations() -> None:
 def test_progress_that_an_engine_refutes_replays() -> None:
     """The lasso that the progress check finds."""
     item = PROPERTIES["served_in_the_end"]
-    found = check_progress(explore(mutated(SPEC, NOBODY_SERVES), {item.name: item}, BOUNDS))[item.name].trace
+    found = check_progress(explore(mutated(SPEC, UNSERVED), {item.name: item}, BOUNDS))[item.name].trace
     assert found is not None
-    run = keep(item.name, NOBODY_SERVES, "", found)
+    run = keep(item.name, UNSERVED, "", found)
     assert replay(run, SPEC, item, BOUNDS).states == found.states
 
 
@@ -193,6 +193,6 @@ def test_progress_that_is_not_broken(run: tuple[str | int, ...], why: str) -> No
 def test_a_fair_round_without_what_is_promised() -> None:
     """A round in which all that is owed is done, and which is served by an action that changes nothing."""
     steps = ("unlock()", "enter(v=0)", "look()", "serve(v=0)", "look()")
-    check(killing("served_in_the_end", *steps, without=NOBODY_SERVES, loop=2))
+    check(killing("served_in_the_end", *steps, without=UNSERVED, loop=2))
     with pytest.raises(DoesNotFit, match=r"not fair: serve\(v=0\)"):
-        check(killing("served_in_the_end", *steps[:3], "look()", without=NOBODY_SERVES, loop=2))
+        check(killing("served_in_the_end", *steps[:3], "look()", without=UNSERVED, loop=2))

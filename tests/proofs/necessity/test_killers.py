@@ -31,9 +31,9 @@ from fencepost.model.language.checks.errors import InputError
 from fencepost.proofs.cli.shared.output import killers_line
 from fencepost.proofs.necessity import keeping, killers, proof_mutants
 from fencepost.proofs.necessity.keeping import search
-from fencepost.proofs.necessity.kept import KeptRun, write_runs
 from fencepost.proofs.necessity.killers import Killers, file_of
 from fencepost.proofs.necessity.proof_mutants import Refusals
+from fencepost.proofs.necessity.saved_runs import KeptRun, write_runs
 from fencepost.proofs.results import Result
 from fencepost.proofs.variants import judge
 from fencepost.properties.catalogue import ProtocolEntry, Variant

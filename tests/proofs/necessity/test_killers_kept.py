@@ -7,8 +7,8 @@ import pytest
 from fencepost.proofs.necessity import killers as plants
 from fencepost.proofs.necessity import proof_mutants
 from fencepost.proofs.necessity.keeping import missing, wishes
-from fencepost.proofs.necessity.kept import read_runs
 from fencepost.proofs.necessity.killers import Killers, Plant, file_of, found_plants
+from fencepost.proofs.necessity.saved_runs import read_runs
 from fencepost.properties.catalogue import ProtocolEntry, Variant, protocols
 from fencepost.properties.history.checking import Rows
 from fencepost.properties.history.properties_of import properties_of

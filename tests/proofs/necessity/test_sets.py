@@ -38,7 +38,7 @@ TOO_HARD = {
 
 
 @pytest.fixture(scope="module")
-def found() -> sets.KeptSets:
+def found() -> sets.SavedSets:
     """The sets of the smallest variant, searched anew."""
     return sets.search(ZOOKEEPER)
 
@@ -98,7 +98,7 @@ def test_a_set_that_suffices_proves_and_less_does_not() -> None:
         assert "no_id_twice" not in proofs.inductive(frozenset(one.rules) - {rule})
 
 
-def test_cut_sets(found: sets.KeptSets) -> None:
+def test_cut_sets(found: sets.SavedSets) -> None:
     """Each alone is one, with the steps of its run; what the proof does not need is in none."""
     assert found.promises["no_id_twice"].cuts == (("730.2",), ("730.3",), ("730.16",))
     assert found.promises["disjoint_blocks"].cuts == (("730.2",), ("730.16",))
@@ -107,7 +107,7 @@ def test_cut_sets(found: sets.KeptSets) -> None:
     assert of_rule["cut_sets"] == [{"promise": "no_id_twice", "rules": ["730.3"], "steps": 5, "minimal": True}]
 
 
-def test_what_is_recorded_is_read_again(found: sets.KeptSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_recorded_is_read_again(found: sets.SavedSets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, and without a fault; but of another model it is refused, with the way out."""
     file = tmp_path / "sets-zookeeper.json"
     monkeypatch.setattr(sets, "file_of", lambda variant: file)
@@ -121,7 +121,7 @@ def test_what_is_recorded_is_read_again(found: sets.KeptSets, tmp_path: Path, mo
         sets.read(ZOOKEEPER)
 
 
-def test_a_fault_of_what_is_recorded_is_reported(found: sets.KeptSets) -> None:
+def test_a_fault_of_what_is_recorded_is_reported(found: sets.SavedSets) -> None:
     """A run that ends too soon, a set that is too small, a cut without which the promise is proved."""
     good = found.promises["no_id_twice"]
     short = replace(good.cut_sets[0], steps=good.cut_sets[0].steps[:-1])
@@ -131,11 +131,11 @@ def test_a_fault_of_what_is_recorded_is_reported(found: sets.KeptSets) -> None:
         one = replace(good, **changes)  # type: ignore[arg-type]
         return list(sets.faults(ZOOKEEPER, replace(found, promises={"no_id_twice": one})))
 
-    [told] = doctored(cut_sets=(short,))
-    assert told == "zookeeper: no_id_twice without 730.2: no_id_twice holds after the last step"
+    [reported] = doctored(cut_sets=(short,))
+    assert reported == "zookeeper: no_id_twice without 730.2: no_id_twice holds after the last step"
     proof = Cores("no_id_twice", good.cores.rules, (small,), (), True, 1)
     assert doctored(cores=proof, cut_sets=()) == ["zookeeper: no_id_twice is not proved from 730.2, 730.16"]
-    assert any("and is proved without them" in told for told in doctored(cores=proof))
+    assert any("and is proved without them" in reported for reported in doctored(cores=proof))
 
 
 def test_what_is_recorded_is_of_this_model() -> None:
@@ -181,7 +181,7 @@ def test_a_search_finds_what_is_recorded(variant: Variant) -> None:
     assert of_rules(found) == of_rules(kept)
 
 
-def of_rules(found: sets.KeptSets) -> dict[str, object]:
+def of_rules(found: sets.SavedSets) -> dict[str, object]:
     """By promise the sets that suffice, where they are all of them, and each cut set of one rule or two with the length
     of its run.  What else there is depends on what Z3 left unknown: that differs with what it was asked before."""
     return {

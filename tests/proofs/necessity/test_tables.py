@@ -11,7 +11,15 @@ from fencepost.model.rules import RULES
 from fencepost.proofs.necessity import rule_removal
 from fencepost.proofs.necessity.ledger import NO_VERDICT, Row, counts
 from fencepost.proofs.necessity.search import Necessity, evidence_of, judge, necessity, number_of_verdicts
-from fencepost.proofs.necessity.tables import Kept, digest, digest_of, is_of_these_models, page, page_of_all, table_of
+from fencepost.proofs.necessity.tables import (
+    SavedFacts,
+    digest,
+    digest_of,
+    is_of_these_models,
+    page,
+    page_of_all,
+    table_of,
+)
 from fencepost.properties.catalogue import ProtocolEntry, protocols, whole_of
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 from fencepost.properties.registry import PROTOCOLS
@@ -118,7 +126,7 @@ def test_what_counts_as_a_verdict() -> None:
 
 def test_evidence_is_a_promise_of_another_number() -> None:
     """What only says the rule again is none: kraft's book that never goes back is 730.7 itself, and no promise."""
-    kept = ID_BLOCKS.variant("kraft").kept
+    kept = ID_BLOCKS.variant("kraft").promised
     assert set(evidence_of("730.7", kept)) == {
         n for n, p in kept.items() if p.rule in ("730.P1", "730.P2") and p.role == "promise"
     }
@@ -130,11 +138,11 @@ def test_recorded_verdicts_are_not_searched_again(tmp_path: Path) -> None:
     """They say so, and a changed model is judged anew."""
     small = replace(ID_BLOCKS, variants=(ID_BLOCKS.variant("zookeeper"), ID_BLOCKS.variant("by-broker-id")), claims=())
     file = tmp_path / "kept.json"
-    first = Kept.read(file)
+    first = SavedFacts.read(file)
     found = necessity(small, "smoke", earlier=first)
     first.write(file)
     assert not any(n.kept for n in found)
-    second = Kept.read(file)
+    second = SavedFacts.read(file)
     again = necessity(small, "smoke", earlier=second)
     assert all(n.kept and n.evidence for n in again)
     assert [(n.rule, n.mutation, n.verdict, n.steps) for n in again] == [
@@ -142,7 +150,7 @@ def test_recorded_verdicts_are_not_searched_again(tmp_path: Path) -> None:
     ]
     zookeeper = small.variants[0]
     changed = replace(zookeeper, bounds={"smoke": {**zookeeper.bounds["smoke"], "restarts": 1}})
-    other = necessity(replace(small, variants=(changed, small.variants[1])), "smoke", earlier=Kept.read(file))
+    other = necessity(replace(small, variants=(changed, small.variants[1])), "smoke", earlier=SavedFacts.read(file))
     assert {n.kept for n in other if n.variant == "zookeeper"} == {False}
     assert {n.kept for n in other if n.variant == "by-broker-id"} == {True}
     assert json.loads(file.read_text(encoding="utf-8"))

@@ -50,8 +50,8 @@ def test_what_explains_it_is_there(stories: dict[str, Story]) -> None:
     """And marked; events come in the order of the history."""
     story = stories["partition_epochs_never_fall"]
     [explaining] = [step for step in story.steps if "It explains the violation." in step.says]
-    [told] = re.findall(r"event at step (\d+)", " ".join(story.about))
-    assert explaining.says.startswith(f"Step {told}, ")
+    [reported] = re.findall(r"event at step (\d+)", " ".join(story.about))
+    assert explaining.says.startswith(f"Step {reported}, ")
     steps = [int(re.match(r"Step (\d+)", step.says)[1]) for step in story.steps]  # type: ignore[index]
     assert steps == sorted(steps)
 

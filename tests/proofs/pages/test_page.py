@@ -18,7 +18,7 @@ DOWN, UP, HOME = "\ue015", "\ue013", "\ue011"
 
 def made(steps: int, lanes: int = 3, words: str = "a to b") -> Story:
     """A run of so many steps, in which the property breaks at the last."""
-    told = tuple(
+    reported = tuple(
         Step(
             f"step {n}", words, words, n % lanes, ((n + 1) % lanes,), ("loss",) if n == 1 else (), ("txn.1",),
             (Changed("epoch[0]", str(n), str(n + 1), False), Changed("seen[0]", words, "1", True)),
@@ -31,7 +31,7 @@ def made(steps: int, lanes: int = 3, words: str = "a to b") -> Story:
     )
     return Story(
         "made/up", "made up", "nothing breaks", words, f"broken after {steps} steps", False, ("within 1",),
-        (f"zombie: {words}",), tuple(f"worker {n}" for n in range(lanes)), told, states,
+        (f"zombie: {words}",), tuple(f"worker {n}" for n in range(lanes)), reported, states,
         (Standing("nothing breaks", words, "txn.P1", "promise", holds, steps),), steps, {"txn.1": words}, None,
     )  # fmt: skip
 

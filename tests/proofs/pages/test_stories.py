@@ -58,10 +58,10 @@ def test_steps_cite_the_rules_that_they_follow(late: Story) -> None:
 
 
 def test_a_witness_is_no_trouble() -> None:
-    told = story("kip618-yardstick/yardstick", "a_second_count")
-    assert told.good and told.verdict == "reached after 7 steps"
-    assert told.properties[0].holds[-1] and not any(told.properties[0].holds[:-1])
-    assert told.broken_at is None
+    reported = story("kip618-yardstick/yardstick", "a_second_count")
+    assert reported.good and reported.verdict == "reached after 7 steps"
+    assert reported.properties[0].holds[-1] and not any(reported.properties[0].holds[:-1])
+    assert reported.broken_at is None
 
 
 def test_an_endless_run_has_no_step_that_breaks() -> None:
@@ -76,5 +76,9 @@ def test_an_endless_run_has_no_step_that_breaks() -> None:
         if trace is not None:
             break
     assert trace is not None
-    told = story_of(entry, variant, variant.spec, asked, bounds, trace)
-    assert (told.verdict, told.broken_at, told.loop) == ("broken by a run that never ends", None, trace.loop)
+    reported = story_of(entry, variant, variant.spec, asked, bounds, trace)
+    assert (reported.verdict, reported.broken_at, reported.loop) == (
+        "broken by a run that never ends",
+        None,
+        trace.loop,
+    )

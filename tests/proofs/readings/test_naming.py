@@ -26,10 +26,10 @@ def test_names_stand_for_what_was_there(name: str) -> None:
     variant = VARIANTS[name]
     names = Names(variant.properties.protocol, variant.spec)
     for original in variant.spec.actions.values():
-        shown, further = numbered(names.folded(original), names.fold)
+        observed, further = numbered(names.folded(original), names.fold)
         meaning = {called: node for node, called in names.fold.items()}
         meaning |= {local(called, node.type): node for node, called in further}
-        for before, after in zip(_roots(original), _roots(shown), strict=True):
+        for before, after in zip(_roots(original), _roots(observed), strict=True):
             assert say(unfolded(after, meaning)) == say(before)
 
 
@@ -54,9 +54,9 @@ def test_each_name_is_explained_once(name: str) -> None:
     lines = list(say_actions(variant.properties.protocol, variant.spec))
     where = [line.removeprefix("    where  ").split(" is ")[0] for line in lines if line.startswith("    where  ")]
     explained = [head for head in where if not re.fullmatch(r"x\d", head)]
-    shown = {word for line in lines if line.startswith("    ") for word in re.findall(r"\w+", line)}
+    observed = {word for line in lines if line.startswith("    ") for word in re.findall(r"\w+", line)}
     assert len(explained) == len(set(explained))
-    assert {head.partition("(")[0] for head in explained} == {name for name in names.helpers if name in shown}
+    assert {head.partition("(")[0] for head in explained} == {name for name in names.helpers if name in observed}
 
 
 class Cell(Sort, bound="cells"):

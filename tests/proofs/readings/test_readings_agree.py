@@ -169,7 +169,7 @@ def neighbours(plain: Plain, state: State, rng: random.Random) -> Iterator[State
 def test_plain_and_ground(setting: Setting) -> None:
     """Every instance is enabled in the same states, leads to the same state, and is cut at the same bounds."""
     made, states, columns = setting.ground, setting.states, setting.columns
-    told: list[dict[str, Any]] = [{} for _ in states]
+    reported: list[dict[str, Any]] = [{} for _ in states]
     for instance in made.instances:
         updates = [node for _, node in instance.updates]
         guard, limit, enabled, fits, *changed = setting.columns_of(
@@ -186,8 +186,8 @@ def test_plain_and_ground(setting: Setting) -> None:
                 for (index, _), values in zip(instance.updates, changed, strict=True):
                     fields[index] = values[number]
                 after = made.decode(tuple(fields))
-            told[number][str(instance.event)] = after
-    for state, found, successors in zip(states, told, setting.successors, strict=True):
+            reported[number][str(instance.event)] = after
+    for state, found, successors in zip(states, reported, setting.successors, strict=True):
         assert sorted(found) == sorted(successors), state
         for event, after in found.items():
             assert after == SPENT or after == successors[event], (event, state)
@@ -197,8 +197,8 @@ def test_properties_of_states_and_steps(setting: Setting) -> None:
     """Every property has the same value in the plain and the ground reading, step properties on every step."""
     made, plain, asked = setting.ground, setting.plain, setting.variant.asked
     for prop, node in (made.always | made.sometimes).items():
-        [told] = setting.columns_of([node])
-        for state, value in zip(setting.states, told, strict=True):
+        [reported] = setting.columns_of([node])
+        for state, value in zip(setting.states, reported, strict=True):
             assert plain.holds(asked[prop], state) == bool(value), (prop, state)
     for instance in made.instances:
         event = str(instance.event)
@@ -206,8 +206,8 @@ def test_properties_of_states_and_steps(setting: Setting) -> None:
         for number, (state, successors) in enumerate(zip(setting.states, setting.successors, strict=True)):
             after = successors.get(event)
             if after is not None and enabled[number]:
-                for prop, told in zip(made.steps, values, strict=True):
-                    assert plain.holds(asked[prop], state, after) == bool(told[number]), (prop, event, state)
+                for prop, reported in zip(made.steps, values, strict=True):
+                    assert plain.holds(asked[prop], state, after) == bool(reported[number]), (prop, event, state)
 
 
 class OfEntries(Plain):

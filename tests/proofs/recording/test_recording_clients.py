@@ -38,10 +38,10 @@ def server(answer: Answer) -> Iterator[int]:
             while head := client.recv(4, socket.MSG_WAITALL):
                 request = client.recv(struct.unpack(">i", head)[0], socket.MSG_WAITALL)
                 key, _, correlation = struct.unpack_from(">hhi", request)
-                told = answer(key, correlation, port)
-                if told is None:
+                reported = answer(key, correlation, port)
+                if reported is None:
                     return
-                client.sendall(told)
+                client.sendall(reported)
 
     def accept() -> None:
         while True:

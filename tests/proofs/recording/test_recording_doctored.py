@@ -22,8 +22,8 @@ def doctored(change: Callable[[Columns], None], out: Path) -> ReplayReport:
     columns = {name: values.copy() for name, values in columns.items()}
     change(columns)
     manifest = opened.manifest
-    told = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    write_histories(out, [columns], ID_BLOCKS, **told)
+    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    write_histories(out, [columns], ID_BLOCKS, **reported)
     return replay(out)
 
 

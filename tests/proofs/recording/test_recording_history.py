@@ -52,8 +52,8 @@ def test_the_manifest_says_what_is_known(tmp_path: Path) -> None:
     """Protocol, variant, source, what is observable, Kafka's version, faults, and that two clocks were merged."""
     history_of(real_logs(tmp_path), tmp_path / "clients.jsonl", tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    told = [manifest[name] for name in ("protocol", "variant", "source", "ordered", "faults")]
-    assert told == ["id-blocks", "kraft", "recorded", False, {"killed": 4}]
+    reported = [manifest[name] for name in ("protocol", "variant", "source", "ordered", "faults")]
+    assert reported == ["id-blocks", "kraft", "recorded", False, {"killed": 4}]
     assert set(manifest["observable"]) == {
         "broker_started", "broker_stopped", "block_committed", "controller_elected", "snapshot_taken",
         "id_handed_out", "id_refused",
@@ -87,8 +87,8 @@ def test_an_id_twice_shows_in_the_history(tmp_path: Path) -> None:
 def test_a_block_shifted_by_one_shows_in_the_history(tmp_path: Path) -> None:
     """A record that ends one id late, on every node and with a good checksum, overlaps the next block."""
     directories = real_logs(tmp_path)
-    told = struct.pack(">q", 3000), struct.pack(">q", 3001)
-    assert [sum(replace(segment(each, index), *told) for index in (0, 1)) for each in directories] == [1, 1, 1]
+    reported = struct.pack(">q", 3000), struct.pack(">q", 3001)
+    assert [sum(replace(segment(each, index), *reported) for index in (0, 1)) for each in directories] == [1, 1, 1]
     _, rows = history_of(directories, None, tmp_path / "out")
     spans = [(row["first"], row["first"] + row["length"]) for row in of_kind(rows, Kind.block_committed)]
     assert spans[1:4] == [(1000, 2000), (2001, 3001), (3000, 4000)]

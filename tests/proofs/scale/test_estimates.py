@@ -10,7 +10,7 @@ KRAFT = "id-blocks/kraft"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (["generate", KRAFT, "made", "--histories", 10**12], "1,000,000,000,000 histories of about 200 events would t"),
         (["generate", KRAFT, "made", "--histories", 10**400], "histories of about 200 events would take about"),
@@ -24,12 +24,12 @@ KRAFT = "id-blocks/kraft"
     ],
     ids=lambda value: " ".join(map(str, value))[:80] if isinstance(value, list) else "",
 )
-def test_refused(words: list[object], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused(words: list[object], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line, soon, and nothing is left behind."""
     monkeypatch.chdir(tmp_path)
     began = time.monotonic()
     ran = fencepost(*words)
-    assert (ran.code, told in ran.err, len(ran.err.splitlines())) == (2, True, 1), ran.err
+    assert (ran.code, text in ran.err, len(ran.err.splitlines())) == (2, True, 1), ran.err
     assert time.monotonic() - began < 30
     assert not (tmp_path / "made").exists()
 

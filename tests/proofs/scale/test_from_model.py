@@ -21,7 +21,7 @@ from fencepost.proofs.traces.kernel import ConformanceKernel
 from fencepost.properties.catalogue import protocols
 from fencepost.properties.history.pieces import check_whole
 from fencepost.properties.transactions.events.kinds import Kind
-from model_histories import config, refused_variants, runs, told_variants, violating
+from model_histories import config, refused_variants, reported_variants, runs, violating
 
 FOLLOWED = {
     "id-blocks": ("zookeeper", "bridge", "kraft"),
@@ -109,9 +109,9 @@ def test_v2_is_followed_as_of_its_release() -> None:
 @pytest.mark.parametrize("protocol", list(FOLLOWED))
 def test_every_right_variant_with_histories_holds(protocol: str) -> None:
     """All that are told are in the lists above, or hold too."""
-    told = {variant.name: variant.main for variant in told_variants(protocol)}
-    assert set(FOLLOWED[protocol]) <= told.keys()
-    for name in (name for name, main in told.items() if main and name not in FOLLOWED[protocol]):
+    reported = {variant.name: variant.main for variant in reported_variants(protocol)}
+    assert set(FOLLOWED[protocol]) <= reported.keys()
+    for name in (name for name, main in reported.items() if main and name not in FOLLOWED[protocol]):
         manifest, made = runs(f"{protocol}/{name}", 1_000)
         assert violating(manifest, made.columns) == {}, name
         assert not any(runs.any() for runs in made.broken.values()), name
@@ -185,8 +185,8 @@ def test_what_a_fenced_client_hears_says_less_than_that_it_stops() -> None:
     assert broken.any()
     assert "lone_client_never_fenced" not in violating(manifest, made.columns)
     columns = made.columns
-    told = columns["error"][(columns["kind"] == 13) & broken[columns["history"]]]
-    assert set(told.tolist()) <= {48, 90}
+    reported = columns["error"][(columns["kind"] == 13) & broken[columns["history"]]]
+    assert set(reported.tolist()) <= {48, 90}
     by_history = {int(h) for h in columns["history"][(columns["kind"] == 13) & (columns["error"] == 48)]}
     assert set(np.flatnonzero(broken).tolist()) <= by_history
 
@@ -201,7 +201,7 @@ def test_steps_are_the_models(name: str) -> None:
     kernels = kernels_for(manifest.config)
     made, count = kernels.ground, 12
     fields = [np.full(count, v, dtype_of(f)) for f, v in zip(made.layout.fields, made.initial, strict=True)]
-    kept = {n: np.full((most, count), none, np.int32) for n, (most, none) in kernels.kept.items()}
+    kept = {n: np.full((most, count), none, np.int32) for n, (most, none) in kernels.noted.items()}
     counters = {n: np.full(count, begin, np.int32) for n, begin in kernels.first.items()}
     enabled = np.zeros((len(kernels.steps), count), bool)
     rng, rows, taken = np.random.default_rng(4), Rows(count), set[str]()
@@ -224,8 +224,8 @@ def test_steps_are_the_models(name: str) -> None:
             ):
                 after[index] = int(value)
             assert [int(column[run]) for column in fields] == after, instance.event
-            kept_so = _truths([made.after(step, instance) for step in made.steps], state)
-            assert (~broken[len(made.always) :, run]).tolist() == kept_so
+            stored_so = _truths([made.after(step, instance) for step in made.steps], state)
+            assert (~broken[len(made.always) :, run]).tolist() == stored_so
     assert len(taken) > 8
 
 
@@ -267,11 +267,11 @@ def test_histories_do_not_depend_on_the_others(name: str) -> None:
 def test_the_same_files_however_they_are_made(tmp_path: Path) -> None:
     """One process, two, and Spark write the same bytes (starts Spark: about 10 s)."""
     entry = protocols()["id-blocks"]
-    told = config(entry, entry.variant("kraft-answer-first"), 12)
+    reported = config(entry, entry.variant("kraft-answer-first"), 12)
     ways = {"one": {"cores": 1}, "two": {"cores": 2}, "spark": {"spark": SparkSettings("local[2]")}}
     made = {
         way: generate(
-            tmp_path / way, SIMULATOR, histories=100_000, seed=3, config=told, protocol="id-blocks",
+            tmp_path / way, SIMULATOR, histories=100_000, seed=3, config=reported, protocol="id-blocks",
             variant="kraft-answer-first", many=True, source="model", **how,
         )
         for way, how in ways.items()
@@ -328,5 +328,5 @@ def test_what_has_no_history_says_why() -> None:
     refused = dict(refused_variants())
     assert len(refused) > 20
     assert all(why.startswith(f"{name}: its model cannot be told as a history: ") for name, why in refused.items())
-    told = set(chain.from_iterable((f"{p}/{v.name}" for v in told_variants(p)) for p in FOLLOWED))
-    assert not told & refused.keys()
+    reported = set(chain.from_iterable((f"{p}/{v.name}" for v in reported_variants(p)) for p in FOLLOWED))
+    assert not reported & refused.keys()

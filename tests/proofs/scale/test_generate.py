@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 REFERENCE = "fencepost.reference_impl.systems.id_blocks:simulate_with_stats"
-PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
+SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
 
 
 def rows_of(directory: Path, manifest: Manifest) -> list[pa.Table]:
@@ -50,7 +50,7 @@ def test_the_same_rows_however_it_is_run(tmp_path: Path) -> None:
     spark = SparkSettings("local[2]")
     ways: dict[str, dict[str, Any]] = {"one": {"cores": 1}, "two": {"cores": 2}, "spark": {"spark": spark}}
     made = {
-        way: generate(tmp_path / way, PLANTED, histories=3000, seed=9, config={"bent": 0.01}, many=True, **how)
+        way: generate(tmp_path / way, SEEDED, histories=3000, seed=9, config={"bent": 0.01}, many=True, **how)
         for way, how in ways.items()
     }
     assert len(made["one"].files) == 4

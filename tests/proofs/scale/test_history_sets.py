@@ -120,11 +120,13 @@ def test_each_is_judged_by_its_own_protocol(made: Path, broken: Path) -> None:
 
 def test_generate_and_replay(tmp_path: Path) -> None:
     """One directory, one report and one exit code."""
-    place, told, file = tmp_path / "made", tmp_path / "g.json", tmp_path / "r.json"
-    said = words(fencepost("generate", "tests.audited", place, "--histories", 20, "--cores", 1, "--json", told))
+    place, reported, file = tmp_path / "made", tmp_path / "g.json", tmp_path / "r.json"
+    answered = words(fencepost("generate", "tests.audited", place, "--histories", 20, "--cores", 1, "--json", reported))
     rows = {name: Manifest.read(Location.of(place / name)).totals.rows for name in ("audited", "lock")}
-    assert f"{sum(rows.values()):,} events in 20 histories, 2 vocabularies, seed 1 audited {rows['audited']}" in said
-    assert read_json(told)["datasets"] == rows
+    assert (
+        f"{sum(rows.values()):,} events in 20 histories, 2 vocabularies, seed 1 audited {rows['audited']}" in answered
+    )
+    assert read_json(reported)["datasets"] == rows
     ran = fencepost("replay", place, *NAMED, "--cores", 1, "--require", "all", "--json", file)
     places = [words(ran).index(each) for each in ("audited: read", "1 property holds (never older)", "lock: read")]
     assert places == sorted(places)
@@ -143,16 +145,20 @@ def test_generate_and_replay(tmp_path: Path) -> None:
 
 def test_what_is_violated_in_one_is_reported(broken: Path, tmp_path: Path) -> None:
     """The exit code is that of the worst; with --check, only where there is such a property."""
-    said = words(fencepost("replay", broken, "--cores", 1, "--json", tmp_path / "r.json"), code=1)
-    assert "never older violated" in said and "writes in order violated" in said and "conformance violated" in said
+    reported = words(fencepost("replay", broken, "--cores", 1, "--json", tmp_path / "r.json"), code=1)
+    assert (
+        "never older violated" in reported
+        and "writes in order violated" in reported
+        and "conformance violated" in reported
+    )
     ran = fencepost("replay", broken, *NAMED, "--cores", 1, "--check", "writes in order")
     [_, line] = [line for line in ran.out.splitlines() if "Draw it: " in line]
     drawn = shlex.split(line.partition("Draw it: ")[2])
     assert drawn[2:-2] == [str(broken), *NAMED, "--check", "writes in order"]
     assert fencepost(*drawn[1:-1], tmp_path / "run.html").code == 1 and (tmp_path / "run.html").exists()
     asked = ("--check", "never older", "--no-conformance")
-    said = words(fencepost("replay", broken, "--cores", 1, *asked), code=1)
-    assert "never older violated" in said and "lock:" not in said
+    reported = words(fencepost("replay", broken, "--cores", 1, *asked), code=1)
+    assert "never older violated" in reported and "lock:" not in reported
 
 
 def test_one_of_which_nothing_is_decided(tmp_path: Path) -> None:
@@ -167,7 +173,7 @@ def test_one_of_which_nothing_is_decided(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (("--check", "nothing"), "--check: audited has no history property 'nothing'"),
         (
@@ -178,11 +184,11 @@ def test_one_of_which_nothing_is_decided(tmp_path: Path) -> None:
         (("--protocol", "id-blocks"), "these are histories of audited, lock, not of id-blocks"),
     ],
 )
-def test_what_cannot_be_asked(words: tuple[str, ...], told: str, made: Path) -> None:
+def test_what_cannot_be_asked(words: tuple[str, ...], text: str, made: Path) -> None:
     """It is refused before anything is judged."""
     ran = fencepost("replay", made, "--cores", 1, *words)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert text in ran.err
 
 
 def changed(made: Path, place: Path, **change: Any) -> Path:
@@ -190,8 +196,8 @@ def changed(made: Path, place: Path, **change: Any) -> Path:
     shutil.copytree(made, place)
     whole = HistorySet.read(Location.of(made))
     assert whole is not None
-    told = {name: getattr(whole, name) for name in HistorySet.__struct_fields__}
-    HistorySet(**told | change).write(Location.of(place))
+    reported = {name: getattr(whole, name) for name in HistorySet.__struct_fields__}
+    HistorySet(**reported | change).write(Location.of(place))
     return place
 
 
@@ -210,9 +216,9 @@ def test_a_set_that_contradicts_itself(made: Path, tmp_path: Path) -> None:
         "g": ({"datasets": (audited, type(lock)("gone", 1, 1, 1))}, "manifest.json: not found"),
         "h": ({"schema_version": 9}, "schema version 9 is unknown"),
     }
-    for name, (change, told) in changes.items():
+    for name, (change, reported) in changes.items():
         ran = fencepost("replay", changed(made, tmp_path / name, **change))
-        assert (ran.code, ran.err.count("\n"), told in ran.err) == (2, 1, True), ran.err
+        assert (ran.code, ran.err.count("\n"), reported in ran.err) == (2, 1, True), ran.err
     shutil.copytree(made, tmp_path / "i")
     shutil.rmtree(tmp_path / "i/lock")
     (tmp_path / "i/lock").symlink_to(made / "lock")
@@ -265,5 +271,5 @@ def test_verify_has_the_verdicts_of_each() -> None:
     }
     assert all(r.as_expected for r in found)
     assert "200 simulated histories of audited/fenced" in {r.evidence["histories"] for r in found}
-    said = words(fencepost("verify", "audited", "--verbose"))
-    assert "never older holds" in said and "; 0 not as expected" in said
+    reported = words(fencepost("verify", "audited", "--verbose"))
+    assert "never older holds" in reported and "; 0 not as expected" in reported

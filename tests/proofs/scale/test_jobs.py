@@ -93,10 +93,10 @@ def test_errors_of_input_come_out_of_a_process_as_they_were(tmp_path: Path) -> N
 def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order asked, errors of their kinds with where they were raised, and what does not travel is done here;
     answers of earlier runs are looked up and kept by the process that asks."""
-    told = list[int]()
+    reported = list[int]()
     monkeypatch.setattr("fencepost.proofs.verdict_cache.cache_folder", lambda: tmp_path)
     settings = SparkSettings("local[2]")
-    with session(settings) as spark, Jobs(8, 1, lambda: told.append(1), settings) as jobs:
+    with session(settings) as spark, Jobs(8, 1, lambda: reported.append(1), settings) as jobs:
         answers = [jobs.hand_in(sum_of, [n, n]) for n in range(20)]
         assert jobs.hand_in(process_id, 0)() not in (os.getpid(), jobs.hand_in(process_id, 0, travels=False)())
         assert jobs.hand_in(lambda values: sum(values()), lambda: [1, 2, 3])() == 6
@@ -113,7 +113,7 @@ def test_tasks_of_spark_give_what_processes_do(tmp_path: Path, monkeypatch: pyte
         assert asked() is asked() and asked().when is None and asked().answer != os.getpid()
         again: Earlier[int] = hand_in(jobs, key, process_id, 0)()
         assert (again.answer, again.when is None) == (asked().answer, False)
-        assert len(told) == 28
+        assert len(reported) == 28
         with pytest.raises(KeyboardInterrupt), Jobs(8, spark=settings) as given_up:
             lost = given_up.hand_in(time.sleep, 300)
             time.sleep(1)
@@ -181,10 +181,10 @@ def test_work_that_nothing_waits_for_is_given_up() -> None:
         time.sleep(0.05)
 
 
-def killed_with(told: Any) -> None:
+def killed_with(reported: Any) -> None:
     """Tells which processes it has begun, which wait for more work then, and is killed."""
     with Jobs(2, 2) as jobs:
-        told.send(sorted({jobs.hand_in(process_id, n)() for n in range(2)}))
+        reported.send(sorted({jobs.hand_in(process_id, n)() for n in range(2)}))
         die(0)
 
 

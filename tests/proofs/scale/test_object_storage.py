@@ -114,17 +114,17 @@ def test_what_fails_leaves_nothing(address: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told", "below"),
+    ("given", "text", "below"),
     [
         ("s3://key:secret@b/h/?region=x&scheme=http", "s3://b/h", "s3://key:secret@b/h/p?region=x&scheme=http"),
         ("hdfs://user@host:1/h/", "hdfs://host:1/h", "hdfs://user@host:1/h/p"),
         ("/a?b@c/h", "/a?b@c/h", "/a?b@c/h/p"),
     ],
 )
-def test_keys_are_not_printed(given: str, told: str, below: str) -> None:
+def test_keys_are_not_printed(given: str, text: str, below: str) -> None:
     """What a place is called in messages, and what is opened below it; a question mark in a path is one."""
     place = Location.of(given)
-    assert (str(place), place / "x", place.within("p").uri) == (told, f"{told}/x", below)
+    assert (str(place), place / "x", place.within("p").uri) == (text, f"{text}/x", below)
 
 
 @pytest.mark.nightly
@@ -137,5 +137,5 @@ def test_workers_of_a_cluster_reach_it(address: str, tmp_path: Path) -> None:
     with cluster(tmp_path / "spark") as running:
         assert fencepost("generate", "id-blocks/kraft", there, *words, "--master", running.master).code == 0
         assert stored(address, "cluster") == files(tmp_path / "here")
-        told = report(there, tmp_path / "s3.json", "--master", running.master)
-    assert told == report(tmp_path / "here", tmp_path / "here.json")
+        reported = report(there, tmp_path / "s3.json", "--master", running.master)
+    assert reported == report(tmp_path / "here", tmp_path / "here.json")

@@ -23,7 +23,7 @@ from fencepost.properties.history.spreading import spread_of
 from fencepost.properties.history.writer import HistoryWriter, cut_in
 from fencepost.properties.planting.beds import BEDS
 from history_makers import late_ids
-from long_histories import Columns, chained, doctored, noise, planted
+from long_histories import Columns, chained, doctored, noise, seeded
 
 EVENTS = 3000
 """Of a history, or so."""
@@ -112,7 +112,7 @@ def is_judged(protocol: str, columns: Columns) -> bool:
 def test_findings_are_those_of_the_whole(place: Path, protocol: str) -> None:
     """Counts, first witnesses and every violating row, with the event that explains it, of histories of three sorts."""
     copies = EVENTS // len(BEDS[protocol].history.columns()["kind"])
-    sorts = [planted(protocol, copies), doctored(protocol, copies), noise(protocol, EVENTS // 3 + 1)]
+    sorts = [seeded(protocol, copies), doctored(protocol, copies), noise(protocol, EVENTS // 3 + 1)]
     sorts = [sort for sort in sorts if is_judged(protocol, sort)]
     for number, sort in enumerate(sorts):
         sort["history"] = sort["history"] + number
@@ -169,30 +169,33 @@ def test_which_properties_need_one_place() -> None:
 
 def test_keys_are_read_off_declarations() -> None:
     """What a declared property compares is its key; of several that it goes from one to the other by, each holds."""
-    told = {name: spread_of(item).told for name, item in properties_of("transactions").properties.items()}
-    assert told["aborts_unread"] == "record or txn"
-    assert told["sequences_follow_on"] == "partition and producer id"
-    assert told["reads_as_marked"] == "partition"
-    assert told["epochs_in_range"] == "each event by itself"
+    reported = {name: spread_of(item).text for name, item in properties_of("transactions").properties.items()}
+    assert reported["aborts_unread"] == "record or txn"
+    assert reported["sequences_follow_on"] == "partition and producer id"
+    assert reported["reads_as_marked"] == "partition"
+    assert reported["epochs_in_range"] == "each event by itself"
     newest = spread_of(properties_of("source-offsets").properties["checked_against_newest"])
-    assert (newest.told, {kind.name for kind in newest.everywhere}) == ("instance", {"configured"})
+    assert (newest.text, {kind.name for kind in newest.everywhere}) == ("instance", {"configured"})
 
 
 def test_the_events_of_a_violation_in_a_cut_history_are_printed(place: Path) -> None:
     """They are read bit by bit; no page can be drawn of such a history, so the command is that for its rows."""
-    cut = write_cut(place / "cut", "id-blocks", planted("id-blocks", 40))
+    cut = write_cut(place / "cut", "id-blocks", seeded("id-blocks", 40))
     firsts = {name: found["first"] for name, found in replay(cut, spark=SPARK, rekey=LIMIT).violations.items()}
-    whole = HistoryDirectory.open(write_whole(place / "whole", "id-blocks", planted("id-blocks", 40)))
+    whole = HistoryDirectory.open(write_whole(place / "whole", "id-blocks", seeded("id-blocks", 40)))
     assert firsts and witnesses(HistoryDirectory.open(cut), firsts.values()) == witnesses(whole, firsts.values())
-    said = fencepost("replay", cut, "--rekey", LIMIT, *MASTER).out
-    assert said.count("        The event: ") == len(firsts)
-    assert f"fencepost replay {cut} --check 'ids unique' --violations ROWS.parquet" in said and "--html" not in said
+    reported = fencepost("replay", cut, "--rekey", LIMIT, *MASTER).out
+    assert reported.count("        The event: ") == len(firsts)
+    assert (
+        f"fencepost replay {cut} --check 'ids unique' --violations ROWS.parquet" in reported
+        and "--html" not in reported
+    )
 
 
 def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> None:
     """With further checks too; only what is larger than the limit is taken apart, and not followed."""
-    columns = BEDS["id-blocks"].planted(1, 0, 40, bent=0.5)[0]
-    long = chained(BEDS["id-blocks"].planted(2, 0, 10, bent=0.5)[0], history=40)
+    columns = BEDS["id-blocks"].seeded(1, 0, 40, bent=0.5)[0]
+    long = chained(BEDS["id-blocks"].seeded(2, 0, 10, bent=0.5)[0], history=40)
     columns = {name: np.concatenate([columns[name], long[name]]) for name in columns}
     mixed = write_whole(place / "mixed", "id-blocks", columns)
     whole = replay(mixed, cores=1, further={"late": late_ids})
@@ -200,8 +203,8 @@ def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> 
     assert {n: pieces.judged[n] for n in whole.judged if n != "late"} == {
         n: judged for n, judged in whole.judged.items() if n != "late"
     }
-    assert {n: told for n, told in pieces.violations.items() if n != "late"} == {
-        n: told for n, told in whole.violations.items() if n != "late"
+    assert {n: reported for n, reported in pieces.violations.items() if n != "late"} == {
+        n: reported for n, reported in whole.violations.items() if n != "late"
     }
     assert pieces.rekeyed is not None and pieces.rekeyed.histories == 1
     assert pieces.undecided == {"late": {FOLLOWED: 1}}
@@ -213,7 +216,7 @@ def test_small_histories_in_a_large_row_group_are_judged_as_any(place: Path) -> 
 
 def test_a_cut_history_that_fits_is_judged_as_a_whole(place: Path) -> None:
     """With everything that is asked of whole ones."""
-    columns = planted("id-blocks", 20)
+    columns = seeded("id-blocks", 20)
     whole = replay(write_whole(place / "whole", "id-blocks", columns), cores=1, further={"late": late_ids})
     joined = replay(write_cut(place / "cut", "id-blocks", columns), cores=1, further={"late": late_ids})
     assert (joined.judged, joined.violations, joined.figures) == (whole.judged, whole.violations, whole.figures)
@@ -221,13 +224,13 @@ def test_a_cut_history_that_fits_is_judged_as_a_whole(place: Path) -> None:
 
 
 def manifest_with(place: Path, **changed: Any) -> None:
-    told = json.loads((place / "manifest.json").read_text())
-    (place / "manifest.json").write_text(json.dumps({**told, **changed}))
+    reported = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps({**reported, **changed}))
 
 
 def test_every_part_must_be_there(place: Path) -> None:
     """A part too few, one too many, one twice, or a history cut that is not said to be: refused, never half-judged."""
-    columns = planted("id-blocks", 10)
+    columns = seeded("id-blocks", 10)
     cut = write_cut(place / "cut", "id-blocks", columns)
     parts = Manifest.read(Location.of(cut)).cut[0]
     assert parts == len(HistoryDirectory.open(cut).parts) == 6
@@ -252,7 +255,7 @@ def test_every_part_must_be_there(place: Path) -> None:
 
 def test_parts_that_are_written_go_on(tmp_path: Path) -> None:
     """The writer takes no gap, and no history that comes back."""
-    columns = planted("id-blocks", 4)
+    columns = seeded("id-blocks", 4)
     gap = {name: values[5:] for name, values in columns.items()}
     vocabulary = BEDS["id-blocks"].vocabulary
     with HistoryWriter(Location.of(tmp_path), "part.parquet", vocabulary) as writer:
@@ -264,7 +267,7 @@ def test_parts_that_are_written_go_on(tmp_path: Path) -> None:
 
 def test_it_takes_spark(place: Path) -> None:
     """Without it such a history is refused, with the command that starts it; so it is in a report of rows."""
-    cut = write_cut(place / "cut", "id-blocks", planted("id-blocks", 40))
+    cut = write_cut(place / "cut", "id-blocks", seeded("id-blocks", 40))
     for judge in (partial(replay, rekey=LIMIT), partial(violating_rows, names=["ids_unique"], limit=LIMIT)):
         command = re.escape(f"fencepost replay {cut} --master 'local[2]'")
         with pytest.raises(HistoryError, match=f"Spark is not running, which groups them: {command}"):
@@ -274,7 +277,7 @@ def test_it_takes_spark(place: Path) -> None:
 def test_it_is_reported(place: Path) -> None:
     """In words and in JSON: how many histories, into how many pieces, by which keys.  What needs too much in one place
     is unknown, with the reason, is no success where it is required, and the rest is decided."""
-    cut = write_cut(place / "cut", "transactions", chained(BEDS["transactions"].planted(1, 0, 12, bent=0)[0]))
+    cut = write_cut(place / "cut", "transactions", chained(BEDS["transactions"].seeded(1, 0, 12, bent=0)[0]))
     found = fencepost("replay", cut, "--rekey", 500, *MASTER, "--json", place / "report.json")
     assert "1 history was re-keyed: 3,240 events, judged in" in found.out
     assert "    record or txn: commits acknowledged, aborts unread" in found.out
@@ -292,12 +295,12 @@ def test_it_is_reported(place: Path) -> None:
 
 def test_too_many_values_that_hold_events_together(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they do not fit into a worker what they hold together is unknown, and told so; the rest is decided."""
-    cut = write_cut(place / "cut", "transactions", planted("transactions", 10))
+    cut = write_cut(place / "cut", "transactions", seeded("transactions", 10))
     before = replay(cut, spark=SPARK, rekey=LIMIT)
     monkeypatch.setattr("fencepost.proofs.scale.rekey.NODES", 0)
     report = replay(cut, spark=SPARK, rekey=LIMIT)
     assert "values of record or txn hold events together" in report.unknown["aborts_unread"]
     linked = {n for n, i in properties_of("transactions").properties.items() if len(spread_of(i).links) > 1}
     assert undecided(report) - undecided(before) == {name for name in linked if name in before.judged}
-    assert report.violations == {n: told for n, told in before.violations.items() if n not in linked}
+    assert report.violations == {n: reported for n, reported in before.violations.items() if n not in linked}
     assert report.figures == {}

@@ -18,7 +18,7 @@ from fencepost.reference_impl.defects.id_blocks import DRIVEN, REGISTRY
 from fencepost.reference_impl.simulation.defects import Breaks
 from history_makers import breaking, late_ids, refusing
 
-PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
+SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
 EVENTS_PER_HISTORY = 285
 
 
@@ -26,7 +26,7 @@ EVENTS_PER_HISTORY = 285
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A million events in five pieces, 1 % of the histories bent."""
     path = tmp_path_factory.mktemp("replay") / "h"
-    generate(path, PLANTED, histories=3600, seed=1, config={"bent": 0.01}, many=True, cores=1)
+    generate(path, SEEDED, histories=3600, seed=1, config={"bent": 0.01}, many=True, cores=1)
     return path
 
 
@@ -93,7 +93,7 @@ def test_only_the_checks_asked_for(directory: Path, report: ReplayReport) -> Non
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     """A black-box recording answers what it shows, and says why it cannot answer the rest."""
     observable = ("request_sent", "answer_sent", "id_handed_out", "id_refused")
-    write_histories(tmp_path, [BED.planted(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
+    write_histories(tmp_path, [BED.seeded(1, 0, 50, bent=1.0)[0]], ID_BLOCKS, source="recorded", observable=observable)
     report = replay(tmp_path, cores=1)
     assert set(report.judged) == {"ids_unique", "answers_disjoint"}
     assert set(report.unknown) == set(id_blocks.properties) - set(report.judged)
@@ -103,7 +103,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
 
 def test_a_property_with_nothing_to_judge_is_vacuous(tmp_path: Path) -> None:
     """It does not hold: it is unknown, and the report says why."""
-    columns, _ = BED.planted(1, 0, 1, bent=0.0)
+    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
     columns["kind"][columns["kind"] == 5] = 19
     write_histories(tmp_path / "some", [columns], ID_BLOCKS, config={"mode": "zookeeper"})
     report = replay(tmp_path / "some", cores=1, checks=["blocks_disjoint", "answers_disjoint"])
@@ -127,9 +127,9 @@ def test_the_order_of_pieces_does_not_matter() -> None:
 
 def test_the_report_is_ready_for_json(report: ReplayReport) -> None:
     """Every field, the witnesses included, becomes plain JSON."""
-    told = json.loads(json.dumps(report.as_dict()))
-    assert told["violations"]["ids_unique"]["first"]["property"] == "ids_unique"
-    assert told["events"] == report.events
+    reported = json.loads(json.dumps(report.as_dict()))
+    assert reported["violations"]["ids_unique"]["first"]["property"] == "ids_unique"
+    assert reported["events"] == report.events
 
 
 @pytest.mark.nightly
@@ -138,7 +138,7 @@ def test_a_hundred_million_events(tmp_path: Path) -> None:
     settings = SparkSettings("local[2]")
     with session(settings):
         manifest = generate(
-            tmp_path / "h", PLANTED, histories=360_000, seed=3, config={"bent": 1e-4}, many=True, spark=settings
+            tmp_path / "h", SEEDED, histories=360_000, seed=3, config={"bent": 1e-4}, many=True, spark=settings
         )
         report = replay(tmp_path / "h", spark=settings)
     assert report.events > 100_000_000

@@ -30,21 +30,21 @@ heartbeats, and offsets that are fetched while the application works, are follow
 def test_thousands_of_histories_conform(which: str) -> None:
     """5,000 of each variant, with another seed than the kept campaign's: nothing is violated but as predicted, and next
     to all are followed to their ends."""
-    told = batch(which, seed=1_000)
-    assert told["violations"] == {}
-    assert bool(told["predicted"]) == (which in BY_DESIGN)
-    assert told["histories"] == 5_000
-    assert sum(told["undecided"].values()) < UNDECIDED.get(which, 0.01) * told["histories"]
+    reported = batch(which, seed=1_000)
+    assert reported["violations"] == {}
+    assert bool(reported["predicted"]) == (which in BY_DESIGN)
+    assert reported["histories"] == 5_000
+    assert sum(reported["undecided"].values()) < UNDECIDED.get(which, 0.01) * reported["histories"]
 
 
 @pytest.mark.parametrize("which", sorted(VARIANTS))
 def test_some_histories_conform(which: str) -> None:
     """Sixty of each variant, in every run; their model follows them, if there is one that says how."""
-    told = batch(which, seed=2_000, histories=60, cores=1)
-    assert told["violations"] == {}
-    assert told["histories"] == 60 and told["events"] > 60
+    reported = batch(which, seed=2_000, histories=60, cores=1)
+    assert reported["violations"] == {}
+    assert reported["histories"] == 60 and reported["events"] > 60
     protocol, _, variant = which.partition("/")
-    assert (told["followed"] > 0) == (protocol in CONFORMING and variant not in driven(protocol).unfollowed)
+    assert (reported["followed"] > 0) == (protocol in CONFORMING and variant not in driven(protocol).unfollowed)
 
 
 def test_what_is_driven_is_simulated() -> None:
@@ -85,10 +85,10 @@ def test_configurations_differ() -> None:
 @pytest.mark.parametrize("number", range(CONFIGURATIONS))
 def test_no_alarm_whatever_the_configuration(number: int) -> None:
     """Neither a promise that the variant is not known to break, nor conformance."""
-    which, config, told = judged(number, HISTORIES)
+    which, config, reported = judged(number, HISTORIES)
     print(f"configuration {number} of seed {SEED}: {which} {config}")
-    assert told["histories"] == (HISTORIES // 10 if which == WHOLE else HISTORIES)
-    assert told["violations"] == {}, (which, config)
+    assert reported["histories"] == (HISTORIES // 10 if which == WHOLE else HISTORIES)
+    assert reported["violations"] == {}, (which, config)
 
 
 @pytest.mark.nightly

@@ -16,7 +16,7 @@ from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.id_blocks.histories import BED
 from pyspark.sql import SparkSession
 
-PLANTED = "fencepost.properties.id_blocks.histories:simulate_many"
+SEEDED = "fencepost.properties.id_blocks.histories:simulate_many"
 REMOTE = [
     "spark://host:7077", "spark://127.0.0.1:1,host:2", "spark://127.0.0.1.example:1", "yarn", "k8s://https://host",
     "local-cluster[1,1,1024]",
@@ -25,7 +25,7 @@ REMOTE = [
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    write_histories(tmp_path / "h", [BED.planted(1, 0, 3)[0]], ID_BLOCKS)
+    write_histories(tmp_path / "h", [BED.seeded(1, 0, 3)[0]], ID_BLOCKS)
     return tmp_path / "h"
 
 
@@ -37,7 +37,7 @@ def test_workers_elsewhere_cannot_reach_a_local_path(directory: Path, master: st
     with pytest.raises(HistoryError, match=r"is on this machine only, and the workers of .* run on others; give a URI"):
         replay(f"{prefix}{directory}", spark=settings)
     with pytest.raises(HistoryError, match="is on this machine only"):
-        generate(f"{prefix}{directory}2", PLANTED, histories=1, seed=1, many=True, spark=settings)
+        generate(f"{prefix}{directory}2", SEEDED, histories=1, seed=1, many=True, spark=settings)
     assert SparkSession.getActiveSession() is None
 
 
@@ -52,9 +52,9 @@ def test_places_that_every_worker_reaches(place: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("home", "told"), [(None, "there is no `java` on the PATH"), ("/nowhere", "JAVA_HOME is /nowhere")]
+    ("home", "text"), [(None, "there is no `java` on the PATH"), ("/nowhere", "JAVA_HOME is /nowhere")]
 )
-def test_java_is_missing(directory: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, told: str) -> None:
+def test_java_is_missing(directory: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, text: str) -> None:
     """Without Java the message says so, and how to do without."""
     monkeypatch.setenv("PATH", "/nowhere")
     if home:
@@ -64,7 +64,7 @@ def test_java_is_missing(directory: Path, monkeypatch: pytest.MonkeyPatch, home:
     with pytest.raises(SparkUnavailable) as caught:
         replay(directory, spark=SparkSettings("local[1]"))
     assert str(caught.value).startswith("Spark needs Java 17 or newer: ")
-    assert told in str(caught.value)
+    assert text in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -106,5 +106,5 @@ def test_workers_in_other_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(f"fencepost.proofs.scale.{module}.require_reachable", lambda place, spark: None)
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     cluster = SparkSettings("local-cluster[2,1,1024]")
-    generate(tmp_path, PLANTED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
+    generate(tmp_path, SEEDED, histories=2000, seed=1, config={"bent": 0.01}, many=True, spark=cluster)
     assert replay(tmp_path, spark=cluster) == replay(tmp_path, cores=1)

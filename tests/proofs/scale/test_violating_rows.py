@@ -41,10 +41,10 @@ def test_as_many_as_the_report_counts(broken: Path, tmp_path: Path) -> None:
     ran = fencepost("replay", broken, "--protocol", "tests.lock", "--violations", file, "--json", report)
     assert ran.code == 1
     rows = pq.read_table(file).to_pylist()
-    told = read_json(report)["violations"]
-    assert Counter(row["property"] for row in rows) == {name: found["count"] for name, found in told.items()}
-    assert len(told) == 2
-    for name, found in told.items():
+    reported = read_json(report)["violations"]
+    assert Counter(row["property"] for row in rows) == {name: found["count"] for name, found in reported.items()}
+    assert len(reported) == 2
+    for name, found in reported.items():
         first = next(row for row in rows if row["property"] == name)
         assert {part: first[part] for part in ("history", "step", "told")} == {
             part: found["first"][part] for part in ("history", "step", "told")

@@ -22,9 +22,9 @@ from fencepost.model.language import (
 from fencepost.proofs.engines.run_engines import run_features
 from fencepost.proofs.necessity import keeping, killers
 from fencepost.proofs.necessity.keeping import search
-from fencepost.proofs.necessity.kept import DoesNotFit, KeptRun, read_runs, replay, write_runs
 from fencepost.proofs.necessity.killers import Killers, bounds_by_feature, file_of
 from fencepost.proofs.necessity.ledger import Verdicts, _scopes
+from fencepost.proofs.necessity.saved_runs import DoesNotFit, KeptRun, read_runs, replay, write_runs
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.matrix import matrix_of
 from fencepost.proofs.scope.scopes import met_by, scope_lines
@@ -134,10 +134,10 @@ def test_what_was_met_where_nothing_breaks_a_promise_is_out() -> None:
 def test_each_set_of_promises_has_a_line_a_row_and_cells_of_its_own() -> None:
     """On the screen, on the page, where the condition of what is excused stands below the table, and in the matrix."""
     results = list(judged().values())
-    told = scope_lines(results)
-    assert [line.split("; ")[:2] for line in told] == [
+    reported = scope_lines(results)
+    assert [line.split("; ")[:2] for line in reported] == [
         ["explore of sold is paid against loss", "excused: duplicate (where who paid twice is paid back)"],
-        ["explore of both are paid against no danger of the list", told[1].split("; ")[1]],
+        ["explore of both are paid against no danger of the list", reported[1].split("; ")[1]],
     ]
     found = Verdicts()
     assert {found.of(SHOP, SHOP.asked[name]) for name in ("sold_is_paid", "both_are_paid")} == {"holds-bounded"}

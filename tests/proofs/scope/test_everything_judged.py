@@ -85,10 +85,10 @@ def test_a_run_that_says_nothing_is_not_recorded(changes: dict[str, Any]) -> Non
 
 
 def test_what_is_recorded_is_of_variants_and_dangers_that_there_are() -> None:
-    for told in live.json.loads(live.FILE.read_text()):
-        protocols()[told["protocol"]].variant(told["variant"])
-        assert told["dangers"].keys() <= DANGERS.keys()
-        assert told["examples"] > 0
+    for reported in live.json.loads(live.FILE.read_text()):
+        protocols()[reported["protocol"]].variant(reported["variant"])
+        assert reported["dangers"].keys() <= DANGERS.keys()
+        assert reported["examples"] > 0
 
 
 def test_only_what_is_counted_is_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,9 +52,9 @@ def test_known_bugs_are_the_scenarios_of_the_catalogue() -> None:
     assert [(row.where, row.name) for row in known] == [(name, each.name) for name, each in scenarios]
     assert all(row.breaks and set(row.breaks) <= set(RULES) for row in known)
     assert {row.means for row in known} == {"model", "reference"}
-    told = {row.name: row for row in known}
-    assert told["KAFKA-14402"].status == "confirmed by KAFKA-14402" and told["H1"].status == "known"
-    assert told["KAFKA-14402"].program == 'fencepost show transactions/v1 "nothing committed unasked"'
+    reported = {row.name: row for row in known}
+    assert reported["KAFKA-14402"].status == "confirmed by KAFKA-14402" and reported["H1"].status == "known"
+    assert reported["KAFKA-14402"].program == 'fencepost show transactions/v1 "nothing committed unasked"'
 
 
 @pytest.mark.parametrize("each", FINDINGS, ids=lambda each: each.name)
@@ -76,5 +76,5 @@ def test_the_command_prints_and_writes_them(tmp_path: Path) -> None:
     assert [each["name"] for each in read_json(tmp_path / "f.json")] == [e.name for e in (*FINDINGS, *known_bugs())]
     assert len(ran.out.splitlines()) == len(FINDINGS) + 2
     assert all(each.name in ran.out for each in FINDINGS)
-    told = fencepost("findings", "--verbose").out
-    assert all(each.program in " ".join(told.split()) for each in (*FINDINGS, *known_bugs()))
+    reported = fencepost("findings", "--verbose").out
+    assert all(each.program in " ".join(reported.split()) for each in (*FINDINGS, *known_bugs()))

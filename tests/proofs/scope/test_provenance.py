@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Ran, clean_environment, fencepost, read_json
-from fencepost.proofs.provenance import hash_of, hash_of_model, other_copies, said, sources
+from fencepost.proofs.provenance import hash_of, hash_of_model, other_copies, reported, sources
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 ROOT = Path(__file__).parents[3]
@@ -68,8 +68,8 @@ def test_elsewhere_nothing_is_reported(copies: Path, tmp_path: Path) -> None:
     """Nor where a pyproject.toml is of another project."""
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
     assert list(other_copies(sources([KRAFT]), tmp_path)) == []
-    [told] = other_copies(sources([KRAFT]), copies / "checkout" / "proofs")
-    assert "kraft.py differs there" in told
+    [reported] = other_copies(sources([KRAFT]), copies / "checkout" / "proofs")
+    assert "kraft.py differs there" in reported
 
 
 def test_the_files_of_a_variant() -> None:
@@ -80,7 +80,7 @@ def test_the_files_of_a_variant() -> None:
     assert {"model/id_blocks/brokers.py", "properties/id_blocks/claims.py"} <= names
     assert all(name.startswith(("model/id_blocks/", "properties/id_blocks/", "model/rules")) for name in names), names
     assert all(s.hash == hash_of(s.file.read_bytes()) and (ROOT / s.name).samefile(s.file) for s in read)
-    assert said(read).startswith(f"read model/id_blocks/kraft.py and {len(read) - 1} more in {ROOT}, hash ")
+    assert reported(read).startswith(f"read model/id_blocks/kraft.py and {len(read) - 1} more in {ROOT}, hash ")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_the_hash_of_a_model_is_of_what_it_means() -> None:
         return hash_of_model(replace(KRAFT, properties=properties))  # type: ignore[arg-type]
 
     assert with_spec(raw) == hashes["kraft"]
-    told = replace(answer, doc="Other words.")
-    assert with_spec(replace(raw, actions=raw.actions | {"answer": told})) == hashes["kraft"]
+    reported = replace(answer, doc="Other words.")
+    assert with_spec(replace(raw, actions=raw.actions | {"answer": reported})) == hashes["kraft"]
     loose = replace(answer, guards=tuple(g for g in answer.guards if g.rule != "730.7"))
     assert with_spec(replace(raw, actions=raw.actions | {"answer": loose})) != hashes["kraft"]

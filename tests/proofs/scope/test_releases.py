@@ -23,7 +23,7 @@ from fencepost.model.releases import (
 )
 from fencepost.model.rules import RULES
 from fencepost.proofs.necessity.ledger import Verdicts, _promised
-from fencepost.proofs.necessity.tables import FOLDER, RELEASES, everything_kept
+from fencepost.proofs.necessity.tables import FOLDER, RELEASES, all_saved
 from fencepost.proofs.scope.findings import FINDINGS, Finding
 from fencepost.proofs.scope.releases import Cell, Releases, column_of
 from fencepost.proofs.scope.releases_page import long, page, short
@@ -108,23 +108,23 @@ def test_a_property_has_its_strongest_verdict_and_the_cell_the_weakest() -> None
 
 
 def test_a_proof_that_leans_on_what_is_not_proved_is_none() -> None:
-    told = cell(catalogue(kraft=Kafka()), "4.2", {"kraft": "not proved"})
-    assert told.verdict == "not judged"
-    assert "leans on what is not inductive" in told.why
+    reported = cell(catalogue(kraft=Kafka()), "4.2", {"kraft": "not proved"})
+    assert reported.verdict == "not judged"
+    assert "leans on what is not inductive" in reported.why
 
 
 def test_what_holds_is_violated_unexpectedly() -> None:
     """A search that finds a run in a variant of which it is expected to hold breaks the promise."""
-    told = cell(catalogue(kraft=Kafka()), "4.2", {"kraft no_id_twice": "violated", "kraft": 3})
-    assert told.verdict == "broken"
+    reported = cell(catalogue(kraft=Kafka()), "4.2", {"kraft no_id_twice": "violated", "kraft": 3})
+    assert reported.verdict == "broken"
 
 
 def test_what_a_variant_lacks_is_not_judged() -> None:
     """What holds of the variant is not said of the release, unless another variant has it; what breaks is."""
     lacking = Kafka(lacks="answers twice")
-    told = cell(catalogue(kraft=lacking), "4.2", {"kraft": "proved"})
-    assert (told.verdict, short(told)) == ("not judged", "–")
-    assert "and Kafka also does this: answers twice" in long(told)
+    reported = cell(catalogue(kraft=lacking), "4.2", {"kraft": "proved"})
+    assert (reported.verdict, short(reported)) == ("not judged", "–")
+    assert "and Kafka also does this: answers twice" in long(reported)
     both = catalogue(kraft=lacking, zookeeper=Kafka())
     assert cell(both, "4.2", {"kraft": "proved", "zookeeper": "proved"}).verdict == "proved"
     assert cell(catalogue(kraft_answer_first=lacking), "4.2", {"kraft-answer-first": 7}).verdict == "broken"
@@ -133,8 +133,8 @@ def test_what_a_variant_lacks_is_not_judged() -> None:
 def test_without_a_variant_of_it_a_release_is_not_judged() -> None:
     """And it is said of which releases the promise is asked; variants of none do not count."""
     entry = catalogue(kraft=Kafka("4.2"), zookeeper=TEXT, bridge=ABSTRACTION)
-    told = cell(entry, "4.1", {"kraft": "proved", "zookeeper": "proved", "bridge": "proved"})
-    assert (told.verdict, told.why) == ("not judged", "no variant is of it; it is asked of Kafka 4.2 to trunk")
+    reported = cell(entry, "4.1", {"kraft": "proved", "zookeeper": "proved", "bridge": "proved"})
+    assert (reported.verdict, reported.why) == ("not judged", "no variant is of it; it is asked of Kafka 4.2 to trunk")
 
 
 def test_properties_that_are_asked_elsewhere_alone() -> None:
@@ -227,7 +227,7 @@ def test_nothing_is_computed_for_the_cached_page() -> None:
     def missing() -> Any:
         raise AssertionError("a verdict of the page is not kept: run the command in its first lines")
 
-    kept = everything_kept()
+    kept = all_saved()
     entries = list(protocols().values())
     made = page(Releases(entries, lambda variant, name, ask: kept.remember(variant, name, missing)), kept.models)
     assert (FOLDER / "releases.md").read_text(encoding="utf-8") == made
@@ -253,22 +253,22 @@ def test_every_broken_promise_is_in_its_row() -> None:
 
 
 def _rows(promise: str, entries: list[ProtocolEntry], found: Verdicts) -> tuple[list[str], list[str]]:
-    told = list(_promised(promise, entries, found))
-    return [line.split("*")[1].replace(" ", "_") for line in told], told
+    reported = list(_promised(promise, entries, found))
+    return [line.split("*")[1].replace(" ", "_") for line in reported], reported
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (("--release", "4.4"), "there is no release '4.4' here; did you mean 4.4.0"),
         (("--promise", "tnx.P3"), "there is no promise 'tnx.P3'; did you mean txn.P3"),
         (("--promise", "730.7"), "there is no promise '730.7'; did you mean 730.P"),
     ],
 )
-def test_a_wrong_name_is_refused_in_a_line(words: tuple[str, str], told: str) -> None:
+def test_a_wrong_name_is_refused_in_a_line(words: tuple[str, str], text: str) -> None:
     ran = fencepost("releases", *words)
     assert (ran.code, ran.out) == (2, "")
-    assert told in ran.err
+    assert text in ran.err
     assert ran.err.count("\n") == 1
 
 

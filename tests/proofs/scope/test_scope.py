@@ -32,7 +32,7 @@ from fencepost.proofs.engines.explore import explore
 from fencepost.proofs.engines.run_engines import run_explore, run_features, run_induction
 from fencepost.proofs.results import Result
 from fencepost.proofs.scope.scopes import (
-    NOTHING_SAID,
+    NOTHING_STATED,
     Scope,
     scope_lines,
     scope_of,
@@ -151,14 +151,14 @@ def test_explore_has_in_what_it_took_a_step_of_or_a_state_of(searched: Scope) ->
         "duplicate": ("excused by copies come from one sender", "copies come from one sender"),
         "zombie": ("out", "not of this protocol: there are no clients"),
         "reordering": ("out", "open: letters arrive in order; the other model has that"),
-        "cleaning": ("out", NOTHING_SAID),
+        "cleaning": ("out", NOTHING_STATED),
     }
 
 
 def test_a_fault_without_budget_is_out_in_explore_and_in_in_induction(searched: Scope) -> None:
     why = "open: the model has it, and no explored state within these bounds met it (bound restarts 0)"
     assert found(searched, "leader-restart") == {"leader-restart": ("out", why)}
-    proved = scope_of_proof(LETTERS.spec, LETTERS.kept)
+    proved = scope_of_proof(LETTERS.spec, LETTERS.promised)
     assert proved.cells["leader-restart"].status == "in"
     wider = scope_of_search(LETTERS.spec, [explore(LETTERS.spec, LETTERS.asked, BOUNDS | {"restarts": 1})])
     assert wider.cells["leader-restart"].status == "in"
@@ -166,13 +166,13 @@ def test_a_fault_without_budget_is_out_in_explore_and_in_in_induction(searched: 
 
 def test_what_the_invariant_excludes_is_out_of_a_proof() -> None:
     """An action that no state of the invariant enables, and a condition that none satisfies."""
-    proved = scope_of_proof(LETTERS.spec, LETTERS.kept)
+    proved = scope_of_proof(LETTERS.spec, LETTERS.promised)
     why = "open: the model has it, and no state of the invariant does"
     assert found(proved, "truncation", "partition-away") == {
         "truncation": ("out", why),
         "partition-away": ("out", why),
     }
-    weaker = {name: p for name, p in LETTERS.kept.items() if p.name == "nothing"}
+    weaker = {name: p for name, p in LETTERS.promised.items() if p.name == "nothing"}
     assert {"truncation", "partition-away"} <= set(scope_of_proof(LETTERS.spec, weaker).those("in"))
 
 
@@ -181,8 +181,8 @@ def test_deleting_a_tag_turns_the_cell_out(searched: Scope) -> None:
     untagged = replace(LETTERS.spec, actions=LETTERS.spec.actions | {"copy": copy})
     without = scope_of_search(untagged, [explore(untagged, LETTERS.asked, BOUNDS)])
     assert searched.cells["late-copy"].status == "in"
-    assert found(without, "late-copy") == {"late-copy": ("out", NOTHING_SAID)}
-    assert scope_of_proof(untagged, LETTERS.kept).cells["late-copy"].status == "out"
+    assert found(without, "late-copy") == {"late-copy": ("out", NOTHING_STATED)}
+    assert scope_of_proof(untagged, LETTERS.promised).cells["late-copy"].status == "out"
 
 
 def test_explore_counts_the_steps_and_says_when_each_came_first() -> None:
@@ -286,8 +286,8 @@ def test_the_scope_of_any_form_of_a_protocol() -> None:
     assert scope_of(mutated, "explore", [explore(mutated, LETTERS.asked, BOUNDS)]).those("in") == (
         "several-partitions",
     )
-    assert "late-copy" not in scope_of(mutated, "induction", LETTERS.kept).those("in")
-    assert "late-copy" in scope_of(LETTERS.spec, "induction", LETTERS.kept).those("in")
+    assert "late-copy" not in scope_of(mutated, "induction", LETTERS.promised).those("in")
+    assert "late-copy" in scope_of(LETTERS.spec, "induction", LETTERS.promised).those("in")
 
 
 def test_only_a_result_without_an_engine_of_its_own_has_no_scope() -> None:

@@ -30,7 +30,7 @@ RECORDING = "id-blocks-kraft-3-nodes"
 @pytest.fixture
 def without_answers(tmp_path: Path) -> Path:
     """Histories in which every kind of event is recorded, but no answer was ever sent."""
-    columns, _ = BED.planted(1, 0, 1, bent=0.0)
+    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
     for kind in (5, 6):  # answer_sent, and what goes with it
         columns["kind"][columns["kind"] == kind] = 19 if kind == 5 else 8
     write_histories(tmp_path / "h", [columns], ID_BLOCKS, config={"mode": "zookeeper"})
@@ -74,12 +74,12 @@ def test_what_is_required_has_to_be_decided(
 ) -> None:
     """Exit code 1 and a line for each that is not; they are in the JSON too."""
     options = [option for name in required for option in ("--require", name)]
-    shown = tmp_path / "r.json"
-    ran = fencepost("replay", without_answers, "--no-conformance", *options, "--json", shown)
+    observed = tmp_path / "r.json"
+    ran = fencepost("replay", without_answers, "--no-conformance", *options, "--json", observed)
     assert ran.code == code, ran.out + ran.err
     lines = [f"required, and not decided: {name}: {NOTHING_TO_JUDGE}" for name in unmet]
     assert sorted(ran.err.splitlines()) == sorted(lines)
-    assert [name.replace("_", " ") for name in sorted(read_json(shown)["unmet"])] == sorted(unmet)
+    assert [name.replace("_", " ") for name in sorted(read_json(observed)["unmet"])] == sorted(unmet)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_what_the_mode_does_not_promise_is_not_unknown(tmp_path: Path) -> None:
     config = {"mode": "B", "events": 300, "quiet_end": True}
     simulator = "fencepost.reference_impl.systems.task_counts:simulate_with_stats"
     generate(tmp_path / "h", simulator, histories=12, seed=1, config=config, protocol="task-counts", variant="B")
-    shown = tmp_path / "r.json"
-    ran = fencepost("replay", tmp_path / "h", "--require", "all", "--verbose", "--json", shown)
+    observed = tmp_path / "r.json"
+    ran = fencepost("replay", tmp_path / "h", "--require", "all", "--verbose", "--json", observed)
     assert ran.code == 0, ran.out + ran.err
     assert "    assignments reach counts     not promised: mode B does not promise it" in ran.out.splitlines()
     assert "    conformance                  holds (12 judged)" in ran.out.splitlines()
-    told = read_json(shown)
-    assert told["not_promised"] == {"assignments_reach_counts": "mode B does not promise it"}
-    assert (told["unknown"], told["unmet"]) == ({}, {})
+    reported = read_json(observed)
+    assert reported["not_promised"] == {"assignments_reach_counts": "mode B does not promise it"}
+    assert (reported["unknown"], reported["unmet"]) == ({}, {})
 
 
 # verify
@@ -193,9 +193,9 @@ def ran_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., t
         copy = tmp_path / RECORDING
         (original,) = (place for place in module.recordings("id-blocks") if place.name == RECORDING)
         shutil.copytree(original, copy)
-        told = read_json(copy / "manifest.json")
-        change(told)
-        (copy / "manifest.json").write_text(json.dumps(told))
+        reported = read_json(copy / "manifest.json")
+        change(reported)
+        (copy / "manifest.json").write_text(json.dumps(reported))
         monkeypatch.setattr(module, "recordings", lambda _: [copy])
         with small_catalogue():
             ran = fencepost("verify", "--json", tmp_path / "v.json", "--junit", tmp_path / "v.xml", "--seed", 7)
@@ -209,7 +209,7 @@ def test_a_recorder_that_loses_a_kind_of_event_is_found_out(
 ) -> None:
     """The properties that need it become unknown, which the catalogue does not say of this recording: exit code 1. In
     JUnit they are errors, as is all that stays unknown, and say that it was not expected."""
-    code, document, junit = ran_with(lambda told: told["observable"].remove("id_handed_out"))
+    code, document, junit = ran_with(lambda reported: reported["observable"].remove("id_handed_out"))
     assert code == 1
     wrong = [r for r in document["results"] if r["verdict"] != r["expected"]]
     assert {r["property"] for r in wrong} == {"ids_unique", "ids_within_blocks"}
@@ -224,7 +224,7 @@ def test_a_recording_that_switches_a_property_off_is_found_out(
     ran_with: Callable[..., tuple[int, dict[str, Any], JUnitXml]],
 ) -> None:
     """A manifest may say why something cannot be decided: of a shipped recording that is pinned."""
-    code, document, _ = ran_with(lambda told: told["config"].update(undecidable={"ids_unique": "it is"}))
+    code, document, _ = ran_with(lambda reported: reported["config"].update(undecidable={"ids_unique": "it is"}))
     assert code == 1
     assert [r["property"] for r in document["results"] if r["verdict"] != r["expected"]] == ["ids_unique"]
 
@@ -233,7 +233,7 @@ def test_the_same_recording_as_it_ships_is_as_expected(
     ran_with: Callable[..., tuple[int, dict[str, Any], JUnitXml]],
 ) -> None:
     """As a control."""
-    code, document, _ = ran_with(lambda told: None)
+    code, document, _ = ran_with(lambda reported: None)
     assert code == 0
     assert [r["property"] for r in document["results"] if r["verdict"] != r["expected"]] == []
 

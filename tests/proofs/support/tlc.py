@@ -41,14 +41,14 @@ def tlc(folder: Path, stem: str, *options: str) -> Checked:
     """Checks a module as its header says, with further options; fails with TLC's own words where it cannot be read."""
     command = ["java", *QUICK, f"-Djava.io.tmpdir={folder}", "-cp", str(jar()), "tlc2.TLC", "-deadlock", *options]
     words = [*command, "-workers", "1", "-metadir", str(folder / "meta"), "-config", f"{stem}.cfg", stem]
-    said = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False).stdout
-    found = re.findall(r"^([\d,]+) states generated(?: \(.*\))?, ([\d,]+) distinct", said, re.MULTILINE)
-    assert found, said[-3000:]
-    assert not re.search("exception|error evaluating", said, re.IGNORECASE), said[-3000:]
+    reported = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False).stdout
+    found = re.findall(r"^([\d,]+) states generated(?: \(.*\))?, ([\d,]+) distinct", reported, re.MULTILINE)
+    assert found, reported[-3000:]
+    assert not re.search("exception|error evaluating", reported, re.IGNORECASE), reported[-3000:]
     generated, distinct = (int(number.replace(",", "")) for number in found[-1])
-    depth = re.search(r"The depth of the complete state graph search is (\d+)", said)
-    states = [int(number) for number in re.findall(r"^State (\d+):", said, re.MULTILINE)]
+    depth = re.search(r"The depth of the complete state graph search is (\d+)", reported)
+    states = [int(number) for number in re.findall(r"^State (\d+):", reported, re.MULTILINE)]
     return Checked(
-        distinct, generated, int(depth[1]) if depth else None, tuple(VIOLATED.findall(said)),
-        max(states, default=1) - 1, said,
+        distinct, generated, int(depth[1]) if depth else None, tuple(VIOLATED.findall(reported)),
+        max(states, default=1) - 1, reported,
     )  # fmt: skip

@@ -130,12 +130,12 @@ def test_agree_is_not_green_by_a_model_that_follows_nothing(tmp_path: Path, monk
     monkeypatch.setattr("fencepost.proofs.cli.agree.driven", lambda _: losing(3))
     ran = fencepost("agree", "id-blocks/kraft", "--examples", 20, "--json", tmp_path / "a.json")
     assert ran.code == 1
-    told = read_json(tmp_path / "a.json")
-    assert told["verdict"] == "unknown"
-    assert (told["least"], set(told["beyond"])) == (FOLLOWED, {LOST})
-    assert 0 < told["followed"] < 0.5
-    assert f"unknown after {told['examples']} clusters" in ran.out
-    assert f"    inconclusive: the model followed {told['followed']:.0%} of " in ran.out
+    reported = read_json(tmp_path / "a.json")
+    assert reported["verdict"] == "unknown"
+    assert (reported["least"], set(reported["beyond"])) == (FOLLOWED, {LOST})
+    assert 0 < reported["followed"] < 0.5
+    assert f"unknown after {reported['examples']} clusters" in ran.out
+    assert f"    inconclusive: the model followed {reported['followed']:.0%} of " in ran.out
     assert "--promise all asks for no more" in ran.out
 
 

@@ -15,7 +15,7 @@ from fencepost.reference_impl.systems.id_blocks import reference
 BLACK_BOX = driven("id-blocks").black_box
 
 
-class CommitsToldLate:
+class CommitsReportedLate:
     """The reference, but that what it tells of its inside comes after what it tells its clients."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -25,18 +25,18 @@ class CommitsToldLate:
         return getattr(self.system, name)
 
     def drain_events(self) -> list[Any]:
-        told, shown = self.inside, list(self.system.drain_events())
-        self.inside = [e for e in shown if e.kind == "block_committed"]
-        return [*told, *(e for e in shown if e.kind != "block_committed")]
+        reported, observed = self.inside, list(self.system.drain_events())
+        self.inside = [e for e in observed if e.kind == "block_committed"]
+        return [*reported, *(e for e in observed if e.kind != "block_committed")]
 
 
-def commits_told_late(config: Mapping[str, Any]) -> CommitsToldLate:
+def commits_reported_late(config: Mapping[str, Any]) -> CommitsReportedLate:
     """A cluster of which clients see nothing that is wrong."""
-    return CommitsToldLate(config)
+    return CommitsReportedLate(config)
 
 
 def judged(observe: Any) -> AgreementReport:
-    return agree(commits_told_late, protocol="id-blocks", variant="kraft", observe=observe, max_examples=30)
+    return agree(commits_reported_late, protocol="id-blocks", variant="kraft", observe=observe, max_examples=30)
 
 
 def test_a_black_box_is_judged_by_its_outside() -> None:
@@ -89,8 +89,8 @@ def test_the_command_says_what_was_observed(tmp_path: Path, monkeypatch: pytest.
     ran = fencepost(*asked, "--observe", "black-box")
     assert ran.code == 0
     assert ", by what a black box shows, seed" in ran.out
-    told = read_json(file)
-    assert (told["observe"], set(told["observed"])) == ("black-box", BLACK_BOX)
+    reported = read_json(file)
+    assert (reported["observe"], set(reported["observed"])) == ("black-box", BLACK_BOX)
     ran = fencepost(*asked)
     assert "black box" not in ran.out
     assert read_json(file)["observe"] == "all"

@@ -44,9 +44,9 @@ def shrunk(agreeing: Agreeing) -> list[str]:
     search = Search(agreeing, Falling, "kraft", {}, frozenset(), agreeing.black_box, ())
     failure = search.replay(Program(CONFIG, CALLS))
     assert isinstance(failure, Failure)
-    told = engine._shortest(search, "", [failure])
-    assert "ValueError" in told.first_bad
-    return [line.partition(".")[2].partition("  #")[0] for line in told.program.splitlines()[1:]]
+    reported = engine._shortest(search, "", [failure])
+    assert "ValueError" in reported.first_bad
+    return [line.partition(".")[2].partition("  #")[0] for line in reported.program.splitlines()[1:]]
 
 
 def test_the_reason_stays() -> None:
@@ -92,11 +92,11 @@ def test_shrinking_is_bounded_by_its_calls(monkeypatch: pytest.MonkeyPatch) -> N
     failure = search.replay(Program(CONFIG, CALLS))
     assert isinstance(failure, Failure)
     monkeypatch.setattr(failures, "MOST_CALLS", 8)
-    told = engine._shortest(search, "", [failure])
-    assert told.left
-    assert "perhaps not the shortest" in str(told)
-    assert "ValueError" in told.first_bad
-    assert told.calls > 2
+    reported = engine._shortest(search, "", [failure])
+    assert reported.left
+    assert "perhaps not the shortest" in str(reported)
+    assert "ValueError" in reported.first_bad
+    assert reported.calls > 2
     monkeypatch.undo()
     assert "perhaps not the shortest" not in str(engine._shortest(search, "", [failure]))
 

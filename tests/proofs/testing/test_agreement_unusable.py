@@ -15,7 +15,7 @@ KRAFT = "id-blocks/kraft"
 
 
 @pytest.mark.parametrize(
-    ("factory", "code", "told"),
+    ("factory", "code", "text"),
     [
         ("hanging", 2, "hangs: system.advance("),
         ("spinning", 2, "hangs: system.advance("),
@@ -27,12 +27,12 @@ KRAFT = "id-blocks/kraft"
         ("chancy", 2, "is not deterministic: the same calls on the same configuration gave something else, call "),
     ],
 )
-def test_nothing_is_judged(factory: str, code: int, told: str) -> None:
+def test_nothing_is_judged(factory: str, code: int, text: str) -> None:
     """One line, soon."""
     began = time.monotonic()
     words = ("--implementation", f"agreement_doubles:{factory}", "--examples", 10, "--config", "call_limit=1")
     ran = fencepost("agree", KRAFT, *words)
-    assert (ran.code, told in ran.err) == (code, True), ran
+    assert (ran.code, text in ran.err) == (code, True), ran
     assert len(ran.err.splitlines()) == 1
     assert time.monotonic() - began < 60
 
@@ -43,8 +43,8 @@ def test_never_a_0(factory: str) -> None:
     named."""
     ran = fencepost("agree", KRAFT, "--implementation", f"agreement_doubles:{factory}", "--examples", 10)
     assert ran.code in (1, 2), ran
-    told = ran.out + ran.err
-    assert ("SystemExit(0)" in told) if factory == "leaving" else ("init_producer_id" in told), ran
+    reported = ran.out + ran.err
+    assert ("SystemExit(0)" in reported) if factory == "leaving" else ("init_producer_id" in reported), ran
 
 
 @pytest.mark.parametrize(("protocol", "turned"), [("id-blocks", 20), ("transactions", 140), ("task-counts", 30)])
@@ -83,13 +83,13 @@ def test_who_gets_a_rule_wrong_is_found(protocol: str, variant: str, name: str) 
     """With a short program, though nothing is drawn; and the reference goes through all of them."""
     package, module = "fencepost.reference_impl", protocol.replace("-", "_")
     kept = regressions(driven(protocol))
-    report = agree(f"{package}.defects.{module}:{name}", protocol=protocol, variant=variant, kept=kept)
+    report = agree(f"{package}.defects.{module}:{name}", protocol=protocol, variant=variant, saved=kept)
     assert report.verdict == "violated"
     assert report.failure is not None
     with pytest.raises(AssertionError):
         exec(report.program, {})
     right = agree(
-        f"{package}.systems.{module}:reference", protocol=protocol, variant=variant, kept=kept, verdict_only=True
+        f"{package}.systems.{module}:reference", protocol=protocol, variant=variant, saved=kept, verdict_only=True
     )
     assert right.verdict == "holds", str(right.failure)
     assert right.examples == len(kept.programs) * len(driven(protocol).ways)
@@ -102,8 +102,11 @@ def test_the_command_says_what_was_played(tmp_path: Path, monkeypatch: pytest.Mo
     ran = fencepost("agree", "id-blocks/kraft", "--from", "model", "--json", file)
     assert ran.code == 0
     assert "kept runs are turned into" in ran.out
-    told = read_json(file)
-    assert told["regressions"]["programs"] * len(driven("id-blocks").ways) == told["examples"]
-    assert told["regressions"]["turned"] + sum(told["regressions"]["left"].values()) == told["regressions"]["runs"]
+    reported = read_json(file)
+    assert reported["regressions"]["programs"] * len(driven("id-blocks").ways) == reported["examples"]
+    assert (
+        reported["regressions"]["turned"] + sum(reported["regressions"]["left"].values())
+        == reported["regressions"]["runs"]
+    )
     fencepost("agree", "id-blocks/kraft", "--examples", 2, "--json", file)
     assert read_json(file)["regressions"] is None

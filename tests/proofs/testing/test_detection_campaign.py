@@ -63,11 +63,11 @@ def test_what_is_wrong_is_reported() -> None:
         line("v", 1, driven=200, alarms=[]),
         line("v", 2, driven=50, alarms=["a program"], predicted="its model breaks it too"),
     ]
-    told = detection_campaign.told([*seldom, *often, *right])
-    assert detection_campaign.wrong(told) == [
+    reported = detection_campaign.reported([*seldom, *often, *right])
+    assert detection_campaign.wrong(reported) == [
         "p/v by promises: a program", "p/shy by promises: found for 80% of the seeds, 90% is the least",
     ]  # fmt: skip
-    page = detection_campaign.page(told)
+    page = detection_campaign.page(reported)
     assert "| p/shy | promises | 8 of 10 seeds | 18, 32 |" in page
     assert "| p/v by promises | 250 | 1 | 1 |" in page
     assert "seeds 1 to 10" in page
@@ -78,8 +78,10 @@ def test_what_is_wrong_is_reported() -> None:
 def test_the_model_finds_no_less_than_promises() -> None:
     """A defect that is found for fewer seeds by the model is one where something in following it is wrong."""
     by_model = [{**line("d", seed, found=None if seed == 1 else 3), "how": "model"} for seed in range(1, 11)]
-    told = detection_campaign.told([*by_model, *[line("d", seed, found=2) for seed in range(1, 11)]])
-    assert detection_campaign.wrong(told) == ["p/d: found for fewer of the seeds by the model than by promises alone"]
+    reported = detection_campaign.reported([*by_model, *[line("d", seed, found=2) for seed in range(1, 11)]])
+    assert detection_campaign.wrong(reported) == [
+        "p/d: found for fewer of the seeds by the model than by promises alone"
+    ]
 
 
 def test_every_defect_and_every_variant_is_in_it() -> None:
@@ -122,5 +124,5 @@ def test_a_share_of_the_campaign(tmp_path: Path) -> None:
         and least.get((f"{run.protocol}/{run.of}", run.how), detection_campaign.LEAST) > 0
     ]  # fmt: skip
     done += detection_campaign.work_off(work, more)
-    wrong = detection_campaign.wrong(detection_campaign.told(done), least)
+    wrong = detection_campaign.wrong(detection_campaign.reported(done), least)
     assert not wrong, "\n".join([f"seed {seed}", *wrong])

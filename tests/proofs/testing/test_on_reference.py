@@ -19,22 +19,24 @@ class System:
     """Shows the same few events in its only call, and has one message in flight, or none."""
 
     def __init__(self, events, result=None, message=True):
-        self.events, self.result, self.message, self.shown = events, result, message, []
+        self.events, self.result, self.message, self.emitted = events, result, message, []
 
     def deliver(self, number):
         if not self.message:
             raise KeyError(f"no message {number} in flight")
 
     def go(self):
-        self.shown = [SimpleNamespace(**{**COLUMNS, "kind": kind, **values}) for kind, values in self.events]
+        self.emitted = [SimpleNamespace(**{**COLUMNS, "kind": kind, **values}) for kind, values in self.events]
         return self.result
 
     def drain_events(self):
-        shown, self.shown = self.shown, []
-        return shown
+        observed, self.emitted = self.emitted, []
+        return observed
 
 
-def told(monkeypatch, ours, theirs, bad=None, result=None, their_result=None, message=True, mapped=False, hidden=()):
+def reported(
+    monkeypatch, ours, theirs, bad=None, result=None, their_result=None, message=True, mapped=False, hidden=()
+):
     """What is printed of an implementation that shows ``ours``, of which one is ``bad`` or the result is, where the
     reference shows ``theirs``.  The program fails on the first; it is run on the second by the caller."""
     module = ModuleType("right_and_wrong")
@@ -71,53 +73,53 @@ FIRST, SECOND = ("marker_appended", {"partition": 0}), ("txn_logged", {"state": 
 
 def test_what_is_missing_before_an_event(monkeypatch):
     """The event is right where the other comes before it."""
-    found = told(monkeypatch, [SECOND, FIRST], [FIRST, SECOND], bad=0)
+    found = reported(monkeypatch, [SECOND, FIRST], [FIRST, SECOND], bad=0)
     assert "or 'marker_appended' in kinds[:seen.index(" in found.text
     assert not found.remark
 
 
 def test_what_comes_less_often_before_an_event(monkeypatch):
     """Once is too little, where the reference has it twice."""
-    found = told(monkeypatch, [FIRST, SECOND], [FIRST, FIRST, SECOND], bad=1)
+    found = reported(monkeypatch, [FIRST, SECOND], [FIRST, FIRST, SECOND], bad=1)
     assert ".count('marker_appended') > 1" in found.text
 
 
 def test_nothing_is_returned_either_way(monkeypatch):
     """Of a call that always returns None the events tell."""
-    found = told(monkeypatch, [FIRST], [FIRST, SECOND, SECOND], result=None)
+    found = reported(monkeypatch, [FIRST], [FIRST, SECOND, SECOND], result=None)
     assert "assert result != None" not in found.text
-    assert told(monkeypatch, [FIRST, FIRST], [FIRST]).text.count("kinds.count('marker_appended') < 2") == 1
+    assert reported(monkeypatch, [FIRST, FIRST], [FIRST]).text.count("kinds.count('marker_appended') < 2") == 1
 
 
 def test_what_events_say(monkeypatch):
     """Where the kinds are the same, and in the same order, it is what one of them says."""
-    found = told(monkeypatch, [FIRST, SECOND], [("marker_appended", {"partition": 1}), SECOND])
+    found = reported(monkeypatch, [FIRST, SECOND], [("marker_appended", {"partition": 1}), SECOND])
     assert "seen != [('marker_appended', 0)]" in found.text
-    assert "kinds != ['txn_logged', 'marker_appended']" in told(monkeypatch, [SECOND, FIRST], [FIRST, SECOND]).text
+    assert "kinds != ['txn_logged', 'marker_appended']" in reported(monkeypatch, [SECOND, FIRST], [FIRST, SECOND]).text
 
 
 def test_kinds_that_are_not_looked_at(monkeypatch):
     """Where nothing that is observed differs the rest is looked at, and that is in the report."""
-    found = told(monkeypatch, [FIRST], [FIRST, SECOND], bad=0, hidden={"txn_logged"})
+    found = reported(monkeypatch, [FIRST], [FIRST, SECOND], bad=0, hidden={"txn_logged"})
     assert found.remark == FURTHER
     assert "'txn_logged' in" in found.text
 
 
 def test_where_nothing_differs(monkeypatch):
     """It is said, in one sentence."""
-    assert told(monkeypatch, [FIRST], [FIRST], bad=0).remark == SAME
+    assert reported(monkeypatch, [FIRST], [FIRST], bad=0).remark == SAME
 
 
 def test_call_that_the_reference_cannot_make(monkeypatch):
     """What does not wait there need not happen there."""
-    found = told(monkeypatch, [FIRST], [SECOND], bad=0, message=False)
+    found = reported(monkeypatch, [FIRST], [SECOND], bad=0, message=False)
     assert "with suppress(KeyError): system.deliver(0)" in found.text
     assert not found.remark
 
 
 def test_events_that_are_mappings(monkeypatch):
     """The reference is read as the implementation is."""
-    found = told(monkeypatch, [SECOND, FIRST], [FIRST, SECOND], bad=0, mapped=True)
+    found = reported(monkeypatch, [SECOND, FIRST], [FIRST, SECOND], bad=0, mapped=True)
     assert "kinds = [e['kind'] for e in events]" in found.text
     assert not found.remark
 

@@ -13,12 +13,12 @@ FETCH = Call("fetch_offset", 0, 1, key=1)
 COLUMNS = dict.fromkeys(Call.columns, -1) | {"kind": "offset_fetched", "client": 1_000, "partition": 1, "error": 0}
 
 
-def asserted(event: Any, shown: Any) -> None:
+def asserted(event: Any, observed: Any) -> None:
     """Runs what is pasted where this event is wrong, on a system that shows another one."""
     lines = last_call(
         Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (event,), None), evidence_of(event), "why"
     )
-    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: [shown])
+    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: [observed])
     exec("\n".join(lines), {"system": system})
 
 
@@ -56,10 +56,10 @@ def test_event_that_comes_once_too_often() -> None:
     first, second = SimpleNamespace(**COLUMNS), SimpleNamespace(**COLUMNS)
     made = Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (first, second), None)
     lines = "\n".join(last_call(made, Evidence(made, second, ()), "why"))
-    shown = [first]
-    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: shown)
+    observed = [first]
+    system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: observed)
     exec(lines, {"system": system})
-    shown = [first, second]
+    observed = [first, second]
     with pytest.raises(AssertionError, match="why"):
         exec(lines, {"system": system})
 
@@ -70,8 +70,8 @@ def test_two_events_that_do_not_go_together() -> None:
     made = Made(FETCH, "system.fetch_offset(0, 1, key=1)", (0, -1), (first, second), None)
     lines = "\n".join(last_call(made, Evidence(made, second, (), other=first), "why"))
 
-    def run(*shown: Any) -> None:
-        system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: shown)
+    def run(*observed: Any) -> None:
+        system = SimpleNamespace(fetch_offset=lambda *a, **n: (0, -1), drain_events=lambda: observed)
         exec(lines, {"system": system})
 
     run(first)

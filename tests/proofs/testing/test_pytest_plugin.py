@@ -87,17 +87,17 @@ def test_fixture_without_the_option(pytester):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "text"),
     [
         (("nope:factory",), "there is no implementation 'nope:factory'"),
         (("os:nope",), "there is no implementation 'os:nope'"),
         (("os:getcwd", "--fencepost-examples", "0"), "--fencepost-examples: at least one cluster is driven"),
     ],
 )
-def test_wrong_names_are_usage_errors(options: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_wrong_names_are_usage_errors(options: tuple[str, ...], text: str, tmp_path: Path) -> None:
     """pytest's own exit code for them, in a line, and no test fails."""
     (tmp_path / "test_mine.py").write_text("def test_mine(): pass\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--fencepost-implementation", *options]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 4, ran.stdout
-    assert told in ran.stdout + ran.stderr
+    assert text in ran.stdout + ran.stderr

@@ -13,7 +13,7 @@ from fencepost.model.id_blocks.brokers import Stage
 from fencepost.model.id_blocks.kraft import Kraft
 from fencepost.model.language.observations import Observation
 from fencepost.proofs.traces import conformance_kernel
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.id_blocks.events import ID_BLOCKS, KRAFT, MODEL_COLUMNS
 from fencepost.properties.trace_spec import CONFORMING
 from fencepost.reference_impl.defects.id_blocks import REGISTRY
@@ -35,7 +35,7 @@ def _with_slot(o: Observation) -> Observation:
 
 
 TABLE = tuple(_with_slot(o) if o.kind in (*DEALT_WITH, *ANSWERS) else o for o in KRAFT)
-CHOOSING = Shown(
+CHOOSING = EventMapping(
     ID_BLOCKS,
     {"kraft": Kraft},
     {name: kind for name, kind in MODEL_COLUMNS.items() if name not in ("asker", "controller", "by_controller")},

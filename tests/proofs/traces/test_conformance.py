@@ -269,8 +269,8 @@ def test_undecided_for_lack_of_knowledge(config: dict[str, Any], reason: str) ->
     """What the manifest does not say, or the model does not cover, is a reason and not a guess."""
     manifest = HistoryDirectory.open(RECORDED).manifest
     every = tuple(kind.name for kind in Kind)
-    told = type(manifest)(manifest.protocol, every, (), config=config)
-    check = conformance_of(told)
+    reported = type(manifest)(manifest.protocol, every, (), config=config)
+    check = conformance_of(reported)
     assert isinstance(check, Undecided) and reason in check.reason
 
 

@@ -27,18 +27,18 @@ RUNS = [(LOG, "a_second_count"), (TRANSACTIONS, "nothing_committed_unasked"), (P
 
 
 @pytest.mark.parametrize(("name", "prop"), RUNS)
-@pytest.mark.parametrize("steps_told", [True, False])
-def test_a_run_comes_back(name: str, prop: str, steps_told: bool) -> None:
+@pytest.mark.parametrize("steps_given", [True, False])
+def test_a_run_comes_back(name: str, prop: str, steps_given: bool) -> None:
     """Also where the trace does not say which steps were taken."""
     spec, bounds, trace = run(name, prop)
     document = to_itf(spec, bounds, trace)
-    if not steps_told:
+    if not steps_given:
         for state in document["states"]:
             del state["#meta"]
     back = follow(spec, bounds, read_itf(spec, document_of(json.dumps(document))))
     assert isinstance(back, Trace)
     assert back.states == trace.states
-    assert not steps_told or back.events == trace.events
+    assert not steps_given or back.events == trace.events
 
 
 def test_ghosts_need_not_be_there() -> None:
@@ -78,7 +78,7 @@ def test_what_is_no_trace_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (" \n", "it is empty"),
         ('{"states": [{"a": 1},', "line 1, column 22: the JSON is cut off here"),
@@ -88,10 +88,10 @@ def test_what_is_no_trace_is_refused(text: str) -> None:
         ('{"states": ' + "9" * 5000 + "}", "it is no JSON that can be read"),
     ],
 )
-def test_what_could_not_be_read_is_reported_with_its_place(text: str, told: str) -> None:
+def test_what_could_not_be_read_is_reported_with_its_place(text: str, reported: str) -> None:
     with pytest.raises(ItfError) as refused:
         document_of(text)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(reported)
 
 
 def test_a_value_of_another_type_is_refused() -> None:

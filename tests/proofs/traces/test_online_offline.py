@@ -21,12 +21,12 @@ from fencepost.properties.registry import folder
 
 EXAMPLES = {"kraft": 25}
 """By variant, 5 where nothing is said: in many runs of KRaft the length of blocks changes (`NO_HISTORY`)."""
-UNTOLD = "a history does not show when a record sets out for the transaction log"
+UNREPORTED = "a history does not show when a record sets out for the transaction log"
 ONLY_DRIVEN = {
     "backoff_never_over": "a driver knows the time, and by when a back-off has to end",
     "completes_at_first_marker": "the driven model keeps which markers were acknowledged, and the histories' does not",
-    "epoch_before_pending": UNTOLD,
-    "open_ids_expire": UNTOLD,
+    "epoch_before_pending": UNREPORTED,
+    "open_ids_expire": UNREPORTED,
     "time_out_keeps_epoch": "what a coordinator logs of its own accord may have been asked for by an earlier EndTxn",
 }
 """Defects with which a driven run may disagree where its history fits, and why."""
@@ -87,12 +87,12 @@ def _runs(protocol: str, variant: str, implementation: str) -> Iterator[tuple[Ru
         if any(tracker.beyond for tracker in run.watcher.trackers):  # type: ignore[attr-defined]
             continue
         events = [event for made in run.made for event in made.events]
-        shown = failed.get(id(run.made[-1])) if run.over else None
-        if run.over and not any(event is shown for event in events):
+        observed = failed.get(id(run.made[-1])) if run.over else None
+        if run.over and not any(event is observed for event in events):
             continue  # it disagreed with the result of a call, or with what did not happen
         if any(made.call.name in NO_HISTORY for made in run.made):
             continue
-        yield run, next((place for place, event in enumerate(events) if event is shown), None)
+        yield run, next((place for place, event in enumerate(events) if event is observed), None)
 
 
 def _history(protocol: str, run: Run) -> dict[str, np.ndarray]:

@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import mapped_protocols
 import numpy as np
 import pytest
-import shown_protocols
 from fencepost.model.language import ModelError
 from fencepost.proofs.testing.coverage import Coverage
 from fencepost.proofs.testing.failures import Disagreed
@@ -18,26 +18,26 @@ from fencepost.proofs.traces.kernel import model
 from fencepost.properties import registry
 from fencepost.properties.column_ops import numbered
 from fencepost.properties.driving import Made
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.history import HistoryError
 from fencepost.properties.trace_spec import CONFORMING, Conforming
-from shown_protocols import CHOSEN, COLUMNS, DESK, GIVEN, SHOWN, TABLE, Desk, Kind, events_of, histories
+from mapped_protocols import CHOSEN, COLUMNS, DESK, GIVEN, MAPPING, TABLE, Desk, Kind, events_of, histories
 
 WRONG = 0.02
 
 
 def _kernel(monkeypatch: pytest.MonkeyPatch, conforming: Conforming) -> ConformanceKernel:
     """As if the desk were a protocol of the registry, of which CONFORMING is found in a module."""
-    monkeypatch.setitem(registry.PROTOCOLS, "desk", shown_protocols.__name__)
+    monkeypatch.setitem(registry.PROTOCOLS, "desk", mapped_protocols.__name__)
     monkeypatch.setattr(CONFORMING, "module", lambda protocol: SimpleNamespace(CONFORMING=conforming))
     model.cache_clear()
     return conformance_kernel("plain", GIVEN, "desk")
 
 
-def _online(shown: Shown, events: list[dict[str, Any]]) -> int | None:
+def _online(observed: EventMapping, events: list[dict[str, Any]]) -> int | None:
     """The first event with which a driven run disagrees."""
     tracker = Tracker(
-        read_followed(shown.follow("plain", GIVEN)), frozenset(kind.name for kind in Kind), Coverage.none()
+        read_followed(observed.follow("plain", GIVEN)), frozenset(kind.name for kind in Kind), Coverage.none()
     )
     for place, event in enumerate(events):
         try:
@@ -54,13 +54,13 @@ def _online(shown: Shown, events: list[dict[str, Any]]) -> int | None:
 def test_columns_candidates_and_runs_agree(monkeypatch: pytest.MonkeyPatch, mistakes: float) -> None:
     """The same first event that does not fit, of the same histories, in four readings of one table."""
     columns = histories(100, mistakes)
-    kernel = _kernel(monkeypatch, SHOWN.conforming)
+    kernel = _kernel(monkeypatch, MAPPING.conforming)
     found = {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in kernel.misfits(columns)}
     plainly = {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in kernel.misfits_plainly(columns)}
-    runs = {h: at for h in range(100) if (at := _online(SHOWN, events_of(columns, h))) is not None}
+    runs = {h: at for h in range(100) if (at := _online(MAPPING, events_of(columns, h))) is not None}
     assert found == plainly == runs
     assert len(found) == 0 if not mistakes else 20 < len(found) < 100
-    candidates = _kernel(monkeypatch, replace(SHOWN.conforming, follow=SHOWN.followed))
+    candidates = _kernel(monkeypatch, replace(MAPPING.conforming, follow=MAPPING.followed))
     assert {int(columns["history"][m.row]): int(columns["step"][m.row]) for m in candidates.misfits(columns)} == found
 
 
@@ -69,10 +69,10 @@ def test_what_is_not_observed_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None
     kernel = _kernel(monkeypatch, CHOSEN.conforming)
     assert kernel.misfits(histories(40)) == []
     columns = histories(100, WRONG)
-    shown = _kernel(monkeypatch, SHOWN.conforming).misfits(columns)
+    observed = _kernel(monkeypatch, MAPPING.conforming).misfits(columns)
     kernel = _kernel(monkeypatch, CHOSEN.conforming)
     found = kernel.misfits(columns)
-    first = {int(columns["history"][m.row]): m.row for m in shown}
+    first = {int(columns["history"][m.row]): m.row for m in observed}
     assert len(found) > 10 and all(m.row >= first[int(columns["history"][m.row])] for m in found)
     one = {name: column[columns["history"] == columns["history"][found[0].row]] for name, column in columns.items()}
     assert "does not fit the model Desk" in kernel.explain(one) and "allowed instead" in kernel.explain(one)
@@ -84,15 +84,15 @@ def test_what_a_protocol_may_not_declare() -> None:
     """Each with what to do instead."""
     table = {"plain": TABLE}
     with pytest.raises(ModelError, match="turn is chosen and is a Turn; what is tried is every member"):
-        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, chosen=("turn",))
+        EventMapping(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, chosen=("turn",))
     with pytest.raises(ModelError, match="turn has names and is a Turn; names stand for members of a sort"):
-        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, {"turn": ()})
+        EventMapping(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number"}, {"turn": ()})
     with pytest.raises(ModelError, match="events have no column 'slip'; they have customer, number, turn; or let slip"):
-        Shown(DESK, {"plain": Desk}, COLUMNS, table)
+        EventMapping(DESK, {"plain": Desk}, COLUMNS, table)
     with pytest.raises(ModelError, match="clerk is no column of the table; it has customer, slip, turn"):
-        Shown(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number", "clerk": "number"})
+        EventMapping(DESK, {"plain": Desk}, COLUMNS, table, {"slip": "number", "clerk": "number"})
     with pytest.raises(HistoryError, match="does not say how many customers there are"):
-        SHOWN.follow("plain", {})
+        MAPPING.follow("plain", {})
 
 
 @pytest.mark.parametrize("seed", range(5))

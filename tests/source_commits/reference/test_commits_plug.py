@@ -14,7 +14,7 @@ def script(**config):
     return made
 
 
-def told(events):
+def reported(events):
     """The maps of all calls of commit; None where it was called without."""
     maps = []
     for event in events:
@@ -63,14 +63,14 @@ def test_commit_comes_after_its_flush():
     task.commit()
     kinds = [e.kind for e in task.seen() if e.kind in ("flush_begun", "offset_written", "flush_ended", "told")]
     assert kinds == ["flush_begun", "offset_written", "flush_ended", "told"]
-    assert told(task.seen()) == [{0: 2}]
+    assert reported(task.seen()) == [{0: 2}]
 
 
 def test_commit_is_called_where_there_was_nothing_to_flush():
     """src.5, H7c: with an empty map, which says nothing anew."""
     task = script()
     task.commit()
-    assert told(task.seen()) == [{}]
+    assert reported(task.seen()) == [{}]
     assert not task.kinds("discarded")
 
 
@@ -84,7 +84,7 @@ def test_the_map_has_what_an_earlier_flush_did_not_write():
     task.before("finish", COMMITTER)
     task.one(COMMITTER, "failed")
     task.commit()
-    assert told(task.seen()) == [{0: 1, 1: 1}]
+    assert reported(task.seen()) == [{0: 1, 1: 1}]
 
 
 @pytest.mark.rule("src.6")
@@ -130,7 +130,7 @@ def test_an_exception_of_commit_is_ignored():
     task.poll()
     task.commit()
     assert not task.kinds("stopping")
-    assert told(task.seen()) == [{0: 2}, {0: 6}]
+    assert reported(task.seen()) == [{0: 2}, {0: 6}]
 
 
 @pytest.mark.rule("src.9")
@@ -148,7 +148,7 @@ def test_only_its_own_offsets():
     task.poll()
     task.commit()
     assert [event.offset for event in task.kinds("resumed")] == [0, 0, 1, 1]
-    assert told(task.seen()) == [{0: 1, 1: 1}, {0: 2}]
+    assert reported(task.seen()) == [{0: 1, 1: 1}, {0: 2}]
 
 
 def test_a_refused_record_is_sent_again():
@@ -206,7 +206,7 @@ def test_the_final_commit_waits():
     task.all_arrive()
     task.thread("instance_stopped")
     assert [event.outcome for event in task.kinds("drained")] == [1]
-    assert told(task.seen()) == [{0: max(event.record for event in task.kinds("submitted"))}]
+    assert reported(task.seen()) == [{0: max(event.record for event in task.kinds("submitted"))}]
 
 
 def test_a_transaction_is_told_of_when_it_is_committed():
@@ -216,13 +216,13 @@ def test_a_transaction_is_told_of_when_it_is_committed():
     assert not task.one(TASK)  # it waits for its records
     task.all_arrive()
     task.thread("told")
-    assert told(task.seen()) == [{0: 2}]
+    assert reported(task.seen()) == [{0: 2}]
     task.before("commit")
     task.all_arrive()
     task.one(TASK, "failed")
     task.thread("instance_failed")
     task.begin()
-    assert told(task.seen()) == [{0: 2}]
+    assert reported(task.seen()) == [{0: 2}]
     assert [event.outcome for event in task.kinds("transaction_aborted")] == [0]
     assert [event.offset for event in task.kinds("resumed")][-1] == 2
 
@@ -235,7 +235,7 @@ def test_an_aborted_batch_is_told_of_when_its_offsets_are_committed():
     assert [event.record for event in task.kinds("given_up")] == [1, 2]
     assert not task.kinds("told")
     task.thread("told")
-    assert told(task.seen()) == [{0: 2}]
+    assert reported(task.seen()) == [{0: 2}]
     assert task.system.audit() == ([], [2])
 
 

@@ -14,7 +14,7 @@ PROMISES = frozenset(HISTORY.names[:8])
 """What users rely on; the others are how it comes about."""
 
 
-def told(config: Mapping[str, Any]) -> dict[str, Any]:
+def reported(config: Mapping[str, Any]) -> dict[str, Any]:
     """The whole configuration of a simulated history, as its manifest would have it."""
     needs = FreeRun.implementation(config.get("broken", ""))[0]
     mode = {**needs, **config}.get("mode", "")
@@ -26,6 +26,6 @@ def judged(histories: int, first: int = 0, **config: Any) -> tuple[dict[str, int
     events."""
     config = {**USUAL, **config}
     made = [(seed, FreeRun.simulate(seed, config)) for seed in range(first, first + histories)]
-    found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, made), config=told(config))
+    found, _ = HISTORY.check(columns_of(SOURCE_OFFSETS, made), config=reported(config))
     wrong = {name: finding.violations for name, finding in found.items() if finding.violations}
     return wrong, {name: finding.judged for name, finding in found.items()}, sum(len(rows) for _, rows in made)

@@ -15,7 +15,7 @@ from fencepost.properties.history.pieces import absent_columns
 from fencepost.properties.history.vocabulary import Vocabulary
 from fencepost.properties.id_blocks.events import ID_BLOCKS, Kind
 from fencepost.properties.planting.beds import BEDS
-from fencepost.properties.planting.bends import Written
+from fencepost.properties.planting.edits import Written
 from fencepost.properties.source_commits import events as commits
 from fencepost.properties.source_offsets import events as offsets
 from fencepost.properties.task_counts import events as counts

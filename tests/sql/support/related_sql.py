@@ -113,4 +113,8 @@ class _Text:
 
 def generated(properties: Iterable[HistoryProperty[Any]], names: Names) -> dict[str, str]:
     """By name the SQL of each of these properties that is declared."""
-    return {told.name: _Text(told.kernel, names).query() for told in properties if isinstance(told.kernel, Declared)}
+    return {
+        reported.name: _Text(reported.kernel, names).query()
+        for reported in properties
+        if isinstance(reported.kernel, Declared)
+    }

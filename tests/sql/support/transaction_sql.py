@@ -209,7 +209,7 @@ VIOLATIONS = {
     "calls_come_to_an_end": """
       SELECT history, waiting AS step FROM (
         SELECT history, client, over_at, greatest(CASE WHEN init > inited THEN init ELSE -1 END,
-          CASE WHEN added > told_added THEN added ELSE -1 END, CASE WHEN ended > told_end THEN ended ELSE -1 END)
+          CASE WHEN added > told_added THEN added ELSE -1 END, CASE WHEN ended > on_end THEN ended ELSE -1 END)
             AS waiting
         FROM (SELECT history, client,
             coalesce(max(CASE WHEN kind IN (2, 13) THEN step END), -1) AS over_at,
@@ -218,7 +218,7 @@ VIOLATIONS = {
             coalesce(max(CASE WHEN kind = 6 THEN step END), -1) AS added,
             coalesce(max(CASE WHEN kind = 7 THEN step END), -1) AS told_added,
             coalesce(max(CASE WHEN kind = 11 THEN step END), -1) AS ended,
-            coalesce(max(CASE WHEN kind = 12 THEN step END), -1) AS told_end
+            coalesce(max(CASE WHEN kind = 12 THEN step END), -1) AS on_end
           FROM events WHERE client >= 0 GROUP BY history, client) c) w
       WHERE waiting >= 0 AND over_at < waiting AND {quiet_end} AND EXISTS (
         SELECT 1 FROM events a JOIN (

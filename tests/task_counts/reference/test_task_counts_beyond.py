@@ -8,7 +8,7 @@ from fencepost.properties.task_counts.events import TASK_COUNTS
 from fencepost.properties.task_counts.scenarios.known import Script, second_task_outlives_its_set
 from fencepost.reference_impl.connect.group import uses_transactions
 from fencepost.reference_impl.connect.herder import Herder
-from fencepost.reference_impl.systems.task_counts_cluster import Parts, beside, build
+from fencepost.reference_impl.systems.task_counts_cluster import Parts, build, second_cluster
 
 HELD = properties_of("task-counts")
 THREE = {"mode": "B", "workers": 3}
@@ -116,7 +116,7 @@ def colliding_names(script):
     script.work()
     names = ["0" if script.broken else "zero"]
     config = {"mode": "B", "workers": 1, "group_id": "connect-connector", "names": names, "support": "enabled"}
-    other = Script(beside(script.system, config), **config)
+    other = Script(second_cluster(script.system, config), **config)
     other.configure(0, 2)
     script.work()
 

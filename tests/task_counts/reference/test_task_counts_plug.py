@@ -4,7 +4,7 @@ import random
 
 import pytest
 from fencepost.properties.task_counts.scenarios.known import Script
-from fencepost.reference_impl.systems.task_counts_cluster import System, beside, reference
+from fencepost.reference_impl.systems.task_counts_cluster import System, reference, second_cluster
 from test_task_counts_threads import MODES, wander
 
 
@@ -138,7 +138,7 @@ def test_colliding_ids_of_two_groups_fence_one_another() -> None:
     """618.49: group `g` with connector `a-1` and group `g-a` with connector `1` have the task id `g-a-1-0` in common.
     Within one group no two tasks share an id: what follows the last dash is the task, the rest the connector."""
     system = reference({"workers": 1, "group_id": "g", "names": ["a-1"], "support": "enabled"})
-    other = beside(system, {"workers": 1, "group_id": "g-a", "names": ["1"], "support": "enabled"})
+    other = second_cluster(system, {"workers": 1, "group_id": "g-a", "names": ["1"], "support": "enabled"})
     for one in (system, other):
         assert calm_down(one, random.Random(0))
         assert one.configure(0, 0, 1) and calm_down(one, random.Random(0))

@@ -30,7 +30,7 @@ PINNED = {
     "starts_removed_tasks": (3, {}),
 }  # fmt: skip
 """By defect: the seed of a history that shows it, and its pace."""
-SHOWN = {
+OBSERVED = {
     "answers_for_any_set": {"running_with_count", "answers_with_count"},
     "starts_removed_tasks": {"no_zombie_commits", "producers_covered", "checked_again_newest"},
 }
@@ -77,7 +77,7 @@ def test_what_is_released_is_found_in_a_free_history(name):
     for broken in (name, ""):
         rows = simulate(seed, {"mode": "shipped", "events": 500, "broken": broken, **pace})
         found = violated([readable(row) for row in rows]) - {"newest_set_polls"}  # of histories that come to rest
-        assert found == (SHOWN[name] if broken else set())
+        assert found == (OBSERVED[name] if broken else set())
 
 
 @pytest.mark.parametrize("mend", sorted(MENDS))

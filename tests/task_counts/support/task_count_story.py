@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 from fencepost.properties.task_counts.histories.view import OK
-from told import Told
+from reported import Reported
 
 FENCED = 90  # PRODUCER_FENCED
 LEADER_ID = 0  # producer id of the leader; those of tasks come after
@@ -32,7 +32,7 @@ class Instance(NamedTuple):
     epoch: int
 
 
-class TaskCountStory(Told):
+class TaskCountStory(Reported):
     """Workers 0 … `workers` - 1, and connectors of up to `most` tasks."""
 
     vocabulary = TASK_COUNTS
@@ -123,20 +123,20 @@ class TaskCountStory(Told):
 
     def commit(self, instance: Instance) -> None:
         """It sends records and their offsets in a transaction."""
-        self.tell(Kind.records_sent, instance)
-        self.tell(Kind.transaction_committed, instance)
+        self.report(Kind.records_sent, instance)
+        self.report(Kind.transaction_committed, instance)
 
     def stop(self, instance: Instance) -> None:
         """It stops when asked to."""
-        self.tell(Kind.task_stopped, instance)
+        self.report(Kind.task_stopped, instance)
 
     def refuse(self, instance: Instance) -> None:
         """It sends records, and finds itself fenced."""
-        self.tell(Kind.records_sent, instance)
-        self.tell(Kind.transaction_refused, instance, error=FENCED)
-        self.tell(Kind.task_failed, instance, error=FENCED)
+        self.report(Kind.records_sent, instance)
+        self.report(Kind.transaction_refused, instance, error=FENCED)
+        self.report(Kind.task_failed, instance, error=FENCED)
 
-    def tell(self, kind: Kind, instance: Instance, **values: int) -> None:
+    def report(self, kind: Kind, instance: Instance, **values: int) -> None:
         """An event of an instance, with all that is known of it."""
         about = instance._asdict()
         self.emit(kind, instance=about.pop("number"), **about, **values)

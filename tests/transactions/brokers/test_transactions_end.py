@@ -61,8 +61,8 @@ def test_v2_on_an_idle_id(state, committed, retry, error):
     epoch = idle(bench, state)
     if state == S.EMPTY:
         epoch = bench.init()[2]  # so that there is an epoch before
-    told = bench.end(0, epoch - retry, committed)
-    assert told == ((0, 0, epoch) if error == 0 else (error, -1, -1))
+    reported = bench.end(0, epoch - retry, committed)
+    assert reported == ((0, 0, epoch) if error == 0 else (error, -1, -1))
     assert bench.state == state
 
 

@@ -4,7 +4,7 @@ import pytest
 from command_line import fencepost
 from fencepost.proofs.testing import agree
 from fencepost.properties.transactions.scenarios.agreement import OVER_THE_WIRE
-from fencepost.properties.transactions.scenarios.lives import with_newcomers
+from fencepost.properties.transactions.scenarios.lives import with_churn
 from prompt import prompt
 
 PROMPT = "prompt:prompt"
@@ -21,8 +21,8 @@ class Forgetful:
         return getattr(self.system, name)
 
     def drain_events(self):
-        shown = self.system.drain_events()
-        return [e._replace(epoch=e.epoch % LIFE) if e.kind == "init_taken" and e.epoch > 0 else e for e in shown]
+        observed = self.system.drain_events()
+        return [e._replace(epoch=e.epoch % LIFE) if e.kind == "init_taken" and e.epoch > 0 else e for e in observed]
 
 
 def forgetful(config):
@@ -32,7 +32,7 @@ def forgetful(config):
 
 def test_newcomers_come_and_break_nothing():
     """They are among the calls, and the model is not followed any further."""
-    report = agree(PROMPT, protocol=with_newcomers(OVER_THE_WIRE, 4), variant="v2", max_examples=20, seed=2)
+    report = agree(PROMPT, protocol=with_churn(OVER_THE_WIRE, 4), variant="v2", max_examples=20, seed=2)
     assert report.verdict == "holds", str(report.failure) + "\n" + report.program
     assert any("newcomers" in reason for reason in report.coverage.beyond)
 
@@ -40,7 +40,7 @@ def test_newcomers_come_and_break_nothing():
 @pytest.mark.parametrize(("count", "verdict"), [(LIFE // 2, "holds"), (LIFE + 1, "violated")])
 def test_repeated_pair_is_found_by_enough_of_them(count, verdict):
     """So many see it that two of them are given the same pair (P7), as a program of one call."""
-    protocol = with_newcomers(OVER_THE_WIRE, count)
+    protocol = with_churn(OVER_THE_WIRE, count)
     report = agree(forgetful, protocol=protocol, variant="v1", promises={"txn.P7"}, max_examples=40, steps=8)
     assert report.verdict == verdict
     if verdict == "violated":

@@ -164,7 +164,7 @@ def test_what_breaks_no_promise_has_a_word_of_its_own():
     assert report.failure is None
     [difference, *_] = report.differences
     assert difference.promise == difference.consequence == ""
-    assert any(told in difference.first_bad for told in ("init_taken", "fence_told"))  # a producer, or an admin
+    assert any(reported in difference.first_bad for reported in ("init_taken", "fence_told"))  # a producer, or an admin
     assert "error" in str(difference)
     assert report.examples >= 12
     assert 0.5 < report.compared < 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import answer_defects
 import pytest
-from answer_defects import READS, TABLE, Planted
+from answer_defects import READS, TABLE, Seeded
 from fencepost.model.rules import RULES
 from fencepost.proofs.testing import agree
 from fencepost.properties.history.properties_of import properties_of
@@ -32,26 +32,26 @@ RULE_OF = {each.name: each.rule for each in (*properties_of("transactions").prop
 @pytest.mark.parametrize(("request_kind", "state"), list(product(REQUESTS, STATES)))
 def test_no_cell_is_empty(request_kind: str, state: str) -> None:
     """A defect, with what shows it and the scenario that asks, of which both exist."""
-    planted = [each for each in TABLE if (each.request, each.state) == (request_kind, state)]
-    assert planted
-    for each in planted:
-        assert each.shown_by in RULE_OF or RULES[each.shown_by].says
+    seeded = [each for each in TABLE if (each.request, each.state) == (request_kind, state)]
+    assert seeded
+    for each in seeded:
+        assert each.found_by in RULE_OF or RULES[each.found_by].says
         for machines in (MACHINES, REMOTE_MACHINES):
             assert callable(getattr(machines[each.mode], each.scenario))
 
 
 @pytest.mark.parametrize(
-    "planted",
+    "seeded",
     [
         pytest.param(each, id=each.name, marks=[] if each.name in QUICK else pytest.mark.nightly(nights=4))
         for each in TABLE
     ],
 )
-def test_each_is_found_from_outside(planted: Planted) -> None:
+def test_each_is_found_from_outside(seeded: Seeded) -> None:
     """Within the default number of examples, by a promise or a rule beside it; some only in every fortieth example, so
     that with one seed in twelve none shows it."""
-    asked: dict[str, Any] = {"variant": planted.mode, "promises_only": True, "observe": "black-box"}
-    reports = (agree(planted, protocol="transactions", seed=seed, **asked) for seed in (1, 2, 3))
+    asked: dict[str, Any] = {"variant": seeded.mode, "promises_only": True, "observe": "black-box"}
+    reports = (agree(seeded, protocol="transactions", seed=seed, **asked) for seed in (1, 2, 3))
     report = next((report for report in reports if report.verdict == "violated"), None)
     assert report is not None
     assert report.failure is not None and report.failure.promise
@@ -60,13 +60,13 @@ def test_each_is_found_from_outside(planted: Planted) -> None:
 @pytest.mark.parametrize(("request_kind", "state"), list(product(("fetch", "offset_fetch"), READ_STATES)))
 def test_what_readers_are_answered(request_kind: str, state: str) -> None:
     """One defect for each, found from outside by the promise that it breaks, within the default number of examples."""
-    (planted,) = [each for each in READS if (each.request, each.state) == (request_kind, state)]
+    (seeded,) = [each for each in READS if (each.request, each.state) == (request_kind, state)]
     for machines in (MACHINES, REMOTE_MACHINES):
-        assert callable(getattr(machines[planted.mode], planted.scenario))
+        assert callable(getattr(machines[seeded.mode], seeded.scenario))
     report = agree(
-        planted, protocol="transactions", variant=planted.mode, seed=1, promises={planted.shown_by}, observe="black-box"
+        seeded, protocol="transactions", variant=seeded.mode, seed=1, promises={seeded.found_by}, observe="black-box"
     )
-    assert report.failure is not None and report.failure.promise.startswith(f"{planted.shown_by}:")
+    assert report.failure is not None and report.failure.promise.startswith(f"{seeded.found_by}:")
 
 
 def test_names_are_not_used_twice() -> None:

@@ -35,10 +35,10 @@ def test_a_message_is_held_across_the_fence() -> None:
     """The fenced producer's record arrives when the fence is over, and is refused."""
     machine, search = played(TRANSACTIONS, reference, "v2", "held_across_a_fence", by="producer", **HELD)
     assert search.failures == []
-    shown = [event for made in machine.run.made for event in made.events]
-    refused = next(n for n, event in enumerate(shown) if event.kind == "batch_refused")
-    assert [e.client for e in shown[:refused] if e.kind == "init_taken" and not e.error] == [0, 1]
-    assert next(e.client for e in shown[refused:] if e.kind == "record_failed") == 0
+    observed = [event for made in machine.run.made for event in made.events]
+    refused = next(n for n, event in enumerate(observed) if event.kind == "batch_refused")
+    assert [e.client for e in observed[:refused] if e.kind == "init_taken" and not e.error] == [0, 1]
+    assert next(e.client for e in observed[refused:] if e.kind == "record_failed") == 0
 
 
 @pytest.mark.parametrize("variant", ["v2", "v1", "v1-verified"])

@@ -34,7 +34,7 @@ def ending(outcome, request=2):
     return {"kind": "end_sent", "client": 0, "txn": 0, "outcome": outcome, "request": request, **PAIR}
 
 
-def told(outcome, request=2, error=0, pair=NEXT):
+def reported(outcome, request=2, error=0, pair=NEXT):
     return {"kind": "end_told", "client": 0, "txn": 0, "outcome": outcome, "request": request, "error": error, **pair}
 
 
@@ -64,22 +64,22 @@ def delivered(kind, request, source="client-0", target="coordinator"):
     return {"call": Call("deliver", message(kind, source, target)), "message": (request, kind, source, target, request)}
 
 
-def monitor(mode="v2", expecting=frozenset(), shown=OUTSIDE, **config):
+def monitor(mode="v2", expecting=frozenset(), observed=OUTSIDE, **config):
     config = {"mode": mode, "partitions": 1, "groups": 0, **config}
     watching = driven("transactions").monitoring(config, frozenset(expecting))
-    watching.observed = shown
+    watching.observed = observed
     return watching
 
 
 def fed(watching, *events, call=None, result=None, message=None, flying=()):
     """The monitor after one call with these events.  What is read was fetched before."""
-    shown = []
+    observed = []
     for event in events:
         if event["kind"] == "record_read" and not any(e["kind"] == "fetched" for e in events):
-            shown.append(FETCHED)
-        shown.append(event)
-    watching.observed |= {e["kind"] for e in shown}
-    watching.watch(Made(call or Call("begin", 0), "", result, tuple(shown), message), flying)
+            observed.append(FETCHED)
+        observed.append(event)
+    watching.observed |= {e["kind"] for e in observed}
+    watching.watch(Made(call or Call("begin", 0), "", result, tuple(observed), message), flying)
     return watching
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_broken_by_a_transaction_as_it_should_be():
         *OPENED[:3], logged(0, 0), OPENED[3], logged(1, 0),
         {"kind": "partition_checked", "txn_id": 0, "partition": 0, **PAIR},
         appended(), ACKED[-1], ending(COMMIT), logged(2, 1),
-        {"kind": "end_handled", "txn_id": 0, "request": 2, "outcome": COMMIT, **NEXT}, told(COMMIT),
+        {"kind": "end_handled", "txn_id": 0, "request": 2, "outcome": COMMIT, **NEXT}, reported(COMMIT),
         marker(COMMIT), {"kind": "stable_moved", "partition": 0, "upto": 2}, logged(4, 1),
         {"kind": "fetched", "client": 1000, "partition": 0, "offset": 0, "upto": 2}, READ,
     )  # fmt: skip
@@ -120,11 +120,11 @@ def test_zombie_that_is_told_commit():
     """Who asks for the commit after it was fenced must be refused (P1), and who asked before need not be."""
     before = (*ACKED, {"kind": "init_sent", "client": 1, "txn_id": 0, "request": 9})
     fence = {"kind": "init_taken", "client": 1, "request": 9, **NEXT}
-    answered = told(COMMIT, pair=PAIR)
+    answered = reported(COMMIT, pair=PAIR)
     assert broken_by(*before, ending(COMMIT), fence, answered, mode="v1") == ""
-    assert broken_by(*before, fence, ending(COMMIT), told(COMMIT, error=47), mode="v1") == ""
+    assert broken_by(*before, fence, ending(COMMIT), reported(COMMIT, error=47), mode="v1") == ""
     assert broken_by(*before, fence, ending(COMMIT), answered, mode="v1") == "txn.P1"
-    assert broken_by(*before, fence, ending(ABORT), told(ABORT, pair=PAIR), mode="v1") == "txn.1"
+    assert broken_by(*before, fence, ending(ABORT), reported(ABORT, pair=PAIR), mode="v1") == "txn.1"
 
 
 def test_late_record_excuses_no_zombie_that_commits():
@@ -153,14 +153,14 @@ def test_late_record_excuses_no_zombie_that_commits():
     assert over.found is None
     assert [(broken.rule, broken.excuse) for broken in over.predicted] == [("txn.P1", str(UNVERIFIED))]
     assert watched().found.rule == "txn.P1"
-    commit = ({**ending(COMMIT, request=7)}, told(COMMIT, request=7))
+    commit = ({**ending(COMMIT, request=7)}, reported(COMMIT, request=7))
     assert watched(end, answers=commit).found.rule == "txn.P1"
 
 
 SECOND = {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 1, **PAIR}
-FIRST_ENDED = (*ACKED, ending(COMMIT), told(COMMIT, pair=PAIR))
+FIRST_ENDED = (*ACKED, ending(COMMIT), reported(COMMIT, pair=PAIR))
 OTHER = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
-ABORTED = {**told(ABORT, request=8, pair=PAIR), "txn": 1}
+ABORTED = {**reported(ABORT, request=8, pair=PAIR), "txn": 1}
 
 
 LATE = {
@@ -176,14 +176,14 @@ def test_what_is_decided_by_a_late_copy_excuses_that_transaction_alone(excuse):
     before, late = LATE[excuse]
     read = {**READ, "record": 1, "offset": 1}
 
-    def watched(*shown):
+    def watched(*observed):
         watching = monitor("v1", EXPECTING["v1"])
         watching.only = frozenset({"txn.P3"})
         flying = ((6, "marker", "coordinator", "partition-0", 6),)
         fed(watching, *FIRST_ENDED, flying=flying)
         fed(watching, *before[len(FIRST_ENDED) :], flying=flying)
         fed(watching, **late)
-        return fed(watching, *shown)
+        return fed(watching, *observed)
 
     asked = {**ending(ABORT, request=8), "txn": 1}
     one = watched(asked, ABORTED, read)
@@ -204,7 +204,7 @@ def test_a_late_record_excuses_itself_alone():
         watching.only = frozenset({"txn.P3"})
         fed(watching, *ACKED, late, ending(ABORT))
         fed(watching, **delivered("end", 2))
-        fed(watching, told(ABORT, pair=PAIR), **delivered("produce", 3, target="partition-0"))
+        fed(watching, reported(ABORT, pair=PAIR), **delivered("produce", 3, target="partition-0"))
         return fed(watching, *({**READ, "record": record, "offset": record} for record in records))
 
     assert watched(1).found is None
@@ -222,7 +222,7 @@ def test_a_late_add_excuses_its_owner_until_its_next_pair():
         watching = monitor("v1", EXPECTING["v1"])
         fed(watching, *OPENED[:3], add, OPENED[3], ACKED[-1], ending(ABORT))
         fed(watching, **delivered("end", 2))
-        fed(watching, told(ABORT, pair=PAIR))
+        fed(watching, reported(ABORT, pair=PAIR))
         fed(watching, **delivered("add", 4))
         return fed(fed(watching, *after), failed)
 
@@ -255,7 +255,7 @@ def test_aborted_or_open_record_that_is_read():
     assert broken_by(*ACKED, ending(COMMIT), READ) == ""
     assert broken_by(*ACKED, READ) == "txn.P3"
     assert broken_by(*ACKED, ending(ABORT), READ) == "txn.P5"
-    assert broken_by(*ACKED, ending(ABORT), told(ABORT), READ) == "txn.P3"
+    assert broken_by(*ACKED, ending(ABORT), reported(ABORT), READ) == "txn.P3"
     assert broken_by({**READ, "record": 77}) == "txn.P3"
 
 
@@ -271,7 +271,7 @@ def test_read_at_the_last_stable_offset():
 @pytest.mark.parametrize(("told_of", "rule"), [(COMMIT, "txn.P4"), (ABORT, "")])
 def test_acknowledged_commit_that_is_not_read(told_of, rule):
     """Readers who read to the end get every record of it, and the program says which is missing (P4)."""
-    watching = fed(monitor(), *ACKED, ending(told_of), told(told_of))
+    watching = fed(monitor(), *ACKED, ending(told_of), reported(told_of))
     settled = Settled(True, 0, ((),), (((0, 0),),), ())
     found = fed(watching, call=Call("settle", 5, 1, 0), result=settled).found
     assert (found.rule if found else "") == rule
@@ -291,13 +291,13 @@ def test_readers_who_differ():
 
 def test_two_outcomes():
     """What the owner is told, what it asked for, and what the log and the markers say is one outcome (P5)."""
-    assert broken_by(*ACKED, ending(COMMIT), told(COMMIT), told(COMMIT)) == ""
-    assert broken_by(*ACKED, ending(COMMIT), ending(ABORT, 3), told(COMMIT), told(ABORT, 3)) == "txn.P5"
-    assert broken_by(*ACKED, ending(COMMIT), told(ABORT)) == "txn.P5"
+    assert broken_by(*ACKED, ending(COMMIT), reported(COMMIT), reported(COMMIT)) == ""
+    assert broken_by(*ACKED, ending(COMMIT), ending(ABORT, 3), reported(COMMIT), reported(ABORT, 3)) == "txn.P5"
+    assert broken_by(*ACKED, ending(COMMIT), reported(ABORT)) == "txn.P5"
     assert broken_by(*OPENED, logged(1, 0), logged(2, 1)) == "txn.P5"
     assert broken_by(*OPENED, logged(1, 0), ending(COMMIT), logged(2, 1), logged(3, 2), shown=INSIDE) == "txn.8"
     assert broken_by(*OPENED, appended(), marker(COMMIT)) == "txn.P5"
-    assert broken_by(*ACKED, ending(COMMIT), READ, ending(ABORT, 3), told(ABORT, 3)) == "txn.P3"
+    assert broken_by(*ACKED, ending(COMMIT), READ, ending(ABORT, 3), reported(ABORT, 3)) == "txn.P3"
 
 
 def test_commit_that_lost_is_told_so():
@@ -354,8 +354,11 @@ def test_lone_client_that_is_fenced():
     copy = (0, "init", "client-0", "coordinator", 0)
     doubtful = fed(fed(monitor(), *OPENED), call=Call("deliver", INIT), message=copy)
     assert fed(doubtful, failed).found is None
-    told = ({"kind": "init_taken", "client": 0, "request": 9, "error": -1}, {**failed, "error": -1})
-    assert [broken_by(*OPENED, *told, max_epoch=last) for last in (2, 3)] == ["", "txn.P8"]  # -1 where 1 is the last
+    reported = ({"kind": "init_taken", "client": 0, "request": 9, "error": -1}, {**failed, "error": -1})
+    assert [broken_by(*OPENED, *reported, max_epoch=last) for last in (2, 3)] == [
+        "",
+        "txn.P8",
+    ]  # -1 where 1 is the last
 
 
 def test_copy_of_its_first_request_may_fence_a_lone_client():
@@ -367,8 +370,8 @@ def test_copy_of_its_first_request_may_fence_a_lone_client():
     copy = {"call": Call("deliver", INIT), "message": (0, "init", "client-0", "coordinator", 0)}
     handled = {"kind": "init_handled", "txn_id": 0, "request": 0, "producer_id": -1, "epoch": -1, "error": 51}
 
-    def after(first, *shown, flying):
-        watching = fed(monitor(), first, *shown, flying=flying)
+    def after(first, *observed, flying):
+        watching = fed(monitor(), first, *observed, flying=flying)
         return fed(fed(watching, **copy), *OPENED[1:], failed).found
 
     assert after(OPENED[0], flying=(answered,)) is None
@@ -378,14 +381,14 @@ def test_copy_of_its_first_request_may_fence_a_lone_client():
 
 
 @pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
-@pytest.mark.parametrize("shown", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
-def test_initialized_twice_over(mode, shown):
+@pytest.mark.parametrize("observed", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
+def test_initialized_twice_over(mode, observed):
     """InitProducerId is delivered twice, the first answer is taken, and what the producer sends is refused (47, 90): so
     it is in Kafka as well, and no promise is broken."""
     answer = message("init_answer", "coordinator", "client-0")
     config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
     watching = driven("transactions").monitoring(config, frozenset())
-    watching.observed = shown
+    watching.observed = observed
     run = Run(reference, config, watching)
     for call in (
         Call("init", 0), Call("deliver", INIT, keep=True), Call("log_append"), Call("deliver", INIT),
@@ -401,14 +404,14 @@ def test_initialized_twice_over(mode, shown):
 
 
 @pytest.mark.parametrize("mode", ["v1", "v1-verified", "v2"])
-@pytest.mark.parametrize("shown", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
-def test_fenced_before_it_took_the_answer(mode, shown):
+@pytest.mark.parametrize("observed", [OUTSIDE, frozenset(TRANSACTIONS.codes)])
+def test_fenced_before_it_took_the_answer(mode, observed):
     """An admin's request arrives between a producer's and the answer that the producer takes: it begins, and is fenced
     from the start, as it should be.  Without the admin's it is not, and then that would break txn.P8."""
     config = {"seed": 0, "mode": mode, "clients": 1, "partitions": 1, "groups": 0, "max_epoch": 32767}
     answer, admins = message("init_answer", "coordinator", "client-0"), message("init", "admin-0", "coordinator")
     watching = driven("transactions").monitoring(config, frozenset())
-    watching.observed = shown
+    watching.observed = observed
     run = Run(reference, config, watching)
     for call in (
         Call("init", 0), Call("fence"), Call("deliver", INIT), Call("log_append"), Call("deliver", admins),
@@ -432,7 +435,7 @@ def test_what_hangs():
     quiet = {"call": Call("settle", 5, 1, 0), "result": settled}
     fetch = {"kind": "fetched", "client": 1005, "partition": 0, "offset": 0, "upto": 0}
     for events in ((*OPENED, appended()), (*OPENED, logged(1, 0)), (*OPENED, fetch)):
-        watching = fed(monitor(shown=INSIDE), *events)
+        watching = fed(monitor(observed=INSIDE), *events)
         assert watching.found is None
         assert fed(watching, **quiet).found.rule == "txn.P10"
     restless = fed(monitor(), call=quiet["call"], result=settled._replace(quiet=False)).found
@@ -448,7 +451,7 @@ def test_offsets():
     assert broken_by(*sent, {**fetched, "error": 88}, groups=1) == ""
     assert broken_by(*sent, fetched, groups=1) == "txn.21"
     assert broken_by(*sent, ending(COMMIT), fetched, groups=1) == ""
-    assert broken_by(*sent, ending(COMMIT), told(COMMIT), fetched, groups=1) == "txn.P4"
+    assert broken_by(*sent, ending(COMMIT), reported(COMMIT), fetched, groups=1) == "txn.P4"
 
 
 @pytest.mark.parametrize(
@@ -472,7 +475,7 @@ def test_offsets():
 )  # fmt: skip
 def test_rules_on_the_way(events, rule):
     """What is shown of the log and the partitions gives away a broken rule before a promise is broken."""
-    watching = fed(monitor(shown=frozenset(TRANSACTIONS.codes)), *events)
+    watching = fed(monitor(observed=frozenset(TRANSACTIONS.codes)), *events)
     assert watching.found is not None
     watching.only = frozenset({rule})
     assert watching.found.rule == rule
@@ -484,14 +487,14 @@ def test_late_copy_excuses_what_is_expected():
     was."""
     second = {"kind": "txn_begun", "client": 0, "txn_id": 0, "txn": 1, **PAIR}
     sent = {**OPENED[3], "txn": 1, "record": 1, "sequence": 1, "request": 5}
-    before = (*ACKED, ending(COMMIT), told(COMMIT, pair=PAIR), second, sent)
+    before = (*ACKED, ending(COMMIT), reported(COMMIT, pair=PAIR), second, sent)
     stolen = (logged(1, 0), logged(2, 0))
     copy = {"call": Call("deliver", END), "message": (3, "end", "client-0", "coordinator", 2)}
-    late = fed(fed(monitor("v1", EXPECTING["v1"], shown=INSIDE), *before), *stolen, **copy)
+    late = fed(fed(monitor("v1", EXPECTING["v1"], observed=INSIDE), *before), *stolen, **copy)
     assert late.found is None
     assert [broken.rule for broken in late.predicted] == ["txn.P5"]
-    assert fed(fed(monitor("v1", EXPECTING["v1"], shown=INSIDE), *before), *stolen).found.rule == "txn.P5"
-    assert fed(fed(monitor("v1", shown=INSIDE), *before), *stolen, **copy).found.rule == "txn.P5"
+    assert fed(fed(monitor("v1", EXPECTING["v1"], observed=INSIDE), *before), *stolen).found.rule == "txn.P5"
+    assert fed(fed(monitor("v1", observed=INSIDE), *before), *stolen, **copy).found.rule == "txn.P5"
 
 
 def test_of_two_offsets_of_a_transaction_the_later_counts():
@@ -499,7 +502,7 @@ def test_of_two_offsets_of_a_transaction_the_later_counts():
     first = {**OPENED[3], "partition": 1, "sequence": -1}
     second = {**first, "record": 1, "request": 3}
     acked = {**ACKED[-1], "partition": 1}
-    end = (ending(COMMIT), told(COMMIT))
+    end = (ending(COMMIT), reported(COMMIT))
     fetched = {"kind": "offset_fetched", "client": 1000, "partition": 1, "record": 0}
 
     def broken(*sent):

@@ -33,8 +33,8 @@ class Lottery:
         self.events += [{"kind": "init_sent", **asked}, taken]
 
     def drain_events(self):
-        shown, self.events = self.events, []
-        return shown
+        observed, self.events = self.events, []
+        return observed
 
 
 def broken_by(cluster, count):
@@ -75,8 +75,8 @@ def test_reference_breaks_nothing():
     for call in (Call("newcomers", 5), Call("begin", 0), Call("send", 0, 0)):
         monitor.watch(make(cluster, call), cluster.messages())
         assert monitor.found is None
-    assert monitor.beside.current[monitor.beside.alone].pair == monitor.beside.fences[-1]
-    assert len(monitor.beside.fences) == 5
+    assert monitor.context.current[monitor.context.alone].pair == monitor.context.fences[-1]
+    assert len(monitor.context.fences) == 5
 
 
 def test_repeated_pair_is_found():

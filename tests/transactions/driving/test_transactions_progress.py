@@ -4,7 +4,7 @@ import pytest
 from fencepost.properties.driving import make, waiting
 from fencepost.properties.monitoring import HistoryMonitor
 from fencepost.properties.transactions.interface import BOUND_MS, Call, message
-from fencepost.properties.transactions.scenarios.monitoring import TransactionsBeside
+from fencepost.properties.transactions.scenarios.monitoring import TransactionsContext
 from fencepost.properties.transactions.scenarios.steps import slots_of
 from fencepost.reference_impl.defects.transactions import REGISTRY
 from fencepost.reference_impl.systems.transactions import reference
@@ -22,7 +22,7 @@ NEW_RIVAL = (*INITIALISED, ("init", 1), ("deliver", message("init", "client-1", 
 def played(factory, *calls, **config):
     """What was made of these calls, and the first promise that they broke."""
     config = {"seed": 0, "mode": "v2", "clients": 2, "partitions": 2, "groups": 1, **config}
-    system, monitor = factory(config), HistoryMonitor("transactions", config, frozenset(), TransactionsBeside)
+    system, monitor = factory(config), HistoryMonitor("transactions", config, frozenset(), TransactionsContext)
     made = []
     for name, *arguments in calls:
         made.append(make(system, Call.within(config, name, *arguments)))

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import transaction_bends as bends
+import transaction_edits as edits
 from conformance_histories import Columns, first_histories
 from fencepost.proofs.scale.replay import Judged, Undecided
 from fencepost.proofs.traces import ConformanceKernel, conformance_kernel, conformance_of
 from fencepost.properties.history import HistoryError, Manifest
 from fencepost.properties.transactions.events import kinds
 from fencepost.properties.transactions.events.kinds import Kind
-from transaction_bends import FAULTY, calm, histories
+from transaction_edits import FAULTY, calm, histories
 
 MODES = ("v2", "v1-verified", "v1")
 DECIDED = {"v2": 0.85, "v1-verified": 0.9, "v1": 0.9}
@@ -51,8 +51,8 @@ def test_what_was_measured_on_recent_releases_conforms(config: dict[str, Any]) -
     is of nothing is said."""
 
     def kernel(release: str) -> ConformanceKernel | Undecided:
-        told = {"mode": "v2", "release": release, **config}
-        found = conformance_of(Manifest("transactions", tuple(kind.name for kind in Kind), (), config=told))
+        reported = {"mode": "v2", "release": release, **config}
+        found = conformance_of(Manifest("transactions", tuple(kind.name for kind in Kind), (), config=reported))
         assert isinstance(found, ConformanceKernel | Undecided)
         return found
 
@@ -103,34 +103,34 @@ def test_an_id_that_was_never_recorded_expires_too(mode: str) -> None:
 
 
 BENT: list[tuple[Callable[[Columns], Columns], str, Kind | int, str, str | None]] = [
-    (bends.epoch_skipped, "v2", Kind.txn_logged, "number = (base + last + 2 if unknown, else", None),
-    (bends.answer_with_another_epoch, "v2", Kind.init_taken, "if error = 0 then answered[client] = number", "txn.2"),
-    (bends.marker_of_the_other_outcome, "v2", Kind.marker_appended, "markers[partition, number, commit, term]", None),
-    (bends.marker_of_a_later_coordinator, "v1", Kind.marker_appended, "term <= term", None),
-    (bends.completed_too_early, "v2", Kind.txn_logged, "for every p: (if parts[p] then acked[p])", None),
-    (bends.completed_too_early, "v1", Kind.txn_logged, "for every p: (if parts[p] then acked[p])", None),
+    (edits.epoch_skipped, "v2", Kind.txn_logged, "number = (base + last + 2 if unknown, else", None),
+    (edits.answer_with_another_epoch, "v2", Kind.init_taken, "if error = 0 then answered[client] = number", "txn.2"),
+    (edits.marker_of_the_other_outcome, "v2", Kind.marker_appended, "markers[partition, number, commit, term]", None),
+    (edits.marker_of_a_later_coordinator, "v1", Kind.marker_appended, "term <= term", None),
+    (edits.completed_too_early, "v2", Kind.txn_logged, "for every p: (if parts[p] then acked[p])", None),
+    (edits.completed_too_early, "v1", Kind.txn_logged, "for every p: (if parts[p] then acked[p])", None),
     (
-        bends.committed_with_a_record_under_way, "v2", Kind.end_sent,
+        edits.committed_with_a_record_under_way, "v2", Kind.end_sent,
         "for every p: (if sent[txn, p] then fate[txn, p] != ABSENT)", None,
     ),
-    (bends.told_before_it_is_logged, "v2", Kind.end_handled, "if error = 0 then phase != ONGOING", "txn.7"),
+    (edits.told_before_it_is_logged, "v2", Kind.end_handled, "if error = 0 then phase != ONGOING", "txn.7"),
     (
-        bends.told_the_other_outcome, "v1-verified", Kind.txn_logged,
+        edits.told_the_other_outcome, "v1-verified", Kind.txn_logged,
         "number = (0 if unknown, else epoch + ahead) + (0 if fence_failed, else 1)", None,
     ),
-    (bends.aborted_record_read, "v2", Kind.record_read, "fate[txn, partition] = COMMITTED", "txn.17"),
+    (edits.aborted_record_read, "v2", Kind.record_read, "fate[txn, partition] = COMMITTED", "txn.17"),
     (
-        bends.offset_pending, "v2", Kind.offset_fetched,
+        edits.offset_pending, "v2", Kind.offset_fetched,
         "(for some t: fate[t, partition] = OPEN) or others = error = 88", "txn.21",
     ),
-    (bends.begun_with_an_old_epoch, "v2", Kind.txn_begun, "holds[client] = number", "txn.1"),
-    (bends.no_answer, "v2", Kind.init_handled, "if error = 0 then epoch = number", "txn.2"),
-    (bends.state_of_no_log, "v2", Kind.txn_logged, "the protocol has such an event", None),
-    (bends.stranger, "v2", Kind.record_acked, "fate[txn, partition] != ABSENT", "txn.P4"),
-    (bends.out_of_nowhere, "v2", -7, "the protocol has such an event", None),
-    (bends.not_asked, "v2", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
-    (bends.not_asked, "v1-verified", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
-    (bends.never_bumped, "v2", Kind.txn_logged, "number = epoch + 1", None),
+    (edits.begun_with_an_old_epoch, "v2", Kind.txn_begun, "holds[client] = number", "txn.1"),
+    (edits.no_answer, "v2", Kind.init_handled, "if error = 0 then epoch = number", "txn.2"),
+    (edits.state_of_no_log, "v2", Kind.txn_logged, "the protocol has such an event", None),
+    (edits.stranger, "v2", Kind.record_acked, "fate[txn, partition] != ABSENT", "txn.P4"),
+    (edits.out_of_nowhere, "v2", -7, "the protocol has such an event", None),
+    (edits.not_asked, "v2", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
+    (edits.not_asked, "v1-verified", Kind.batch_appended, "((for some u: (fate[u, partition] = OPEN", "txn.15"),
+    (edits.never_bumped, "v2", Kind.txn_logged, "number = epoch + 1", None),
 ]  # fmt: skip
 
 
@@ -185,17 +185,17 @@ def test_what_there_is_no_room_for_is_undecided(monkeypatch: pytest.MonkeyPatch)
     judged = kernel(calm("v2"))
     assert (judged.violations, judged.undecided) == ([], {reason: 1})
     assert f"as far as that can be decided: {reason}" in kernel.explain(calm("v2"))
-    early = kernel(bends.epoch_skipped(calm("v2")))
+    early = kernel(edits.epoch_skipped(calm("v2")))
     assert len(early.violations) == 1 and early.undecided == {}
     late = calm("v2")
     late["epoch"] = late["epoch"].copy()
-    late["epoch"][bends.at(late, Kind.txn_begun, 6)] = 5
+    late["epoch"][edits.at(late, Kind.txn_begun, 6)] = 5
     assert (kernel(late).violations, kernel(late).undecided) == ([], {reason: 1})
 
 
 def test_explanation_names_event_rule_and_state() -> None:
     """The first bad event, the false conjunct with its rule, the model's state, and what was due instead."""
-    text = kernel_of("v2").explain(bends.not_asked(calm("v2")))
+    text = kernel_of("v2").explain(edits.not_asked(calm("v2")))
     assert text.startswith("history 0 does not fit the model ExpiringOf400\n  first misfit: batch_appended at step")
     assert "append needs" in text and "(txn.15)" in text
     assert "rule txn.15: " in text and "the model's state before it" in text

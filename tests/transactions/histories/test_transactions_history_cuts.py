@@ -42,8 +42,10 @@ def cut(columns: Columns, seed: int, config: Mapping[str, Any]) -> tuple[Columns
             gone = int(rng.integers(1, len(rows) + 1))
             kept[rows[:gone]] = False
             cuts.append(Cut(names(LOG), "it is cut", "txn_id", (txn_id,) if gone < len(rows) else ()))
-    said = {**config, "quiet_end": True, "cuts": [msgspec.structs.asdict(each) for each in cuts]}
-    return {name: values[kept] for name, values in columns.items()}, Manifest("transactions", KINDS, (), config=said)
+    reported = {**config, "quiet_end": True, "cuts": [msgspec.structs.asdict(each) for each in cuts]}
+    return {name: values[kept] for name, values in columns.items()}, Manifest(
+        "transactions", KINDS, (), config=reported
+    )
 
 
 def names(kinds: tuple[Kind, ...]) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ MODES = ("v1", "v1-verified", "v2")
 def violated(story: Story, **config: object) -> dict[str, int]:
     """Violations by property, of those that the story's mode promises."""
     columns = story.columns(4)
-    promised = [name for name, told in transactions.properties.items() if not told.modes or story.mode in told.modes]
+    promised = [
+        name for name, reported in transactions.properties.items() if not reported.modes or story.mode in reported.modes
+    ]
     findings, _ = transactions.check(columns, promised, {"mode": story.mode, "quiet_end": True, **config})
     return {name: found.violations for name, found in findings.items() if found.violations}
 
@@ -112,8 +114,8 @@ def test_a_transaction_that_another_process_resumes_is_refused() -> None:
     resumed = {name: column.copy() for name, column in columns.items()}
     resumed["client"][row] = 99
     began, txn, step = (columns[name][row] for name in ("client", "txn", "step"))
-    told = f"step {step}: client 99 goes on with transaction {txn}, which client {began} began"
-    with pytest.raises(HistoryError, match=told):
+    text = f"step {step}: client 99 goes on with transaction {txn}, which client {began} began"
+    with pytest.raises(HistoryError, match=text):
         check_columns(resumed, 1, "transactions", (), (), {})
     assert check_columns(columns, 1, "transactions", (), (), {}).findings == {}
 
@@ -325,5 +327,5 @@ def test_what_is_said_of_fenced_pairs_judges_fenced_pairs(name: str) -> None:
     columns = BED.history.columns()
     judged = transactions.check(columns, [name])[0][name].judged
     assert 0 < judged < len(columns["kind"])
-    nobody = {**columns, "epoch": np.zeros_like(columns["epoch"])}
-    assert transactions.check(nobody, [name])[0][name].judged == 0
+    unreachable = {**columns, "epoch": np.zeros_like(columns["epoch"])}
+    assert transactions.check(unreachable, [name])[0][name].judged == 0

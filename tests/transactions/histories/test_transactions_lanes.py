@@ -8,7 +8,7 @@ from fencepost.properties.transactions.events.kinds import (
     LATE_RECORD,
     OLD_LEFT,
     TRANSACTIONS,
-    UNTOLD,
+    UNREPORTED,
     Kind,
     State,
 )
@@ -181,7 +181,7 @@ def test_who_resigns_tells_nobody() -> None:
     reason, values = laid_out(events(add(0, 1, 1), untold, *more))
     assert (reason, values[1]["txn"], values[1]["partition"]) == ("", 0, 1)
     reason, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold, *more))
-    assert (reason, len(values)) == (UNTOLD, 2)
+    assert (reason, len(values)) == (UNREPORTED, 2)
     reason, values = laid_out(events(add(0, 1, 1), add(0, 2, 2), untold))
     assert (reason, len(values)) == ("", 2)
 

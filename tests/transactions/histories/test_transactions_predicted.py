@@ -23,7 +23,7 @@ from fencepost.properties.transactions.histories.late import JOINED, MARKED, STO
 from fencepost.properties.transactions.histories.properties import BROKEN_BY_DESIGN, HISTORY
 from fencepost.properties.transactions.translator.conforming import excusing
 from fencepost.reference_impl.defects.transactions import REGISTRY
-from transaction_bends import histories
+from transaction_edits import histories
 
 SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 USUAL = {"events": 300, "txn_ids": 2}
@@ -202,10 +202,10 @@ def test_who_is_excused_what() -> None:
 def made(folder: Path, mode: str, count: int, seed: int = 1, **config: Any) -> ReplayReport:
     """Simulated histories, replayed as `fencepost replay` does it."""
     config = {**USUAL, "mode": mode, **config}
-    told = generate(
+    reported = generate(
         folder, SIMULATOR, histories=count, seed=seed, config=config, protocol="transactions", variant=mode, cores=1
     )
-    return replay(folder, cores=1, further={"conformance": conformance_of(told)}, excuses=predicted_of(told))
+    return replay(folder, cores=1, further={"conformance": conformance_of(reported)}, excuses=predicted_of(reported))
 
 
 def test_replay_tells_what_is_predicted(mode: str, tmp_path: Path) -> None:
@@ -220,14 +220,14 @@ def test_replay_tells_what_is_predicted(mode: str, tmp_path: Path) -> None:
         name: found["count"] for name, found in bare.violations.items()
     }
     total = sum(found["count"] for found in bare.violations.values())
-    said = " ".join(ran.out.split())
-    assert f"{total:,} violations are as predicted of {mode}, and no defect" in said
-    assert "violated as predicted" in said and str(STOLEN) in said
+    text = " ".join(ran.out.split())
+    assert f"{total:,} violations are as predicted of {mode}, and no defect" in text
+    assert "violated as predicted" in text and str(STOLEN) in text
     refused = fencepost("replay", tmp_path / "h", "--expecting", "read_once")
     assert refused.code == 2 and "is not among what this variant breaks by design" in refused.err
 
 
-SHOWN_BY_DRIVING = frozenset(
+SEEN_BY_DRIVING = frozenset(
     {
         "fence_gives_up",
         "six_in_flight",  # no event says what the admin, or the producer, should have done
@@ -264,7 +264,7 @@ SHOWN_BY_DRIVING = frozenset(
 
 
 def in_v1() -> list[str]:
-    return [name for name, told in REGISTRY.items() if dict(told.needs).get("mode", "v1") == "v1"]
+    return [name for name, reported in REGISTRY.items() if dict(reported.needs).get("mode", "v1") == "v1"]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def in_v1() -> list[str]:
         pytest.param(name, marks=() if name in ("sequence_unchecked", "older_epoch_accepted", "reader_skips_for_ever",
                                                 "lost_commit_told_ok", "add_takes_older_epoch", "retry_numbered_anew")
                      else pytest.mark.nightly(nights=4))
-        for name in in_v1() if name not in SHOWN_BY_DRIVING
+        for name in in_v1() if name not in SEEN_BY_DRIVING
     ],
 )  # fmt: skip
 def test_no_excuse_hides_a_defect(name: str, tmp_path: Path) -> None:

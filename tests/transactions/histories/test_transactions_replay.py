@@ -18,7 +18,7 @@ from fencepost.properties.transactions.histories.properties import HISTORY as tr
 from pyarrow import compute, concat_tables, parquet
 
 HISTORIES = 300
-PLANTED = "fencepost.properties.transactions.histories.properties:simulate_many"
+SEEDED = "fencepost.properties.transactions.histories.properties:simulate_many"
 SIMULATOR = "fencepost.reference_impl.systems.transactions:simulate_with_stats"
 
 
@@ -27,7 +27,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Half a million events in three pieces, a tenth of the histories bent."""
     path = tmp_path_factory.mktemp("transactions") / "h"
     config = {"bent": 0.1, "mode": "v2", "quiet_end": True}
-    generate(path, PLANTED, histories=2000, seed=1, config=config, protocol="transactions", many=True, cores=1)
+    generate(path, SEEDED, histories=2000, seed=1, config=config, protocol="transactions", many=True, cores=1)
     return path
 
 
@@ -54,7 +54,7 @@ def test_spark_and_two_processes_give_the_same_report(directory: Path, report: R
 
 def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
     """Of v1 it is not asked that every end bumps the epoch, nor of a history that is cut that nothing hangs."""
-    write_histories(tmp_path, [BED.planted(1, 0, 50, bent=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
+    write_histories(tmp_path, [BED.seeded(1, 0, 50, bent=1.0)[0]], TRANSACTIONS, config={"mode": "v1"})
     report = replay(tmp_path, cores=1)
     absent = ("appended_while_added", "clients_get_on", "ends_bump_epoch", "markers_agree")
     assert report.not_promised == dict.fromkeys(absent, "mode v1 does not promise it")
@@ -69,7 +69,7 @@ def test_the_mode_says_what_is_promised(tmp_path: Path) -> None:
 
 def test_max_epoch_of_the_config_is_used(tmp_path: Path) -> None:
     """The example hands out epochs up to 11."""
-    columns, _ = BED.planted(1, 0, 1, bent=0.0)
+    columns, _ = BED.seeded(1, 0, 1, bent=0.0)
     for place, (last, holds) in enumerate([(12, True), (11, False)]):
         write_histories(tmp_path / str(place), [columns], TRANSACTIONS, config={"mode": "v2", "max_epoch": last})
         assert replay(tmp_path / str(place), cores=1, checks=["epochs_in_range"]).holds == holds

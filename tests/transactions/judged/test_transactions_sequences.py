@@ -56,9 +56,9 @@ def test_the_window_is_a_list_of_the_last_batches(name: str) -> None:
         partition = Partition(BOUNDS["window"])
         for before, event, after in run:
             for batch in before["sent"]:
-                told = partition.verdict(batch[1], before["number"].get(batch, 0))
-                assert in_the_model(plain, before, batch) == ([told] if told in ("write", "know_again") else [])
-                seen[told] += 1
+                reported = partition.verdict(batch[1], before["number"].get(batch, 0))
+                assert in_the_model(plain, before, batch) == ([reported] if reported in ("write", "know_again") else [])
+                seen[reported] += 1
             if event.action == "write":
                 batch = (event.parameters["a"], event.parameters["e"])
                 partition.write(batch[1], before["number"].get(batch, 0))
@@ -116,9 +116,9 @@ def test_what_a_forgetful_leader_knows_is_a_shorter_list(name: str) -> None:
         partition = Forgetful(bounds["window"])
         for before, event, _ in run:
             for batch in before["sent"].keys() - before["died"].keys():
-                told = partition.verdict(batch[1], before["number"].get(batch, 0))
-                assert in_the_model(plain, before, batch) == ([told] if told in ("write", "know_again") else [])
-                seen[told] += 1
+                reported = partition.verdict(batch[1], before["number"].get(batch, 0))
+                assert in_the_model(plain, before, batch) == ([reported] if reported in ("write", "know_again") else [])
+                seen[reported] += 1
             seen[event.action] += 1
             if event.action == "write":
                 batch = (event.parameters["a"], event.parameters["e"])

@@ -85,10 +85,10 @@ def test_columns_without_meaning_are_left_out(tmp_path: Path) -> None:
 )
 def test_a_line_that_is_no_event_is_refused(tmp_path: Path, line: Any, words: str) -> None:
     """With its number, what is wrong, and what a line is."""
-    told = refusal(tmp_path / "clients.jsonl", SENT, line)
-    assert words in told
-    assert "line 2" in told
-    assert "each line is a JSON object with time_us, kind" in told
+    reported = refusal(tmp_path / "clients.jsonl", SENT, line)
+    assert words in reported
+    assert "line 2" in reported
+    assert "each line is a JSON object with time_us, kind" in reported
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def test_a_value_of_version_0() -> None:
     """All fields, partitions of several topics among them."""
     head = struct.pack(">hqhib", 0, 4000, 3, 60_000, 1)
     topics = struct.pack(">ih1sii", 2, 1, b"a", 1, 5) + struct.pack(">h2siii", 2, b"bc", 2, 0, 9)
-    told = transaction_state_of(head + topics + struct.pack(">qq", 17, 11))
-    assert told == TransactionState(4000, 3, 60_000, 1, (("a", (5,)), ("bc", (0, 9))), 17, 11)
+    reported = transaction_state_of(head + topics + struct.pack(">qq", 17, 11))
+    assert reported == TransactionState(4000, 3, 60_000, 1, (("a", (5,)), ("bc", (0, 9))), 17, 11)
 
 
 def test_a_value_of_version_1() -> None:
@@ -65,9 +65,9 @@ def test_a_value_of_version_1() -> None:
     topics = b"\x03\x02a\x02" + struct.pack(">i", 5) + b"\x00\x03bc\x03" + struct.pack(">ii", 0, 9) + b"\x01\x63\x02??"
     tags = b"\x05\x00\x08" + struct.pack(">q", 3000) + b"\x01\x08" + struct.pack(">q", 5000)
     tags += b"\x02\x02" + struct.pack(">h", 2) + b"\x03\x02" + struct.pack(">h", 0) + b"\x40\x01!"
-    told = transaction_state_of(head + topics + struct.pack(">qq", 17, 11) + tags)
+    reported = transaction_state_of(head + topics + struct.pack(">qq", 17, 11) + tags)
     partitions = (("a", (5,)), ("bc", (0, 9)))
-    assert told == TransactionState(4000, 32767, 60_000, 2, partitions, 17, 11, 3000, 5000, 2, 0)
+    assert reported == TransactionState(4000, 32767, 60_000, 2, partitions, 17, 11, 3000, 5000, 2, 0)
 
 
 def test_values_that_are_none() -> None:
@@ -143,7 +143,7 @@ def test_of_a_compacted_offsets_topic_the_rest_is_left(tmp_path: Path) -> None:
     assert rows(offset_events(part, names, frozenset()), "partition", "offset") == [
         ("batch_appended", 0, 3), ("marker_appended", 1, 4), ("marker_appended", 0, 5),
     ]  # fmt: skip
-    assert names.told["groups"] == ["h", "__consumer_offsets-0"]
+    assert names.as_config["groups"] == ["h", "__consumer_offsets-0"]
 
 
 def test_an_unfinished_end_is_told(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_offsets_become_events(tmp_path: Path) -> None:
         ("marker_appended", 1, 6, 8, 0),
         ("marker_appended", 2, 7, 8, 1),
     ]
-    assert names.told["groups"] == ["g", "h", "__consumer_offsets-0"]
+    assert names.as_config["groups"] == ["g", "h", "__consumer_offsets-0"]
 
 
 def test_a_header_leaves_other_groups_out(tmp_path: Path) -> None:

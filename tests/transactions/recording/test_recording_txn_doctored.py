@@ -69,8 +69,8 @@ def record_of_a_fenced_epoch(columns: Columns) -> None:
 
 def end_swapped(columns: Columns) -> None:
     """An owner that asked for a commit is told that its transaction was aborted, without an error."""
-    told = rows_of(columns, Kind.end_told)
-    good = told[(columns["outcome"][told] == COMMIT) & (columns["error"][told] == 0)]
+    reported = rows_of(columns, Kind.end_told)
+    good = reported[(columns["outcome"][reported] == COMMIT) & (columns["error"][reported] == 0)]
     columns["outcome"][good[3]] = 1 - COMMIT
 
 
@@ -96,8 +96,8 @@ def doctored(name: str, change: Callable[[Columns], None], out: Path) -> tuple[R
     """The replay of a copy after one change of its columns, with what judged its conformance."""
     columns, manifest = columns_of(name), HistoryDirectory.open(SHIPPED[name]).manifest
     change(columns)
-    told = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    kernel = conformance_of(write_histories(out, [columns], TRANSACTIONS, **told))
+    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    kernel = conformance_of(write_histories(out, [columns], TRANSACTIONS, **reported))
     assert isinstance(kernel, RecordingKernel)
     return replay(out, cores=1, further={"conformance": kernel}), kernel, columns
 

@@ -62,15 +62,15 @@ def test_every_header_is_kafkas() -> None:
         walked, _ = read(partition)
         batches = [fields(line) for line in dumped(name) if line.startswith("baseOffset")]
         assert len(batches) == len(walked.headers)
-        for told, header, last, position in zip(
+        for reported, header, last, position in zip(
             batches, walked.headers, walked.last_offsets, walked.positions, strict=True
         ):
-            assert {theirs: int(told[theirs]) for theirs in BATCH} == {
+            assert {theirs: int(reported[theirs]) for theirs in BATCH} == {
                 theirs: int(header[ours]) for theirs, ours in BATCH.items()
             }
-            assert (int(told["lastOffset"]), int(told["position"])) == (last, position)
-            assert int(told["size"]) == header["length"] + 12
-            assert (told["isTransactional"], told["isControl"]) == tuple(
+            assert (int(reported["lastOffset"]), int(reported["position"])) == (last, position)
+            assert int(reported["size"]) == header["length"] + 12
+            assert (reported["isTransactional"], reported["isControl"]) == tuple(
                 str(bool(header["attributes"] & bit)).lower() for bit in (0x10, 0x20)
             )
 
@@ -83,20 +83,22 @@ def test_transaction_states_are_kafkas() -> None:
     for row, line in enumerate(lines):
         key, payload = decoded(line)
         assert transactional_id_of(records.key_of(row)) == key["data"]["transactionalId"]
-        told, said = transaction_state_of(records.value_of(row) or b""), payload["data"]
-        partitions = tuple((each["topic"], tuple(each["partitionIds"])) for each in said["transactionPartitions"] or ())
-        assert told._asdict() == {
-            "producer_id": said["producerId"],
-            "epoch": said["producerEpoch"],
-            "timeout_ms": said["transactionTimeoutMs"],
-            "state": said["transactionStatus"],
+        reported, answered = transaction_state_of(records.value_of(row) or b""), payload["data"]
+        partitions = tuple(
+            (each["topic"], tuple(each["partitionIds"])) for each in answered["transactionPartitions"] or ()
+        )
+        assert reported._asdict() == {
+            "producer_id": answered["producerId"],
+            "epoch": answered["producerEpoch"],
+            "timeout_ms": answered["transactionTimeoutMs"],
+            "state": answered["transactionStatus"],
             "partitions": partitions,
-            "updated_ms": said["transactionLastUpdateTimestampMs"],
-            "started_ms": said["transactionStartTimestampMs"],
-            "previous_producer_id": said.get("previousProducerId", -1),
-            "next_producer_id": said.get("nextProducerId", -1),
-            "client_version": said.get("clientTransactionVersion", 0),
-            "next_epoch": said.get("nextProducerEpoch", -1),
+            "updated_ms": answered["transactionLastUpdateTimestampMs"],
+            "started_ms": answered["transactionStartTimestampMs"],
+            "previous_producer_id": answered.get("previousProducerId", -1),
+            "next_producer_id": answered.get("nextProducerId", -1),
+            "client_version": answered.get("clientTransactionVersion", 0),
+            "next_epoch": answered.get("nextProducerEpoch", -1),
         }
 
 
@@ -109,9 +111,9 @@ def test_groups_offsets_are_kafkas() -> None:
         if walked.headers["attributes"][records.batch[row]] & 0x20:
             continue
         key, payload = decoded(line)
-        told = offset_key_of(records.key_of(row))
-        assert told is not None
-        assert told._asdict() == key["data"]
+        reported = offset_key_of(records.key_of(row))
+        assert reported is not None
+        assert reported._asdict() == key["data"]
         assert committed_offset_of(records.value_of(row) or b"") == payload["data"]["offset"]
 
 
@@ -127,14 +129,14 @@ def test_events_are_kafkas() -> None:
     ):
         expected = []
         for line in dumped(name):
-            told = fields(line)
+            reported = fields(line)
             if not line.startswith("|"):
-                pair = int(told["producerId"]), int(told["producerEpoch"])
-            elif "endTxnMarker" in told:
-                outcome = int(told["endTxnMarker"] == "COMMIT")
-                expected.append((kinds[1], int(told["offset"]), *pair, outcome, int(told["coordinatorEpoch"])))
+                pair = int(reported["producerId"]), int(reported["producerEpoch"])
+            elif "endTxnMarker" in reported:
+                outcome = int(reported["endTxnMarker"] == "COMMIT")
+                expected.append((kinds[1], int(reported["offset"]), *pair, outcome, int(reported["coordinatorEpoch"])))
             else:
-                expected.append((kinds[0], int(told["offset"]), *pair, -1, -1))
+                expected.append((kinds[0], int(reported["offset"]), *pair, -1, -1))
         columns = ("kind", "offset", "producer_id", "epoch", "outcome", "coordinator_epoch")
         assert list(zip(*(table[column].tolist() for column in columns), strict=True)) == expected
     assert len(logged_events(logs.transaction_log[0], names).events["kind"]) == 29

@@ -46,14 +46,14 @@ def recorded(directories: list[Path], clients: Path | None, out: Path, **options
 
 def test_real_logs_hold(tmp_path: Path) -> None:
     """Every property that can be decided is judged on something, and holds; the rest is unknown, with its reason."""
-    told, report = recorded(real_logs(tmp_path), CLIENTS, tmp_path / "out")
+    reported, report = recorded(real_logs(tmp_path), CLIENTS, tmp_path / "out")
     assert report.holds
-    assert set(told.undecidable) == UNDECIDABLE == set(report.unknown)
+    assert set(reported.undecidable) == UNDECIDABLE == set(report.unknown)
     assert all(report.judged.values()), report.judged
-    assert set(told.decidable) == set(transactions.properties) - UNDECIDABLE
-    assert not told.notes
-    assert told.manifest.faults == {"killed": 1}
-    assert (told.manifest.ordered, told.manifest.source, told.manifest.variant) == (False, "recorded", "v2")
+    assert set(reported.decidable) == set(transactions.properties) - UNDECIDABLE
+    assert not reported.notes
+    assert reported.manifest.faults == {"killed": 1}
+    assert (reported.manifest.ordered, reported.manifest.source, reported.manifest.variant) == (False, "recorded", "v2")
 
 
 def test_the_history_is_the_logs(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_the_history_is_the_logs(tmp_path: Path) -> None:
     for partition in (0, 1):
         content, at, expected = segment(REAL / "node-2", f"{TOPIC}-{partition}").read_bytes(), 0, []
         while at < len(content):
-            told, size = read_batch(content[at:], 0)
+            reported, size = read_batch(content[at:], 0)
             at += size
-            for each in told.records:
-                control = bool(told.attributes & 0x20)
-                pair = (int(told.producer_id), int(told.producer_epoch))
+            for each in reported.records:
+                control = bool(reported.attributes & 0x20)
+                pair = (int(reported.producer_id), int(reported.producer_epoch))
                 what = (int(each.key[3]), -1) if control else (-1, int(each.value))
                 expected.append((int(each.offset), *pair, *what))
         kinds = (Kind.batch_appended, Kind.marker_appended)
@@ -78,23 +78,23 @@ def test_the_history_is_the_logs(tmp_path: Path) -> None:
 
 def test_logs_alone_decide_what_is_in_them(tmp_path: Path) -> None:
     """Without clients: the mechanisms. That a record was not appended twice needs to know one record from another."""
-    told, report = recorded(real_logs(tmp_path), None, tmp_path / "out")
-    assert set(told.decidable) == LOGS_ALONE
-    assert "values are their numbers" in told.undecidable["appended_once"]
+    reported, report = recorded(real_logs(tmp_path), None, tmp_path / "out")
+    assert set(reported.decidable) == LOGS_ALONE
+    assert "values are their numbers" in reported.undecidable["appended_once"]
     assert report.holds
 
 
 def test_at_rest_nothing_hangs(tmp_path: Path) -> None:
     """Whoever knows that all had come to rest may say so; it is not believed of a transaction that is being ended."""
-    told, report = recorded(real_logs(tmp_path), None, tmp_path / "out", quiet_end=True)
-    assert "none_hanging" in told.decidable
+    reported, report = recorded(real_logs(tmp_path), None, tmp_path / "out", quiet_end=True)
+    assert "none_hanging" in reported.decidable
     assert report.judged["none_hanging"] > 0
     log = [state(0, "a", (7, 0), 1), state(1, "a", (7, 0), 2)]
     write_log(tmp_path / "small", "__transaction_state-0", log)
     write_log(tmp_path / "small", "t-0", [sent(0, (7, 0), 0, b"1")])
-    told, _ = recorded([tmp_path / "small"], None, tmp_path / "other", quiet_end=True)
-    assert "none_hanging" in told.undecidable
-    assert "transactional id 'a' was being ended when the log was read" in told.notes
+    reported, _ = recorded([tmp_path / "small"], None, tmp_path / "other", quiet_end=True)
+    assert "none_hanging" in reported.undecidable
+    assert "transactional id 'a' was being ended when the log was read" in reported.notes
 
 
 def test_a_hanging_transaction_is_found(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_hanging_transaction_is_found(tmp_path: Path) -> None:
     write_log(
         tmp_path / "n", "__transaction_state-0", [state(n, "a", (7, 0), each) for n, each in enumerate([0, 1, 3, 5])]
     )
-    told, report = recorded([tmp_path / "n"], None, tmp_path / "out", quiet_end=True)
-    assert told.manifest.config["mode"] == "v1"
+    reported, report = recorded([tmp_path / "n"], None, tmp_path / "out", quiet_end=True)
+    assert reported.manifest.config["mode"] == "v1"
     assert report.violations["none_hanging"]["count"] == 1
     assert "stays open; the coordinator's last is" in str(report.violations["none_hanging"]["first"])
 
@@ -164,8 +164,8 @@ def test_acknowledgements_beyond_the_logs_are_noted(tmp_path: Path) -> None:
     for directory in directories:
         for file in (segment(directory, f"{TOPIC}-0"), directory / "replication-offset-checkpoint"):
             file.write_bytes(file.read_bytes()[: starts(file)[4]] if file.suffix == ".log" else b"0\n0\n")
-    told, report = recorded(directories, CLIENTS, tmp_path / "out")
-    assert any("acknowledged records lie beyond the committed logs" in note for note in told.notes)
+    reported, report = recorded(directories, CLIENTS, tmp_path / "out")
+    assert any("acknowledged records lie beyond the committed logs" in note for note in reported.notes)
     assert "reads_as_marked" in report.violations
 
 
@@ -174,9 +174,9 @@ def test_records_outside_of_transactions_are_left_out(tmp_path: Path) -> None:
     plain = sent(1, (9, 0), 0, b"2")
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1"), plain, marker(2, (7, 0), True)])
     rewritten(segment(tmp_path / "n", "t-0"), 1, 21, b"\x00\x00")  # attributes: an idempotent producer's
-    told, report = recorded([tmp_path / "n"], None, tmp_path / "out")
-    assert told.counts == {"batch_appended": 1, "marker_appended": 1}
-    assert "1 records outside of transactions are left out" in told.notes
+    reported, report = recorded([tmp_path / "n"], None, tmp_path / "out")
+    assert reported.counts == {"batch_appended": 1, "marker_appended": 1}
+    assert "1 records outside of transactions are left out" in reported.notes
     assert report.holds
 
 
@@ -203,8 +203,8 @@ def test_one_topic_can_be_chosen(tmp_path: Path) -> None:
     write_log(tmp_path / "n", "bad-0", [b"no log, whatever it is called"])
     with pytest.raises(RecordingError, match="bad-0"):
         record_transactions([tmp_path / "n"], None, tmp_path / "out")
-    told = record_transactions([tmp_path / "n"], None, tmp_path / "out", topics=["good"])
-    assert told.manifest.config["partitions"] == ["good-0"]
+    reported = record_transactions([tmp_path / "n"], None, tmp_path / "out", topics=["good"])
+    assert reported.manifest.config["partitions"] == ["good-0"]
 
 
 def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_the_command_says_what_is_decidable(tmp_path: Path) -> None:
     assert "undecidable are 13:" in ran.out
     assert f"taken for committed: {TOPIC}-0 below offset 10, {TOPIC}-1 below offset 10" in ran.out
     assert "stable never falls           unknown: the histories do not show stable_moved" in ran.out
-    told = json.loads((tmp_path / "told.json").read_text())
-    assert len(told["decidable"]) + len(told["undecidable"]) == len(transactions.properties)
+    reported = json.loads((tmp_path / "told.json").read_text())
+    assert len(reported["decidable"]) + len(reported["undecidable"]) == len(transactions.properties)
     assert fencepost("replay", tmp_path / "out", "--no-conformance").code == 0
 
 
@@ -243,14 +243,14 @@ def test_two_directories_of_a_node_are_one_node(tmp_path: Path) -> None:
     write_log(tmp_path / "disk-1", "t-0", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     write_log(tmp_path / "disk-2", "t-1", [sent(0, (7, 0), 0, b"1"), marker(1, (7, 0), True)])
     seen: list[tuple[str, int]] = []
-    told = record_transactions(
+    reported = record_transactions(
         [tmp_path / "disk-1", tmp_path / "disk-2"], None, tmp_path / "out",
         progress=lambda file, size: seen.append((file.parent.name, size)),
     )  # fmt: skip
-    assert told.nodes == (1,)
-    assert told.counts == {"batch_appended": 2, "marker_appended": 2}
+    assert reported.nodes == (1,)
+    assert reported.counts == {"batch_appended": 2, "marker_appended": 2}
     assert [name for name, _ in seen] == ["t-0", "t-1"]
-    assert sum(size for _, size in seen) == told.bytes_read
+    assert sum(size for _, size in seen) == reported.bytes_read
 
 
 def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
@@ -261,10 +261,10 @@ def test_clients_of_several_versions_are_mixed(tmp_path: Path) -> None:
         for n, (epoch, each) in enumerate([(0, 0), (0, 1), (1, 2), (1, 4), (2, 3)], 4)
     ]
     write_log(tmp_path / "n", "__transaction_state-0", v1 + v2)
-    told, report = recorded([tmp_path / "n"], None, tmp_path / "out")
-    assert told.manifest.config["mode"] == "mixed"
-    assert "clients of transaction.version 2 and of older ones are mixed" in told.notes
-    assert told.not_promised["ends_bump_epoch"] == "mode mixed does not promise it"
+    reported, report = recorded([tmp_path / "n"], None, tmp_path / "out")
+    assert reported.manifest.config["mode"] == "mixed"
+    assert "clients of transaction.version 2 and of older ones are mixed" in reported.notes
+    assert reported.not_promised["ends_bump_epoch"] == "mode mixed does not promise it"
     assert report.holds
     assert report.judged["states_follow_on"] == 7
 

@@ -41,13 +41,13 @@ def test_real_segments_read_as_kio_reads_them(partition: str) -> None:
     walked = read_segment(file, 0)
     assert walked.positions.tolist() == starts(file)
     for header in walked.headers:
-        told, size = read_batch(content[at:], 0)
+        reported, size = read_batch(content[at:], 0)
         at += size
         assert (header["base_offset"], header["producer_id"], header["epoch"], header["base_sequence"]) == (
-            told.base_offset, told.producer_id, told.producer_epoch, told.base_sequence,
+            reported.base_offset, reported.producer_id, reported.producer_epoch, reported.base_sequence,
         )  # fmt: skip
-        assert (header["crc"], header["leader_epoch"]) == (told.crc, told.partition_leader_epoch)
-        theirs += [(int(each.offset), each.key or b"", each.value) for each in told.records]
+        assert (header["crc"], header["leader_epoch"]) == (reported.crc, reported.partition_leader_epoch)
+        theirs += [(int(each.offset), each.key or b"", each.value) for each in reported.records]
     assert at == len(content)
     assert everything(file) == theirs
     assert walked.tear is None
@@ -117,20 +117,20 @@ def test_doubled_records_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "at", "told"),
+    ("number", "at", "text"),
     [
         (1, 5, "a batch with offset 65537 stands before one with offset 2"),
         (2, 7, "a batch with offset 0 stands where offset 2 or more must follow"),
     ],
 )
-def test_an_offset_that_was_changed_is_named(tmp_path: Path, number: int, at: int, told: str) -> None:
+def test_an_offset_that_was_changed_is_named(tmp_path: Path, number: int, at: int, text: str) -> None:
     """No checksum covers it: a batch that seems to come later than the one after it, or too early."""
     file = write_log(tmp_path, "t-0", [sent(0, P, 0, b"1"), sent(1, P, 1, b"2"), sent(2, P, 2, b"3")])
     content, begins = bytearray(file.read_bytes()), starts(file)
     content[begins[number] + at] ^= {5: 1, 7: 2}[at]
     file.write_bytes(content)
     line = refusal(file)
-    assert f"byte {begins[number]}: {told}; an offset was changed" in line
+    assert f"byte {begins[number]}: {text}; an offset was changed" in line
     assert "doubled" not in line
 
 

@@ -33,8 +33,8 @@ def doctored(name: str, change: Callable[[Columns], None], out: Path) -> ReplayR
     """The replay of a copy after one change of its columns."""
     columns, manifest = columns_of(name), HistoryDirectory.open(SHIPPED[name]).manifest
     change(columns)
-    told = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
-    write_histories(out, [columns], TRANSACTIONS, **told)
+    reported = {name: getattr(manifest, name) for name in ("variant", "source", "ordered", "observable", "config")}
+    write_histories(out, [columns], TRANSACTIONS, **reported)
     return replay(out, cores=1)
 
 
@@ -67,8 +67,8 @@ def test_zombies_went_on() -> None:
     assert kinds["record_failed"] >= 10
     assert kinds["fence_told"] >= 3
     columns = columns_of("zombie")
-    told = (columns["kind"] == Kind.end_told) & (columns["outcome"] == COMMIT) & (columns["error"] == 0)
-    assert told.sum() >= 30
+    reported = (columns["kind"] == Kind.end_told) & (columns["outcome"] == COMMIT) & (columns["error"] == 0)
+    assert reported.sum() >= 30
 
 
 def test_nodes_were_killed() -> None:
@@ -82,11 +82,11 @@ def test_nodes_were_killed() -> None:
 def test_a_zombies_commit_would_be_found(tmp_path: Path) -> None:
     """Were one commit acknowledged that a fenced instance had asked for: readers and markers say otherwise."""
 
-    def told(columns: Columns) -> None:
+    def reported(columns: Columns) -> None:
         refused = (columns["kind"] == Kind.end_told) & (columns["outcome"] == COMMIT) & (columns["error"] == FENCED)
         columns["error"][np.flatnonzero(refused)[0]] = 0
 
-    report = doctored("zombie", told, tmp_path / "h")
+    report = doctored("zombie", reported, tmp_path / "h")
     assert {"commits_kept", "markers_as_told"} <= set(report.violations)
 
 
@@ -104,7 +104,7 @@ def test_a_lost_record_would_be_found(tmp_path: Path) -> None:
 def test_an_aborted_record_read_would_be_found(tmp_path: Path) -> None:
     """Were a read_committed reader given what was aborted (txn.P3), by marker and by what its owner was told."""
 
-    def shown(columns: Columns) -> None:
+    def observed(columns: Columns) -> None:
         columns["kind"][columns["kind"] == Kind.record_seen] = Kind.record_read
 
-    assert {"aborts_unread", "reads_as_marked"} <= set(doctored("clean", shown, tmp_path / "h").violations)
+    assert {"aborts_unread", "reads_as_marked"} <= set(doctored("clean", observed, tmp_path / "h").violations)

@@ -61,10 +61,10 @@ def test_what_is_left_of_right_logs_is_right(hole: tuple[Worn, str], clients: Pa
     nodes = real_logs(tmp_path)
     wear, why = hole
     wear(nodes)
-    told, report = record_transactions(nodes, clients, tmp_path / "out"), replay(tmp_path / "out", cores=1)
+    reported, report = record_transactions(nodes, clients, tmp_path / "out"), replay(tmp_path / "out", cores=1)
     assert report.holds
-    assert len(told.decidable) == len(report.decided) == DECIDED[clients is not None]
-    (note,) = (note for note in told.notes if "judged whole" in note)
+    assert len(reported.decidable) == len(report.decided) == DECIDED[clients is not None]
+    (note,) = (note for note in reported.notes if "judged whole" in note)
     assert note.startswith(f"{3 if clients else 9} partitions judged whole, 1 not: {why}, and is judged from offset ")
 
 
@@ -117,10 +117,10 @@ def test_a_partition_of_the_transaction_log_that_is_not_there_accuses_nobody(tmp
     write_log(tmp_path / "n", "t-1", [sent(0, (8, 0), 0, b"1"), marker(1, (8, 0), True)])
     log = [state(n, "b", (8, 0), each) for n, each in enumerate([0, 1, 2, 4])]
     write_log(tmp_path / "n", "__transaction_state-1", log)
-    told, report = record_transactions([tmp_path / "n"], None, tmp_path / "out"), replay(tmp_path / "out", cores=1)
+    reported, report = record_transactions([tmp_path / "n"], None, tmp_path / "out"), replay(tmp_path / "out", cores=1)
     assert report.holds
     assert report.judged["markers_as_prepared"] == 1
-    cuts = told.manifest.config["cuts"]
+    cuts = reported.manifest.config["cuts"]
     assert [cut["why"] for cut in cuts] == ["__transaction_state-0 is not among the directories"]
 
 
@@ -164,9 +164,9 @@ def test_a_run_that_begins_amid_a_batch_is_judged_from_the_next(tmp_path: Path) 
     """The clients' header says offset 1, and the first two records are one batch of somebody else."""
     write_log(tmp_path / "n", "t-0", [sent(0, (7, 0), 0, b"1", b"2"), sent(2, (7, 0), 2, b"3")])
     write_events(tmp_path / "seen.jsonl", [], Header(partitions=(("t", 0, 1),)))
-    told = record_transactions([tmp_path / "n"], tmp_path / "seen.jsonl", tmp_path / "out")
-    assert told.counts == {"batch_appended": 1}
-    (cut,) = told.manifest.config["cuts"]
+    reported = record_transactions([tmp_path / "n"], tmp_path / "seen.jsonl", tmp_path / "out")
+    assert reported.counts == {"batch_appended": 1}
+    (cut,) = reported.manifest.config["cuts"]
     assert (cut["below"], cut["why"]) == (2, "t-0 has a batch that begins before offset 1 and ends after it")
 
 
@@ -174,8 +174,8 @@ def test_conformance_follows_no_run_without_its_beginning(tmp_path: Path) -> Non
     """A run through the model begins with the first event."""
     nodes = real_logs(tmp_path)
     deleted(nodes, TRIMMED, 2)
-    told = record_transactions(nodes, CLIENTS, tmp_path / "out")
-    kernel = conformance_of(told.manifest)
+    reported = record_transactions(nodes, CLIENTS, tmp_path / "out")
+    kernel = conformance_of(reported.manifest)
     assert isinstance(kernel, Undecided)
     why = f"{TRIMMED} begins at offset 2, as what was before is deleted"
     assert kernel.reason == f"a run is followed from its beginning on, but {why}"
@@ -186,9 +186,9 @@ def test_cuts_that_are_none_are_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "n", "t-0", [marker(5, (7, 0), True)], first=5)
     record_transactions([tmp_path / "n"], None, tmp_path / "out")
     manifest = tmp_path / "out" / "manifest.json"
-    said = json.loads(manifest.read_text())
-    said["config"]["cuts"] = [{"below": 5}]
-    manifest.write_text(json.dumps(said))
+    reported = json.loads(manifest.read_text())
+    reported["config"]["cuts"] = [{"below": 5}]
+    manifest.write_text(json.dumps(reported))
     ran = fencepost("replay", tmp_path / "out")
     assert ran.code == 2
     assert "the config's cuts are none of logs: Object missing required field `kinds`" in ran.err

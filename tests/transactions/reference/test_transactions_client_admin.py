@@ -50,8 +50,8 @@ def test_fenced_producer_cannot_commit(script):
     assert script.system.fence()
     script.settle()
     script.commit(0)
-    (told,) = script.kinds("end_told")
-    assert told.error == 90
+    (reported,) = script.kinds("end_told")
+    assert reported.error == 90
     assert script.read() == []
     assert [event.error for event in script.kinds("fence_told")] == [0]
 

@@ -30,14 +30,14 @@ def test_every_kind_of_event_is_generated():
 @pytest.mark.parametrize("mode", MODES)
 def test_transactions_commit_abort_and_time_out(mode):
     """By default a history of 300 events has several transactions told committed, and faults of most kinds."""
-    told, faults = Counter(), Counter()
+    reported, faults = Counter(), Counter()
     for seed in range(40):
         rows, injected = simulate_with_stats(seed, {"mode": mode})
         faults.update(injected)
-        told.update((e.kind, e.outcome) for e in map(readable, rows) if e.kind in ("end_told", "timed_out"))
-    assert told["end_told", 1] > 80
-    assert told["end_told", 0] > 20
-    assert told["timed_out", -1] > 0
+        reported.update((e.kind, e.outcome) for e in map(readable, rows) if e.kind in ("end_told", "timed_out"))
+    assert reported["end_told", 1] > 80
+    assert reported["end_told", 0] > 20
+    assert reported["timed_out", -1] > 0
     assert set(faults) == set(FAULTS)
 
 

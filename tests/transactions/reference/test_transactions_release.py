@@ -37,14 +37,14 @@ def test_before_v2_a_fence_always_bumped_once(release, mode):
     assert bench.init() == (0, producer_id, 2)
 
 
-@pytest.mark.parametrize(("release", "told"), [("4.0", (90, -1, -1)), ("4.3", (0, 0, 1))])
-def test_the_abort_of_who_was_fenced(release, told):
+@pytest.mark.parametrize(("release", "reported"), [("4.0", (90, -1, -1)), ("4.3", (0, 0, 1))])
+def test_the_abort_of_who_was_fenced(release, reported):
     """txn.7: after a time-out the owner's abort names an epoch two before (fenced), or, since KAFKA-19367, one before:
     it passes for a repeated abort, and is told the next epoch."""
     bench, producer_id, epoch = opened(release)
     bench.system.advance(80_000)
     bench.settle()
-    assert bench.end(producer_id, epoch, committed=False) == told
+    assert bench.end(producer_id, epoch, committed=False) == reported
 
 
 @pytest.mark.parametrize("release", SEEN)
@@ -90,13 +90,13 @@ def test_there_are_two_releases():
 
 
 @pytest.mark.parametrize("mode", [V1, VERIFIED])
-@pytest.mark.parametrize(("release", "told"), [("4.0", (45, -1)), ("4.3", (0, 0))])
-def test_a_copy_of_an_aborted_batch(release, told, mode):
+@pytest.mark.parametrize(("release", "reported"), [("4.0", (45, -1)), ("4.3", (0, 0))])
+def test_a_copy_of_an_aborted_batch(release, reported, mode):
     """txn.14: within one epoch Kafka answers for an aborted batch with its old offset; here the abort forgets it."""
     bench, producer_id, epoch = opened(release, mode)
     assert bench.end(producer_id, epoch, committed=False)[0] == 0
     assert bench.add(producer_id, epoch) == 0
-    assert bench.produce(producer_id, epoch, sequence=0) == told
+    assert bench.produce(producer_id, epoch, sequence=0) == reported
 
 
 @pytest.mark.parametrize(("release", "epoch", "ended"), [("4.0", 3, False), ("4.3", 3, True), ("4.3", 2, False)])
@@ -104,8 +104,8 @@ def test_a_marker_of_the_epoch_that_is_never_handed_out(release, epoch, ended):
     """txn.23: a marker of v2 ends what is open under its own epoch where that is the reserved one (KAFKA-20090)."""
     bench = Bench(V1, release=release, max_epoch=3)
     assert bench.produce(7, epoch, 0)[0] == 0
-    told = bench.marker(7, epoch, committed=False, version=2)
-    assert told == (ErrorCode.NONE if ended else ErrorCode.INVALID_PRODUCER_EPOCH)
+    reported = bench.marker(7, epoch, committed=False, version=2)
+    assert reported == (ErrorCode.NONE if ended else ErrorCode.INVALID_PRODUCER_EPOCH)
     assert (bench.log().last_stable_offset() == 0) != ended
 
 

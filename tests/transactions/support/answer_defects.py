@@ -158,14 +158,14 @@ class DuplicateIsFenced(PartitionLog):
         return result._replace(**wrong) if result.duplicate else result
 
 
-class Planted(NamedTuple):
-    """A defect. ``request``, ``state``: which answer is wrong, and of whom; ``shown_by``: the property, or the promise
+class Seeded(NamedTuple):
+    """A defect. ``request``, ``state``: which answer is wrong, and of whom; ``found_by``: the property, or the promise
     of the driver's own, that says so; ``scenario``: that asks; ``mode``: the variant in which it is one."""
 
     name: str
     request: str
     state: str
-    shown_by: str
+    found_by: str
     scenario: str
     mode: str
     parts: Parts
@@ -206,62 +206,62 @@ class FenceCommitsOffset(OffsetsLog):
 
 ANYONE = Parts(coordinator=SaysYesToAnyone, log=transactions_partitions.OlderEpochAccepted)
 TABLE = (
-    Planted("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2",
+    Seeded("init_keeps_epoch", "init", "current", "init_bumps_epoch", "zombie", "v2",
         _of(transactions_coordinator.InitKeepsEpoch)),
-    Planted("zombie_is_given_the_pair", "init", "fenced", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
+    Seeded("zombie_is_given_the_pair", "init", "fenced", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
             _of(ZombieIsGivenThePair)),
-    Planted("init_takes_new_id", "init", "empty", "txn.1", "zombie_asks", "v1",
+    Seeded("init_takes_new_id", "init", "empty", "txn.1", "zombie_asks", "v1",
         _of(transactions_coordinator.InitTakesNewId)),
-    Planted("init_retry_is_fenced", "init", "retried", "txn.P8", "next_epoch_lost", "v1",
+    Seeded("init_retry_is_fenced", "init", "retried", "txn.P8", "next_epoch_lost", "v1",
             _of(transactions_coordinator.InitRetryIsFenced)),
-    Planted("refused_init_fences", "init", "refused", "txn.P8", "zombie_asks_for_the_next_epoch", "v1",
+    Seeded("refused_init_fences", "init", "refused", "txn.P8", "zombie_asks_for_the_next_epoch", "v1",
             _of(RefusedInitFences)),
-    Planted("late_init_is_given_the_pair", "init", "late", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
+    Seeded("late_init_is_given_the_pair", "init", "late", "fenced_never_given", "zombie_asks_for_the_next_epoch", "v1",
             _of(ZombieIsGivenThePair)),
-    Planted("first_add_is_refused", "add", "current", "txn.P8", "transaction", "v1", _of(FirstAddIsRefused)),
-    Planted("add_takes_older_epoch", "add", "fenced", "fenced_never_added", "zombie_asks", "v1",
+    Seeded("first_add_is_refused", "add", "current", "txn.P8", "transaction", "v1", _of(FirstAddIsRefused)),
+    Seeded("add_takes_older_epoch", "add", "fenced", "fenced_never_added", "zombie_asks", "v1",
             _of(transactions_coordinator.AddTakesOlderEpoch)),
-    Planted("first_add_of_another", "add", "empty", "txn.P8", "ends_nothing", "v1", _of(FirstAddIsRefused)),
-    Planted("add_retry_is_refused", "add", "retried", "txn.P8", "asks_again", "v1", _of(AddRetryIsRefused)),
-    Planted("refused_add_stays_pending", "add", "refused", "txn.P10", "zombie_asks", "v1", _of(RefusedAddStaysPending)),
-    Planted("late_add_of_older_epoch", "add", "late", "fenced_never_added", "late_copy", "v1",
+    Seeded("first_add_of_another", "add", "empty", "txn.P8", "ends_nothing", "v1", _of(FirstAddIsRefused)),
+    Seeded("add_retry_is_refused", "add", "retried", "txn.P8", "asks_again", "v1", _of(AddRetryIsRefused)),
+    Seeded("refused_add_stays_pending", "add", "refused", "txn.P10", "zombie_asks", "v1", _of(RefusedAddStaysPending)),
+    Seeded("late_add_of_older_epoch", "add", "late", "fenced_never_added", "late_copy", "v1",
             _of(transactions_coordinator.AddTakesOlderEpoch)),
-    Planted("says_yes_to_anyone", "produce", "fenced", "fenced_never_acknowledged", "zombie_asks", "v2", ANYONE),
-    Planted("says_yes_to_anyone_verified", "produce", "late", "fenced_never_acknowledged", "zombie_asks",
+    Seeded("says_yes_to_anyone", "produce", "fenced", "fenced_never_acknowledged", "zombie_asks", "v2", ANYONE),
+    Seeded("says_yes_to_anyone_verified", "produce", "late", "fenced_never_acknowledged", "zombie_asks",
             "v1-verified", ANYONE),
-    Planted("second_record_is_fenced", "produce", "current", "txn.P8", "transaction", "v2",
+    Seeded("second_record_is_fenced", "produce", "current", "txn.P8", "transaction", "v2",
             Parts(log=SecondRecordIsFenced)),
-    Planted("record_after_an_end_is_fenced", "produce", "empty", "txn.P8", "ends_nothing", "v2",
+    Seeded("record_after_an_end_is_fenced", "produce", "empty", "txn.P8", "ends_nothing", "v2",
             Parts(log=RecordAfterAnEndIsFenced)),
-    Planted("duplicate_is_fenced", "produce", "retried", "txn.P8", "asks_again", "v2", Parts(log=DuplicateIsFenced)),
-    Planted("refused_record_aborts", "produce", "refused", "txn.P8", "zombie_asks", "v2", _of(RefusedRecordAborts)),
-    Planted("end_of_the_current_is_fenced", "end", "current", "txn.P8", "transaction", "v2",
+    Seeded("duplicate_is_fenced", "produce", "retried", "txn.P8", "asks_again", "v2", Parts(log=DuplicateIsFenced)),
+    Seeded("refused_record_aborts", "produce", "refused", "txn.P8", "zombie_asks", "v2", _of(RefusedRecordAborts)),
+    Seeded("end_of_the_current_is_fenced", "end", "current", "txn.P8", "transaction", "v2",
             _of(EndOfTheCurrentIsFenced)),
-    Planted("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1",
+    Seeded("end_takes_older_epoch", "end", "fenced", "txn.P1", "zombie_asks", "v1",
             _of(transactions_coordinator.EndTakesOlderEpoch)),
-    Planted("empty_end_refused", "end", "empty", "txn.P8", "ends_nothing", "v2", _of(EmptyEndRefused)),
-    Planted("empty_end_keeps_epoch", "end", "empty", "next_epoch_told", "ends_nothing", "v2", _of(EmptyEndKeepsEpoch)),
-    Planted("end_retry_is_fenced", "end", "retried", "txn.P8", "asks_again", "v2", _of(EndRetryIsFenced)),
-    Planted("refused_end_aborts", "end", "refused", "txn.P8", "zombie_asks", "v1", _of(RefusedEndAborts)),
-    Planted("refused_end_aborts_in_v2", "end", "late", "txn.P8", "zombie_asks", "v2", _of(RefusedEndAborts)),
+    Seeded("empty_end_refused", "end", "empty", "txn.P8", "ends_nothing", "v2", _of(EmptyEndRefused)),
+    Seeded("empty_end_keeps_epoch", "end", "empty", "next_epoch_told", "ends_nothing", "v2", _of(EmptyEndKeepsEpoch)),
+    Seeded("end_retry_is_fenced", "end", "retried", "txn.P8", "asks_again", "v2", _of(EndRetryIsFenced)),
+    Seeded("refused_end_aborts", "end", "refused", "txn.P8", "zombie_asks", "v1", _of(RefusedEndAborts)),
+    Seeded("refused_end_aborts_in_v2", "end", "late", "txn.P8", "zombie_asks", "v2", _of(RefusedEndAborts)),
 )  # fmt: skip
 
 READS = (
-    Planted("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2",
+    Seeded("reads_to_the_end", "fetch", "open", "txn.P3", "read_on_the_way", "v2",
         Parts(log=transactions_partitions.ReadsToTheEnd)),
-    Planted("last_of_a_commit_left_out", "fetch", "committed", "txn.P4", "transaction", "v2",
+    Seeded("last_of_a_commit_left_out", "fetch", "committed", "txn.P4", "transaction", "v2",
             Parts(log=LastOfACommitLeftOut)),
-    Planted("aborted_list_cut_short", "fetch", "aborted", "txn.P3", "transaction", "v2",
+    Seeded("aborted_list_cut_short", "fetch", "aborted", "txn.P3", "transaction", "v2",
             Parts(log=transactions_partitions.AbortedListCutShort)),
-    Planted("aborted_index_misses_fences", "fetch", "fenced", "txn.P3", "zombie", "v1",
+    Seeded("aborted_index_misses_fences", "fetch", "fenced", "txn.P3", "zombie", "v1",
             Parts(log=transactions_partitions.AbortedIndexMissesFences)),
-    Planted("pending_offsets_visible", "offset_fetch", "open", "txn.21", "read_on_the_way", "v2",
+    Seeded("pending_offsets_visible", "offset_fetch", "open", "txn.21", "read_on_the_way", "v2",
             Parts(offsets_log=transactions_partitions.PendingOffsetsVisible)),
-    Planted("commit_loses_offset", "offset_fetch", "committed", "txn.P4", "transaction", "v2",
+    Seeded("commit_loses_offset", "offset_fetch", "committed", "txn.P4", "transaction", "v2",
             Parts(offsets_log=CommitLosesOffset)),
-    Planted("abort_commits_offset", "offset_fetch", "aborted", "txn.21", "transaction", "v2",
+    Seeded("abort_commits_offset", "offset_fetch", "aborted", "txn.21", "transaction", "v2",
             Parts(offsets_log=transactions_partitions.AbortCommitsOffset)),
-    Planted("fence_commits_offset", "offset_fetch", "fenced", "txn.21", "zombie", "v1",
+    Seeded("fence_commits_offset", "offset_fetch", "fenced", "txn.21", "zombie", "v1",
             Parts(offsets_log=FenceCommitsOffset)),
 )  # fmt: skip
 """What readers are answered: ``state`` is that of the transaction that they ask about."""

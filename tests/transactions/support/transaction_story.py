@@ -13,12 +13,12 @@
 from collections import defaultdict
 
 from fencepost.properties.transactions.events.kinds import ABORT, COMMIT, TRANSACTIONS, Kind, State
-from told import Told
+from reported import Reported
 
 Pair = tuple[int, int]
 
 
-class Story(Told):
+class Story(Reported):
     """One transactional id, data partitions 0 … `partitions` - 1 and one offsets partition after them."""
 
     vocabulary = TRANSACTIONS
@@ -87,8 +87,8 @@ class Story(Told):
         self._pending[partition].append(record)
         self.emit(Kind.batch_appended, node=0, offset=offset, **batch)
         if acked:
-            told = {"partition": partition, "record": record, "request": request, "offset": offset}
-            self.emit(Kind.record_acked, client=client, txn=self._txns[client], **told)
+            reported = {"partition": partition, "record": record, "request": request, "offset": offset}
+            self.emit(Kind.record_acked, client=client, txn=self._txns[client], **reported)
         return record
 
     def repeat(self, record: int) -> None:
@@ -114,14 +114,14 @@ class Story(Told):
             self._log(State.Ongoing)
         self.emit(Kind.partition_checked, txn_id=0, **about)
 
-    def end(self, client: int, outcome: int, told: bool = True) -> None:
+    def end(self, client: int, outcome: int, reported: bool = True) -> None:
         """The client ends its transaction; if it crashes first, it is not told."""
         request, txn = self._next("request"), self._txns[client]
         about = {"outcome": outcome, "request": request}
         self.emit(Kind.end_sent, client=client, txn_id=0, txn=txn, **about, **_columns(self._pairs[client]))
         self._ended(outcome, bumps=1 if self.mode == "v2" else 0, request=request)
         self._pairs[client] = self.pair
-        if told:
+        if reported:
             self.emit(Kind.end_told, client=client, txn=txn, **about, **_columns(self.pair))
 
     def _ended(self, outcome: int, bumps: int, request: int | None = None) -> None:

@@ -18,8 +18,8 @@ class BlackBox:
         return getattr(self.system, name)
 
     def drain_events(self) -> list[dict[str, Any]]:
-        shown = [e for e in self.system.drain_events() if e.kind in BLACK_BOX]
-        return [{n: getattr(e, n) for n in ("kind", *COLUMNS)} for e in shown]
+        observed = [e for e in self.system.drain_events() if e.kind in BLACK_BOX]
+        return [{n: getattr(e, n) for n in ("kind", *COLUMNS)} for e in observed]
 
 
 def black_box(config: Mapping[str, Any]) -> BlackBox:

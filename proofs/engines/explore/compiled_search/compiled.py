@@ -75,7 +75,7 @@ class CompiledSearch(Search):
         counts = [self._counters() for _ in range(self.threads)]
         self._through(columns[0].size, partial(self._expand_rows, columns, counts))
         self._settle(counts, found)
-        self.levels.append(self._kept(self.seen.take(self._each)))
+        self.levels.append(self._remaining(self.seen.take(self._each)))
         return found
 
     def check(self) -> Found:
@@ -87,7 +87,7 @@ class CompiledSearch(Search):
         return found
 
     def _check(self, columns: tuple[Numbers, ...], start: int) -> list[int]:
-        """By property of states, the first row of a block that decides it, or -1."""
+        """Return, by property of states, the first row of a block that decides it, or -1."""
         found = np.full(max(1, len(self.kernels.states)), -1, np.int64)
         self.code.check(*columns, start, min(start + CHECKED, columns[0].size), found)
         return found.tolist()
@@ -183,25 +183,25 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Whether numba is there, and searches so: it takes all steps."""
+    """Return whether numba is there, and searches so: it takes all steps."""
     return kernels.partial_order is None and jit_cache.is_possible()
 
 
 def effort(kernels: Kernels) -> float:
-    """How many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s, 4,000 took
-    37 s, and 5,500, most of them a refinement's conditions, 124 s."""
+    """Return how many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s,
+    4,000 took 37 s, and 5,500, most of them a refinement's conditions, 124 s."""
     lines = _sources(kernels)[0].count("\n")
     return max(1.0, float((lines / LINES) ** 1.8))
 
 
 def was_compiled(kernels: Kernels) -> bool:
-    """Whether the code for this protocol and its bounds is in the cache."""
+    """Return whether the code for this protocol and its bounds is in the cache."""
     own, shared = _sources(kernels)
     return loaded.was_compiled(own, "expand") and loaded.was_compiled(shared, "insert")
 
 
 def _sources(kernels: Kernels) -> tuple[str, str]:
-    """Of this protocol within its bounds, and of the tables for states of as many words."""
+    """Return the sources of this protocol within its bounds, and of the tables for states of as many words."""
     words = kernels.packing.words
     own = emit_scalar(kernels.ground, kernels.packing, kernels.symmetry)
     return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(

@@ -1,4 +1,4 @@
-"""Loaded: what was emitted for numba, compiled and kept in the user's cache."""
+"""Loaded: what was emitted for numba, compiled and stored in the user's cache."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ class NotInstalled(InputError):
 
 
 def was_compiled(source: str, function: str) -> bool:
-    """Whether a function's code is in the cache."""
-    return jit_cache.is_kept(_HEAD + source, function)
+    """Return whether a function's code is in the cache."""
+    return jit_cache.is_cached(_HEAD + source, function)
 
 
 def load(source: str) -> Any:

@@ -18,7 +18,7 @@ MADE = 1024
 
 
 def batch(ground: Ground) -> int:
-    """How many rows have that many."""
+    """Return how many rows have that many."""
     return max(1, min(64, MADE // max(1, len(ground.instances))))
 
 
@@ -78,8 +78,8 @@ def _check(ground: Ground, packing: Packing) -> str:
 
 
 def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
-    """``keep_least(made, k)``: instead of each of k states the one that is kept of those alike."""
-    count, body, kept = packing.words, _Scalar(ground, packing), ground.fields()
+    """``keep_least(made, k)``: instead of each of k states the one that is stored of those alike."""
+    count, body, fields = packing.words, _Scalar(ground, packing), ground.fields()
     read = [f"c{i} = made[n * U({count}) + U({i})]" for i in range(count)]
     words = [f"w{i}" for i in range(count)]
     lines = [
@@ -88,7 +88,7 @@ def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
     ]
     lines += [f"b{i} = {w}" for i, w in enumerate(words)]
     for made in symmetry.fields:
-        changed = {i: node for i, node in enumerate(made) if node is not kept[i]}
+        changed = {i: node for i, node in enumerate(made) if node is not fields[i]}
         lines += body.defined([*changed.values(), *body.neighbours()])
         lines += [f"x{i} = {text}" for i, text in enumerate(body.packed(changed))]
         less = "False"
@@ -182,9 +182,9 @@ class _Scalar:
         # Digits of one cell are added; cells are disjoint, so adding all is the same as joining their bits.
         return [
             " + ".join(
-                [kept if mask == -1 else f"({kept} & {signed(mask)})", *([str(signed(bits))] if bits else []), *more]
+                [word if mask == -1 else f"({word} & {signed(mask)})", *([str(signed(bits))] if bits else []), *more]
             )
-            for kept, mask, bits, more in zip((f"w{n}" for n in range(count)), keep, constant, terms, strict=True)
+            for word, mask, bits, more in zip((f"w{n}" for n in range(count)), keep, constant, terms, strict=True)
         ]
 
     def _use(self, node: Node) -> str:

@@ -68,7 +68,7 @@ class Interference:
         )
 
     def _value(self, field: int, first: int, second: int) -> Node:
-        """Of a field that one of them writes, after both."""
+        """Return the value of a field that one of them writes, after both."""
         later = _written(self.instances[second], field)
         if later is not None:
             return self._after[first](later)
@@ -86,7 +86,7 @@ class Interference:
         return condition if value else self.table.negate(condition)
 
     def _possible(self, *parts: Node) -> bool:
-        """Whether some values of fields may make all parts true."""
+        """Return whether some values of fields may make all parts true."""
         node = self.table.both(parts)
         if node.op == "const":
             return bool(node.data)

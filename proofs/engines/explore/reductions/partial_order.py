@@ -102,13 +102,13 @@ class PartialOrder:
         numbers = np.repeat(np.arange(before.size), np.array(tally.taken) - before)
         found, place = self.chosen(words)
         bits = found[place[of[:made]], numbers >> 6] >> (numbers & 63).astype(np.uint64)
-        kept = (bits & np.uint64(1)).nonzero()[0]
+        remaining = (bits & np.uint64(1)).nonzero()[0]
         for column in out:
-            column[: kept.size] = column[kept]
+            column[: remaining.size] = column[remaining]
         if rows is not None:
-            rows[: kept.size] = of[kept]
-        tally.taken[:] = (before + np.bincount(numbers[kept], minlength=before.size)).tolist()
-        return int(kept.size)
+            rows[: remaining.size] = of[remaining]
+        tally.taken[:] = (before + np.bincount(numbers[remaining], minlength=before.size)).tolist()
+        return int(remaining.size)
 
     def chosen(self, words: Words) -> tuple[Bits, NDArray[np.int64]]:
         """The sets, and which of them each state has: it depends on no more than which conditions are true."""
@@ -156,7 +156,7 @@ class PartialOrder:
     def _way(self, node: Node, value: bool, made: "_Sets", at: NDArray[np.int64]) -> Bits:
         """For each of these states in which the condition has the other value: instances of which every run takes one
         that leads to where it has this.  Of several such sets the one that adds least is taken; for other states
-        nothing is said."""
+        nothing is stated."""
         if node.op == "not":
             return self._way(node.args[0], not value, made, at)
         if node.op not in JOINTS:
@@ -196,7 +196,7 @@ class _Sets:
         return spared
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What it costs to add these instances: steps first, then instances."""
+        """Return what it costs to add these instances: steps first, then instances."""
         new = more & ~self.bits[at]
         steps = np.bitwise_count(new & self.allowed[at]).sum(axis=1, dtype=np.int64)
         instances = np.bitwise_count(new).sum(axis=1, dtype=np.int64)
@@ -208,7 +208,7 @@ _JOIN: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or}
 
 
 def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """What conditions are made of: those that are no joint of others, and the joints, arguments first."""
+    """Return what conditions are made of: those that are no joint of others, and the joints, arguments first."""
     leaves, joints = dict[int, Node](), dict[int, Node]()
 
     def visit(node: Node) -> None:
@@ -225,7 +225,7 @@ def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def _goals(ground: Ground) -> dict[str, Node]:
-    """By property, the condition of the states in which it is decided."""
+    """Return, by property, the condition of the states in which it is decided."""
     table = ground.table
     goals = {name: table.negate(node) for name, node in ground.always.items()} | ground.sometimes
     for name in ground.steps:

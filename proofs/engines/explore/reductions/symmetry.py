@@ -2,7 +2,7 @@
 
 It is the least of them, as packed words are compared: each is made by moving fields and renaming what stands in them,
 for as many renamings as there are.  That is sound for what holds in all states and for steps, since nothing that a
-protocol or a property says can tell the elements apart; runs are told with the names that they have.
+protocol or a property says can distinguish the elements; runs are reported with the names that they have.
 """
 
 import itertools
@@ -30,8 +30,8 @@ class Symmetry:
 
     def __init__(self, ground: Ground, packing: Packing, properties: Iterable[Property]) -> None:
         spec = ground.spec
-        # What is said of the initial state is asked of that alone, which has no names.  A refinement is a relation of
-        # two states like any property of steps: the core's steps with all choices of their parameters.
+        # What is stated about the initial state is asked of that alone, which has no names.  A refinement is a relation
+        # of two states like any property of steps: the core's steps with all choices of their parameters.
         terms = [term for p in properties for term in ((p.term,) if p.kind == "step" else p.terms)]
         terms += [danger.term for danger in spec.presences.values()]
         self.sorts = [sort for sort in interchangeable(spec, terms) if _size(ground, sort) > 1]
@@ -44,7 +44,7 @@ class Symmetry:
         self.moves = [_move(ground, packing, made) for made in self.fields]
 
     def least(self, words: Words) -> Words:
-        """Of each state, packed, the one that is kept."""
+        """Return, of each state, packed, the one that is stored."""
         blocks = [self._least(tuple(w[at : at + BLOCK] for w in words)) for at in range(0, words[0].size, BLOCK)]
         return tuple(map(np.concatenate, zip(*blocks, strict=True))) if blocks else words
 
@@ -75,8 +75,8 @@ def _is_less(a: Words, b: Words) -> NDArray[np.bool_]:
 
 def _move(ground: Ground, packing: Packing, made: Sequence[Node]) -> Callable[[Words], Words]:
     """A function from packed states to what a renaming makes of them: only cells that change are written anew."""
-    kept = ground.fields()
-    cells = [cell for cell in packing.cells if any(made[m] is not kept[m] for m in cell.members)]
+    fields = ground.fields()
+    cells = [cell for cell in packing.cells if any(made[m] is not fields[m] for m in cell.members)]
     members = [m for cell in cells for m in cell.members]
     read = columns(packing, [made[m] for m in members])
     masks = [

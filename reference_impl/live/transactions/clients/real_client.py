@@ -66,17 +66,17 @@ class RealProducer(Protocol):
 
 def send(producer: RealProducer, topic: str, partition: int, value: bytes, timeout_s: float = 20.0) -> int:
     """Send one record and wait for what becomes of it; its offset. Raises ClientError."""
-    told: list[tuple[int, ClientError | None]] = []
+    reported: list[tuple[int, ClientError | None]] = []
     came = threading.Event()
 
     def done(offset: int, error: ClientError | None) -> None:
-        told.append((offset, error))
+        reported.append((offset, error))
         came.set()
 
     producer.post(topic, partition, value, done)
     if not came.wait(timeout_s):
         raise ClientError(TIMED_OUT, Severity.ABORTABLE, f"nothing was heard of a record for {topic}-{partition}")
-    offset, error = told[0]
+    offset, error = reported[0]
     if error is not None:
         raise error
     return offset

@@ -3,9 +3,9 @@
 Its commitTransaction and abortTransaction wait without a bound, so each call has a thread to itself and is waited for
 only so long; the thread ends when the library lets go of it, at the latest when the producer is closed.
 
-What kafka-python 3.0 does differently from Kafka's own client, as driving it has shown: an EndTxn that is not answered
-in time is fatal, and is not asked again; a record that is refused (45, 47) makes it ask for the next epoch at once,
-with the transaction still open, which fences it, or its successor (`tests/live/kafka/test_live_clients.py`).
+What kafka-python 3.0 does differently from Kafka's own client, as driving it has revealed: an EndTxn that is not
+answered in time is fatal, and is not asked again; a record that is refused (45, 47) makes it ask for the next epoch at
+once, with the transaction still open, which fences it, or its successor (`tests/live/kafka/test_live_clients.py`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class KafkaPythonProducer:
             sender = self._producer._sender
             if sender is not None:
                 sender.force_close()
-            self._producer._closed = True  # else it tries again when it is collected, and tells stderr of that
+            self._producer._closed = True  # else it tries again when it is collected, and writes that to stderr
 
     def _call(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         results: list[Any] = []

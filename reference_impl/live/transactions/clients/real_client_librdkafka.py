@@ -28,7 +28,7 @@ class LibrdkafkaProducer:
         self, bootstrap: str, txn_id: str, client_id: str, timeout_s: float = 10.0, **settings: object
     ) -> None:
         self._timeout_s = timeout_s
-        self._failed: KafkaError | None = None  # told in the background: fatal
+        self._failed: KafkaError | None = None  # reported in the background: fatal
         self._producer: Any = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -39,7 +39,7 @@ class LibrdkafkaProducer:
                 "transaction.timeout.ms": max(60_000, int(timeout_s * 1000)),
                 "retry.backoff.ms": 20,
                 "log_level": FATAL_ALONE,
-                "error_cb": self._told,
+                "error_cb": self._note_error,
             }
             | {name.replace("_", "."): value for name, value in settings.items()}
         )
@@ -107,7 +107,7 @@ class LibrdkafkaProducer:
                 else:
                     return
 
-    def _told(self, error: KafkaError) -> None:
+    def _note_error(self, error: KafkaError) -> None:
         if error.fatal():
             self._failed = error
 

@@ -19,7 +19,7 @@ from fencepost.reference_impl.live.proxy.proxy import Proxy
 from fencepost.reference_impl.live.proxy.rules import Meant, Met
 from fencepost.reference_impl.live.tcp.connection import NoAnswer
 
-Shown = tuple[int, str, str, str, int]  # number, kind, source, target, request
+Observed = tuple[int, str, str, str, int]  # number, kind, source, target, request
 Errors = Callable[[Any], list[int]]
 
 REQUEST, ANSWER, COPY = range(3)
@@ -36,8 +36,8 @@ class Message:
     what: int
     passing: Passing
 
-    def shown(self) -> Shown:
-        """As the driver sees it."""
+    def observed(self) -> Observed:
+        """Return the message as the driver sees it."""
         kind, client, broker, request = self.passing.names
         if self.what == ANSWER:
             return self.number, f"{kind}_answer", broker, client, request
@@ -116,12 +116,12 @@ class Passing(Met):
         if not self._link.is_dead and self._exchange in self._link.asked:
             self._link.go_on(self._exchange)
         else:
-            self._proxy.send_afresh(self._link.address, self._exchange.request, self._tell)
+            self._proxy.send_afresh(self._link.address, self._exchange.request, self._take)
 
     def _again(self) -> None:
         assert self._link is not None
         assert self._exchange is not None
-        self._exchange.answered_by.append(self._tell)
+        self._exchange.answered_by.append(self._take)
         self._link.ask_again(self._exchange)
 
     def _pass(self, done: threading.Event) -> None:
@@ -161,10 +161,10 @@ class Messages:
         self._moved = threading.Condition()
         proxy.gate = self._stop
 
-    def shown(self) -> list[Shown]:
+    def observed(self) -> list[Observed]:
         """The messages that can be delivered, oldest first."""
         with self._moved:
-            return [message.shown() for message in self._first()]
+            return [message.observed() for message in self._first()]
 
     def has(self, client_id: str) -> bool:
         """Whether something of an instance's can be delivered, in either direction."""

@@ -106,7 +106,7 @@ class Slot:
     def crash(self) -> None:
         """The application is gone; its library is thrown away."""
         self._is_closed = True
-        self._sniffer.tell("client_stopped", client=self._sniffer.client(self.client_id))
+        self._sniffer.report("client_stopped", client=self._sniffer.client(self.client_id))
         self.close()
 
     def close(self) -> None:
@@ -142,6 +142,6 @@ class Slot:
                 return
             if error.severity is Severity.FATAL:
                 self.can = Can.NOTHING
-                self._sniffer.tell("client_failed", client=self._sniffer.client(self.client_id), error=error.code)
+                self._sniffer.report("client_failed", client=self._sniffer.client(self.client_id), error=error.code)
             elif error.severity is Severity.ABORTABLE and self.can in (Can.SEND, Can.ABORT):
                 self.can = Can.ABORT

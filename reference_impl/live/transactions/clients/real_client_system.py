@@ -17,7 +17,7 @@ from fencepost.reference_impl.live.tcp.brokers import TRANSACTION
 from fencepost.reference_impl.live.tcp.connection import Connection, WireError, find_brokers
 from fencepost.reference_impl.live.tcp.reading import build, milliseconds
 from fencepost.reference_impl.live.transactions.clients.real_client import ClientError, RealProducer
-from fencepost.reference_impl.live.transactions.clients.real_client_messages import KINDS, Messages, Shown
+from fencepost.reference_impl.live.transactions.clients.real_client_messages import KINDS, Messages, Observed
 from fencepost.reference_impl.live.transactions.clients.real_client_slots import ABORT, COMMIT, Can, Slot
 from fencepost.reference_impl.live.transactions.clients.sniffing import Sniffer, Where, errors_of, partition_of
 from fencepost.reference_impl.live.transactions.over_tcp import over_tcp
@@ -33,7 +33,7 @@ FENCE_TIMEOUT_MS = 60_000
 
 
 def fence(bootstrap: str, txn_id: str, client_id: str, timeout_s: float) -> None:
-    """Start to fence; returns at once. What comes of it shows on the wire."""
+    """Start to fence; returns at once. What comes of it appears on the wire."""
     work = threading.Thread(
         target=_fence, args=(bootstrap, txn_id, client_id, timeout_s), name=f"fencepost-{client_id}", daemon=True
     )
@@ -79,7 +79,7 @@ FROM_COORDINATOR = frozenset({"init_taken", "fence_told", "add_taken", "end_told
 INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
 """Before InitProducerId 4, AddPartitionsToTxn 2 and EndTxn 2 a coordinator says the first where it means the second, as
 it does in no other case (TransactionCoordinator, KIP-588)."""
-SHOWN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
+SEEN_BY_READERS = frozenset({"fetched", "record_read", "record_seen", "offset_fetched"})
 Make = Callable[[str, str, str, float], RealProducer]
 """A producer of bootstrap servers, transactional id, client id and the bound of its calls in seconds."""
 
@@ -101,7 +101,7 @@ class RealClientSystem:
         self._admins: dict[str, str] = {}  # by client id: their names
         self._clients: dict[str, Slot] = {}  # by client id, gone ones too
         places: list[Where] = [*self._places, *((group,) for group in self._groups)]
-        self._sniffer = Sniffer(places, admins=self._admins, shows_failures=False)
+        self._sniffer = Sniffer(places, admins=self._admins, records_failures=False)
         self._proxy = Proxy(str(config["bootstrap"]), self._sniffer, timeout_s=CALL_S / 4)
         self._proxy.__enter__()
         # Nothing that the proxy refers to may refer to the system: who drives many of them does not close any.
@@ -120,8 +120,8 @@ class RealClientSystem:
 
     # -- messages
 
-    def messages(self) -> list[Shown]:
-        return self._messages.shown()
+    def messages(self) -> list[Observed]:
+        return self._messages.observed()
 
     def deliver(self, number: int, keep: bool = False) -> None:
         """To the broker, until that has answered; or to the client, until that asks for more or is done."""
@@ -252,8 +252,8 @@ class RealClientSystem:
         self._side.drain_timed_events()
         found = read()
         for _, row in self._side.drain_timed_events():
-            if row.kind in SHOWN_BY_READERS:
-                self._sniffer.tell(row.kind, **_columns(row))
+            if row.kind in SEEN_BY_READERS:
+                self._sniffer.report(row.kind, **_columns(row))
         return found
 
     def _numbered(self, event: dict[str, Any]) -> dict[str, Any]:

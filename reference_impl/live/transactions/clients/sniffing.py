@@ -28,7 +28,7 @@ Where = tuple[str, int] | tuple[str]  # a partition, or a group
 
 
 class Instance:
-    """One client, as far as its requests tell. `txn`: the transaction under way, -1 for none."""
+    """One client, as far as its requests say. `txn`: the transaction under way, -1 for none."""
 
     def __init__(self, number: int, txn_id: int) -> None:
         self.number = number
@@ -58,7 +58,7 @@ class Recorded:
             events.append(self._events.popleft())
         return events
 
-    def tell(self, kind: str, **columns: int) -> None:
+    def report(self, kind: str, **columns: int) -> None:
         """An event that does not show on the wire, now."""
         self._events.append({"time_us": now_us(), "kind": kind, **columns})
 
@@ -72,7 +72,7 @@ class Recorded:
         self._begin(client, now_us(), client.pair)
 
     def end(self, client_id: str, outcome: int) -> None:
-        """The end of a transaction has returned; if EndTxn was not needed for that, nothing else shows it."""
+        """The end of a transaction has returned; if EndTxn was not needed for that, nothing else reveals it."""
         client = self._instances[client_id]
         if client.txn >= 0:
             self._emit(now_us(), "end_told", client, -1, client.pair, txn=client.txn, outcome=outcome)
@@ -115,7 +115,7 @@ class Recorded:
         self.numbers.setdefault(exchange.number, number)
         return number
 
-    def _shows(self, place: Where) -> bool:
+    def _observes(self, place: Where) -> bool:
         return place in self._partitions
 
     def _emit(
@@ -139,20 +139,20 @@ class Recorded:
 #     sniffer.drain()      # [{"time_us": …, "kind": "init_sent", "client": 0, …}, …], oldest first
 #
 # The words are those of a history of transactions (`kafka/environment.py`), the place of the observer is the proxy: a
-# client has sent what has come here, and has been told what has left here. Copies that the proxy sends are no client's
+# client has sent what has come here, and has received what has left here. Copies that the proxy sends are no client's
 # doing, and no events. A client is known by its client id, so each instance must have one of its own. Not on the wire,
-# and so added by the program that runs the clients (`tell`): client_stopped, client_failed, and what readers got.
-# txn_begun comes before the first request of a transaction, unless `begin` has told of it.
+# and so added by the program that runs the clients (`report`): client_stopped, client_failed, and what readers got.
+# txn_begun comes before the first request of a transaction, unless `begin` has reported it.
 
-Told = Callable[[Any, int], None]  # the answer as kio reads it, and when
+OnAnswer = Callable[[Any, int], None]  # the answer as kio reads it, and when
 PRODUCE, INIT, ADD, ADD_OFFSETS, END, COMMIT_OFFSETS = 0, 22, 24, 25, 26, 28
 DUPLICATE_SEQUENCE_NUMBER = 46  # an old broker's, and the mock's, way to say that the record is there already
 
 
 class Sniffer(Recorded):
     """A watcher for `Proxy`. `places`: partitions as (topic, partition) and, behind them, groups as (group,), in the
-    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence. `shows_failures`: an
-    error that is not retriable is record_failed; else it is only what `fail` says.
+    order of their numbers; what goes elsewhere is not shown. `admins`: client ids that only fence. `records_failures`:
+    an error that is not retriable is record_failed; else it is only what `fail` says.
     """
 
     def __init__(
@@ -161,12 +161,12 @@ class Sniffer(Recorded):
         *,
         admins: Collection[str] = (),
         txn_ids: Sequence[str] = (),
-        shows_failures: bool = True,
+        records_failures: bool = True,
     ) -> None:
         super().__init__(places, admins, txn_ids)
-        self._shows_failures = shows_failures
+        self._records_failures = records_failures
         self._records = Numbers()
-        self._waiting: dict[int, Told] = {}  # by exchange
+        self._waiting: dict[int, OnAnswer] = {}  # by exchange
         self._handlers = {
             PRODUCE: self._produce,
             INIT: self._init,
@@ -189,11 +189,11 @@ class Sniffer(Recorded):
 
     def answered(self, exchange: Exchange, time_us: int) -> None:
         """Its answer goes to the client."""
-        told = self._waiting.pop(exchange.number, None)
-        if told is not None and exchange.answer is not None:
+        handler = self._waiting.pop(exchange.number, None)
+        if handler is not None and exchange.answer is not None:
             response = decoded(exchange.request, exchange.answer)
             if response is not None:
-                told(response, time_us)
+                handler(response, time_us)
 
     def lost(self, exchange: Exchange, time_us: int) -> None:
         """Its client's connection ended first: the client does not get the answer."""
@@ -201,13 +201,13 @@ class Sniffer(Recorded):
 
     # -- one API each: what is asked, and what to do with the answer
 
-    def _init(self, client: Instance, exchange: Exchange) -> Told:
+    def _init(self, client: Instance, exchange: Exchange) -> OnAnswer:
         asked, request = exchange.request.payload, self._number(exchange)
         pair = int(getattr(asked, "producer_id", -1)), int(getattr(asked, "producer_epoch", -1))
         self._emit(exchange.time_us, "init_sent", client, request, pair, txn_id=client.txn_id)
         is_admin = exchange.request.client_id in self._admins
 
-        def told(answer: Any, time_us: int) -> None:
+        def take_answer(answer: Any, time_us: int) -> None:
             error, given = int(answer.error_code), (int(answer.producer_id), int(answer.producer_epoch))
             if not is_admin:
                 self._emit(time_us, "init_taken", client, request, given, error=error)
@@ -216,9 +216,9 @@ class Sniffer(Recorded):
             if not error:
                 client.txn, client.pair = -1, given
 
-        return told
+        return take_answer
 
-    def _add(self, client: Instance, exchange: Exchange) -> Told:
+    def _add(self, client: Instance, exchange: Exchange) -> OnAnswer:
         asked = exchange.request.payload
         pair = _pair_of(asked)
         places: list[Where]
@@ -228,25 +228,27 @@ class Sniffer(Recorded):
             topics = getattr(asked, "v3_and_below_topics", ())
             places = [(str(topic.name), int(number)) for topic in topics for number in topic.partitions]
         self._begin(client, exchange.time_us, pair)
-        requests = [(place, self._partitions[place], self._number(exchange)) for place in places if self._shows(place)]
+        requests = [
+            (place, self._partitions[place], self._number(exchange)) for place in places if self._observes(place)
+        ]
         txn = client.txn
         for _, partition, request in requests:
             self._emit(
                 exchange.time_us, "add_sent", client, request, pair, txn_id=client.txn_id, txn=txn, partition=partition
             )
 
-        def told(answer: Any, time_us: int) -> None:
+        def take_answer(answer: Any, time_us: int) -> None:
             for place, partition, request in requests:
                 error = _add_error(answer, place)
                 self._emit(time_us, "add_taken", client, request, txn=txn, partition=partition, error=error)
 
-        return told
+        return take_answer
 
-    def _produce(self, client: Instance, exchange: Exchange) -> Told:
+    def _produce(self, client: Instance, exchange: Exchange) -> OnAnswer:
         asked, is_offsets = exchange.request.payload, exchange.request.api_key == COMMIT_OFFSETS
         sent: list[tuple[Sent, int, int]] = []  # the record, its request, its transaction
         for each in committed(asked) if is_offsets else self._records.produced(asked):
-            if not self._shows(each.place):
+            if not self._observes(each.place):
                 continue
             key = each[:4]
             if key not in client.txn_of:
@@ -260,7 +262,7 @@ class Sniffer(Recorded):
                 sequence=each.sequence,
             )  # fmt: skip
 
-        def told(answer: Any, time_us: int) -> None:
+        def take_answer(answer: Any, time_us: int) -> None:
             results = {} if is_offsets else produce_results(answer)
             for each, request, txn in sent:
                 place = each.place
@@ -269,19 +271,19 @@ class Sniffer(Recorded):
                 if error in (0, DUPLICATE_SEQUENCE_NUMBER):
                     offset = offset + each.behind if offset >= 0 else -1
                     self._emit(time_us, "record_acked", client, request, None, **where, offset=offset)
-                elif error not in RETRIABLE and (self._shows_failures or is_offsets):
+                elif error not in RETRIABLE and (self._records_failures or is_offsets):
                     self._emit(time_us, "record_failed", client, request, None, **where, error=error)
 
-        return told
+        return take_answer
 
-    def _end(self, client: Instance, exchange: Exchange) -> Told:
+    def _end(self, client: Instance, exchange: Exchange) -> OnAnswer:
         asked, request = exchange.request.payload, self._number(exchange)
         pair, outcome = _pair_of(asked), int(asked.committed)
         self._begin(client, exchange.time_us, pair)
         txn = client.txn
         self._emit(exchange.time_us, "end_sent", client, request, pair, txn_id=client.txn_id, txn=txn, outcome=outcome)
 
-        def told(answer: Any, time_us: int) -> None:
+        def take_answer(answer: Any, time_us: int) -> None:
             error = int(answer.error_code)
             if error in RETRIABLE:
                 return
@@ -291,7 +293,7 @@ class Sniffer(Recorded):
             if not error and client.txn == txn:
                 client.txn, client.pair = -1, given
 
-        return told
+        return take_answer
 
 
 def _pair_of(message: Any) -> Pair:

@@ -45,7 +45,7 @@ def look(classes: Path, jars: Path) -> Seen:
     )
     seen: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in done.stdout.splitlines():
-        program, _, told = line.partition(" ")
-        key, _, value = told.partition("=")
+        program, _, reported = line.partition(" ")
+        key, _, value = reported.partition("=")
         seen[program][key] = value
     return seen

@@ -45,23 +45,23 @@ def test_kafka_python_commits_an_aborted_offset(kafka_groups: KafkaCluster, tmp_
     violations = replay(tmp_path / "out", cores=1).violations
     assert {name: found["count"] for name, found in violations.items()} == {"offsets_agree": 2, "everything_copied": 2}
     rows = pq.read_table(tmp_path / "out" / "part-00000.parquet").to_pylist()
-    told = {kind: [row for row in rows if row["kind"] == kind] for kind in (Kind.offset_sent, Kind.offset_taken)}
-    places = {kind: [(row["partition"], row["offset"]) for row in of_kind] for kind, of_kind in told.items()}
+    reported = {kind: [row for row in rows if row["kind"] == kind] for kind in (Kind.offset_sent, Kind.offset_taken)}
+    places = {kind: [(row["partition"], row["offset"]) for row in of_kind] for kind, of_kind in reported.items()}
     assert places[Kind.offset_sent] == [(0, 5), (1, 7)] and sorted(places[Kind.offset_taken]) == [(0, 5), (1, 7)]
-    assert len({row["epoch"] for row in told[Kind.offset_taken]}) == 1
+    assert len({row["epoch"] for row in reported[Kind.offset_taken]}) == 1
 
 
 def _lines() -> list[dict[str, Any]]:
     """What the application would have written down, in order, as if its clock were late."""
     first = {"kind": "offset_sent", "partition": 0, "offset": 5, "generation": 1, "member": "nobody"}
-    told = [
+    reported = [
         {"kind": "init_told", "txn": "aborted-offset"}, {"kind": "txn_begun"}, first,
         {"kind": "end_sent", "outcome": 0}, {"kind": "end_told", "outcome": 0},
         {"kind": "txn_begun"}, {"kind": "offset_sent", "partition": 1, "offset": 7},
         {"kind": "end_sent", "outcome": 1}, {"kind": "end_told", "outcome": 1},
     ]  # fmt: skip
     now = time.time_ns() // 1000
-    return [{"time_us": now + number, "client": "alone", **line} for number, line in enumerate(told)]
+    return [{"time_us": now + number, "client": "alone", **line} for number, line in enumerate(reported)]
 
 
 def _offset(job: Job, partition: int, offset: int, tag: str) -> dict[kafka.TopicPartition, OffsetAndMetadata]:

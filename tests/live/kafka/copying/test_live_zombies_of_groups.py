@@ -129,18 +129,18 @@ def run(kafka: KafkaCluster, jars: Path, folder: Path, case: Case, release: str 
                 if case.library == "java" and case.ends == TWICE:
                     assert zombie.look()["member"] == before  # the same member, as far as names go
             zombie.go()
-            told = zombie.until("committed", "failed")
+            reported = zombie.until("committed", "failed")
             zombie.finish()
             job.until_done()  # what the zombie gave up is copied by the owner
             owner.finish()
     audited, report = audit_and_replay(kafka, job, folder, release)
     if case.ends == REFUSED:
-        assert (told.get("failed"), told.get("fatal")) == ("send_offsets", False)
+        assert (reported.get("failed"), reported.get("fatal")) == ("send_offsets", False)
         assert audited.clean, audited
         assert report.violations == {}
     else:
         assert report.violations.keys() == BROKEN
-        assert told.get("committed") == held
+        assert reported.get("committed") == held
         assert len(moved) == taken
         # What it keeps through a classic rebalance it is given again from the offset before, and copies again itself.
         by = {place: {copy.member for copy in copies} for place, copies in audited.twice.items()}

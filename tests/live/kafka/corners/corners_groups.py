@@ -68,7 +68,7 @@ def owner_not_asked_before(ask: Asker, _: Bench) -> Steps:
     yield from _owner_not_asked(ask)
 
 
-def _lagging(ask: Asker, kept_under_old: E) -> Steps:
+def _lagging(ask: Asker, stored_under_old: E) -> Steps:
     """Two members, and commits under the epoch before the present one and under that."""
     owner, other = Member(ask, "owner"), Member(ask, "other")
     owner.join()
@@ -79,7 +79,7 @@ def _lagging(ask: Asker, kept_under_old: E) -> Steps:
     (moved,) = other.settle(owner, owned=1)
     kept = list(owner.owned)
     yield [len(kept), owner.epoch > before], [2, True]
-    yield owner.commit("A", 0, 10, kept, generation=before), [kept_under_old] * 2
+    yield owner.commit("A", 0, 10, kept, generation=before), [stored_under_old] * 2
     yield owner.commit("A", 0, 10, [moved], generation=before), E.illegal_generation
     yield owner.commit("A", 0, 10, [kept[0], moved], generation=before), [E.illegal_generation] * 2
     yield owner.commit("A", 0, 10, ALL), NONE
@@ -510,7 +510,7 @@ def epoch_again(ask: Asker, _: Bench) -> Steps:
     yield from _epoch_again(ask)
 
 
-def _told_once(ask: Asker) -> Steps:
+def _reported_once(ask: Asker) -> Steps:
     owner, other = Member(ask, "owner"), Member(ask, "other")
     owner.join()
     yield owner.settle(owned=3), list(ALL)
@@ -540,4 +540,4 @@ def _told_once(ask: Asker) -> Steps:
         assignment changes again, or the member has a time-out.""",
 )  # fmt: skip
 def told_once(ask: Asker, _: Bench) -> Steps:
-    yield from _told_once(ask)
+    yield from _reported_once(ask)

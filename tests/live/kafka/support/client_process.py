@@ -26,7 +26,7 @@ from fencepost.reference_impl.live.transactions.clients.real_client import Clien
 PATIENCE_S = 15.0
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """What a call came to: Kafka's error code (0: none), and what the library says can still be done."""
 
     code: int
@@ -59,7 +59,7 @@ class ClientProcess:
             if stream is not None:
                 stream.close()
 
-    def do(self, method: str, *arguments: Any) -> Told:
+    def do(self, method: str, *arguments: Any) -> Reported:
         """Call a method of `RealProducer` and wait for what comes of it."""
         self.start(method, *arguments)
         return self.answer()
@@ -70,7 +70,7 @@ class ClientProcess:
         self._process.stdin.write(json.dumps([method, *arguments]) + "\n")
         self._process.stdin.flush()
 
-    def answer(self) -> Told:
+    def answer(self) -> Reported:
         """What has come of the oldest call. Raises TimeoutError; ChildProcessError if the process has ended."""
         try:
             line = self._answers.get(timeout=4 * PATIENCE_S)
@@ -78,7 +78,7 @@ class ClientProcess:
             raise TimeoutError(f"client {self._process.pid} did not answer within {4 * PATIENCE_S:g} s") from None
         if not line:
             raise ChildProcessError(f"client {self._process.pid} ended with {self._process.wait(PATIENCE_S)}")
-        return Told(*json.loads(line))
+        return Reported(*json.loads(line))
 
     def pause(self) -> None:
         """SIGSTOP; returns when every thread stands still."""
@@ -119,15 +119,15 @@ def serve(producer: RealProducer) -> None:
     """Answer calls until standard input ends."""
     for line in sys.stdin:
         method, *arguments = json.loads(line)
-        told = Told(0)
+        reported = Reported(0)
         try:
             if method == "send":
                 send(producer, arguments[0], arguments[1], str(arguments[2]).encode())
             else:
                 getattr(producer, method)(*arguments)
         except ClientError as error:
-            told = Told(error.code, error.severity.name, str(error))
-        print(json.dumps(told), flush=True)
+            reported = Reported(error.code, error.severity.name, str(error))
+        print(json.dumps(reported), flush=True)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ class Beds:
         self.place.mkdir(parents=True, exist_ok=True)
         for variant, name in HISTORIES.items():
             words = ["generate", variant, str(self.place / name), "--histories", "2", "--config", "events=40"]
-            code, told, _ = ran([*words, "--cores", "1"])
-            assert code == 0, told
+            code, reported, _ = ran([*words, "--cores", "1"])
+            assert code == 0, reported
         self.logs = self.place / "logs"
         real_logs(self.logs)
         shutil.copytree(COPYING / "classic", self.place / "copying")
@@ -99,15 +99,15 @@ def waiting() -> float:
 def judge(fuzzed: Fuzzed) -> None:
     """Runs it; AssertionError if it gets anything else than it is owed."""
     code, err, seconds = ran(fuzzed.words)
-    told = f"{fuzzed.how}: fencepost {' '.join(map(repr, fuzzed.words))}: exit code {code}: {err[-600:]}"
-    assert code in (0, 1, 2), told
-    assert seconds < SECONDS * waiting(), f"{seconds:.0f} s: {told}"
-    assert "Traceback" not in err, told
-    assert IN_THE_CODE not in err, told
+    text = f"{fuzzed.how}: fencepost {' '.join(map(repr, fuzzed.words))}: exit code {code}: {err[-600:]}"
+    assert code in (0, 1, 2), text
+    assert seconds < SECONDS * waiting(), f"{seconds:.0f} s: {text}"
+    assert "Traceback" not in err, text
+    assert IN_THE_CODE not in err, text
     if code == 2:
-        said = [line for line in err.splitlines() if not line.startswith("warning: ")]
-        assert len(said) == 1, told
-    assert not (fuzzed.void and code == 0), told
+        reported = [line for line in err.splitlines() if not line.startswith("warning: ")]
+        assert len(reported) == 1, text
+    assert not (fuzzed.void and code == 0), text
 
 
 # Changes --------------------------------------------------------------------------------------------------------------
@@ -369,8 +369,8 @@ def campaign(inputs: int, state: Path) -> int:
                 f"{done['chunks'] * CHUNK:,} of {inputs:,}, {len(done['failed'])} failed, {left:.0f} min left",
                 flush=True,
             )
-    for chunk, told in done["failed"].items():
-        print(f"seed {chunk}: {told}")
+    for chunk, reported in done["failed"].items():
+        print(f"seed {chunk}: {reported}")
     return 1 if done["failed"] else 0
 
 

@@ -128,13 +128,13 @@ def begin() -> None:
                 print(json.dumps(interrupted_at_once(name, how, inputs, place)), flush=True)
 
 
-def work(told: int, words: list[str]) -> None:
+def work(reported: int, words: list[str]) -> None:
     """The command as the entry point runs it; a byte is written when it has something to write at an interrupt."""
 
     def watch() -> None:
-        while not interrupts.something_to_tell():
+        while not interrupts.has_report():
             time.sleep(0.01)
-        os.write(told, b"b")
+        os.write(reported, b"b")
 
     def watched(arguments: Sequence[str]) -> int:
         """In the process that does the work."""

@@ -84,4 +84,4 @@ def test_known_proofs_are_used_again():
     fresh = Known()
     alone = redundant(mutant, AllocationProperties.properties, known=fresh)
     assert known.asked - before < fresh.asked
-    assert (again.open, again.inductive.kept) == (alone.open, alone.inductive.kept)
+    assert (again.open, again.inductive.remaining) == (alone.open, alone.inductive.remaining)

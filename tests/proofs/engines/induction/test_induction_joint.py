@@ -65,15 +65,15 @@ def test_that_an_action_never_happens_leans_on_lemmas_too():
 def test_a_promise_follows_from_what_it_rests_on(name: str):
     """From that alone; and without any one lemma that a step of its own proof uses, that step fails."""
     variant = ID_BLOCKS.variant(name)
-    proof = prove(variant.spec, variant.kept)
+    proof = prove(variant.spec, variant.promised)
     for promised in ("no_id_twice", "disjoint_blocks"):
         rests = proof.rests_on(promised)
-        alone = prove(variant.spec, {n: variant.kept[n] for n in (promised, *rests)}, counterexamples=False)
+        alone = prove(variant.spec, {n: variant.promised[n] for n in (promised, *rests)}, counterexamples=False)
         assert {alone.verdicts[n] for n in (promised, *rests)} == {"holds"}
         used = {lemma for o in proof.obligations if o.property == promised for lemma in o.uses} - {promised}
         assert used
         for left_out in used:
-            fewer = {n: p for n, p in variant.kept.items() if n != left_out}
+            fewer = {n: p for n, p in variant.promised.items() if n != left_out}
             assert prove(variant.spec, fewer, counterexamples=False).verdicts[promised] != "holds", left_out
 
 

@@ -60,8 +60,8 @@ def test_results_say_what_is_inherited_from_where():
     variant = Variant("desk", DeskProperties, "a desk")
     results = {r.property: r for r in run_induction(ProtocolEntry("desk", "a desk", (variant,), {}), variant)}
     model = hash_of_stated(Allocation.spec, AllocationProperties.properties.values())
-    told = results["ids.no_id_twice"]
-    assert (told.verdict, told.evidence["inherited"]) == (
+    reported = results["ids.no_id_twice"]
+    assert (reported.verdict, reported.evidence["inherited"]) == (
         "holds", {"part": "ids", "protocol": "Allocation", "model": model},
     )  # fmt: skip
     assert "inherited" not in results["ids_differ"].evidence

@@ -8,7 +8,7 @@ import pytest
 from command_line import fencepost, read_json
 from fencepost.model.language.derived.mutations import mutations, settle
 from fencepost.proofs.engines.induction import Obligation, Proof, prove
-from fencepost.proofs.engines.obligation_cache import KeptSteps
+from fencepost.proofs.engines.obligation_cache import CachedSteps
 from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import protocols
 from z3_protocols import Allocation, AllocationProperties
@@ -25,12 +25,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def proved(  # type: ignore[no-untyped-def]
-    spec=VARIANT.spec, properties=VARIANT.kept, rlimit: int = RLIMIT, fresh: bool = False, examples: bool = True
+    spec=VARIANT.spec, properties=VARIANT.promised, rlimit: int = RLIMIT, fresh: bool = False, examples: bool = True
 ) -> Proof:
     """With what is kept, which it is kept with."""
-    kept = KeptSteps.of(NAME, spec, rlimit, fresh=fresh)
+    kept = CachedSteps.of(NAME, spec, rlimit, fresh=fresh)
     assert kept is not None
-    made = prove(spec, properties, rlimit=rlimit, kept=kept, counterexamples=examples)
+    made = prove(spec, properties, rlimit=rlimit, cache=kept, counterexamples=examples)
     kept.write()
     return made
 
@@ -44,15 +44,15 @@ def untold(obligations: tuple[Obligation, ...]) -> list[Obligation]:
 def test_nothing_that_has_not_changed_is_proved_again() -> None:
     """All steps are as they were; of other limits, or of fewer lemmas, none is taken."""
     first, again = proved(), proved()
-    assert not any(o.kept for o in first.obligations)
-    assert all(o.kept for o in again.obligations)
+    assert not any(o.cached for o in first.obligations)
+    assert all(o.cached for o in again.obligations)
     assert untold(first.obligations) == untold(again.obligations)
-    assert not any(o.kept for o in proved(rlimit=RLIMIT + 1).obligations)
+    assert not any(o.cached for o in proved(rlimit=RLIMIT + 1).obligations)
     proved()
-    fewer = {name: item for name, item in VARIANT.kept.items() if name != next(iter(VARIANT.kept))}
-    assert not any(o.kept for o in proved(properties=fewer).obligations)
+    fewer = {name: item for name, item in VARIANT.promised.items() if name != next(iter(VARIANT.promised))}
+    assert not any(o.cached for o in proved(properties=fewer).obligations)
     proved()
-    assert not any(o.kept for o in proved(fresh=True).obligations)
+    assert not any(o.cached for o in proved(fresh=True).obligations)
 
 
 @pytest.mark.usefixtures("cache")
@@ -70,9 +70,9 @@ def test_of_a_changed_rule_its_own_steps_are_proved_again() -> None:
         alone = prove(spec, stated, rlimit=RLIMIT, counterexamples=False)
         assert untold(made.obligations) == untold(alone.obligations), mutant.name
         # Where a step fails, what leans on it is looked at again without it.
-        assert {o.action for o in made.obligations if not o.kept} >= changed, mutant.name
+        assert {o.action for o in made.obligations if not o.cached} >= changed, mutant.name
         if not alone.failures:
-            assert {o.action for o in made.obligations if not o.kept} == changed, mutant.name
+            assert {o.action for o in made.obligations if not o.cached} == changed, mutant.name
         proved(right, stated)
         tried += 1
     assert tried > 2
@@ -83,10 +83,10 @@ def test_what_does_not_hold_is_not_recorded() -> None:
     """It is refuted again, with a counterexample."""
     variant = protocols()["id-blocks"].variant("kraft-answer-first")
     for _ in range(2):
-        made = proved(variant.spec, variant.kept)
+        made = proved(variant.spec, variant.promised)
         assert made.failures
         failing = {o.action for o in made.failures}
-        assert not [o for o in made.obligations if o.action in failing and o.kept]
+        assert not [o for o in made.obligations if o.action in failing and o.cached]
         assert all(o.counterexample is not None for o in made.failures if o.verdict == "violated" and o.property)
 
 
@@ -96,7 +96,7 @@ def test_a_file_of_anything_is_none(cache: Path) -> None:
     for text in ("", "[]", "{", json.dumps({key: {"when": 1} for key in json.loads(file.read_text())})):
         file.write_text(text)
         made = proved()
-        assert not any(o.kept for o in made.obligations)
+        assert not any(o.cached for o in made.obligations)
         assert untold(made.obligations) == untold(first.obligations)
 
 

@@ -27,7 +27,7 @@ OF_KRAFT = [
     Obligation("preserved", "repeat", "no_id_twice", "holds", 0.0, "unchanged"),
 ]
 """Steps of a large proof as that proof has them, with as few lemmas: all of it takes longer than a test should."""
-SHOWN = """
+OBSERVED = """
 from fencepost.properties.catalogue import find
 from test_second_opinion import KRAFT, OF_KRAFT, statements
 entry, variant = find(KRAFT)
@@ -45,7 +45,7 @@ def made_of(protocol, properties) -> tuple[Proof, list[Statement]]:
 def of_kraft(obligations: list[Obligation]) -> list[Statement]:
     _, variant = find(KRAFT)
     assert variant is not None
-    return list(statements(variant.spec, variant.kept, obligations, KRAFT))
+    return list(statements(variant.spec, variant.promised, obligations, KRAFT))
 
 
 @pytest.mark.parametrize(("protocol", "properties"), SMALL)
@@ -55,17 +55,17 @@ def test_both_solvers_refute_every_text(protocol, properties):
     assert len(texts) == sum(map(is_stated, proof.obligations)) > 0
     assert len({s.name for s in texts}) == len(texts)
     again = Z3Again()
-    assert {again.ask(s.text).said for s in texts} == {"unsat"}
-    assert {ask_cvc5(s.text).said for s in texts} == {"unsat"}
+    assert {again.ask(s.text).result for s in texts} == {"unsat"}
+    assert {ask_cvc5(s.text).result for s in texts} == {"unsat"}
 
 
 def test_steps_of_a_large_proof_are_refuted_too():
     """Where a number is in no argument matching finds nothing, and enumeration does."""
     again, ways = Z3Again(), {}
     for stated in of_kraft(OF_KRAFT):
-        assert again.ask(stated.text).said == "unsat"
+        assert again.ask(stated.text).result == "unsat"
         answer = ask_cvc5(stated.text)
-        assert answer.said == "unsat"
+        assert answer.result == "unsat"
         ways[stated.says] = answer.why
     assert ways["install preserves held by one"] == "by enumeration"
 
@@ -91,15 +91,15 @@ def test_without_a_lemma_nothing_is_refuted(place, dropped):
     assert dropped in whole.uses
     tampered = replace(whole, uses=tuple(name for name in whole.uses if name != dropped))
     [stated] = of_kraft([tampered])
-    assert Z3Again().ask(stated.text).said != "unsat"
-    assert ask_cvc5(stated.text, units=20_000).said != "unsat"
+    assert Z3Again().ask(stated.text).result != "unsat"
+    assert ask_cvc5(stated.text, units=20_000).result != "unsat"
 
 
 def test_the_bytes_are_the_same_in_another_process():
     """Whatever the seed of its hashes is."""
     here = "".join(s.text for s in of_kraft(OF_KRAFT))
     path = {"PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONHASHSEED": "7"}
-    ran = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, env=path, check=True)
+    ran = subprocess.run([sys.executable, "-c", OBSERVED], capture_output=True, text=True, env=path, check=True)
     assert ran.stdout == here
 
 
@@ -128,14 +128,14 @@ def test_one_name_for_two_things_is_still_one_text_for_each():
     _, texts = made_of(Twins, TwinsProperties)
     [of_raise] = [s.text for s in texts if "(declare-fun level!chosen () Int)" in s.text]
     assert "(declare-fun level$ () Int)" in of_raise
-    assert {ask_cvc5(s.text).said for s in texts} == {Z3Again().ask(s.text).said for s in texts} == {"unsat"}
+    assert {ask_cvc5(s.text).result for s in texts} == {Z3Again().ask(s.text).result for s in texts} == {"unsat"}
 
 
 def test_a_variable_of_several_and_a_parameter_of_its_name():
     """``first`` of each request, and the parameter ``first`` of the step that takes it."""
     _, variant = find("id-blocks/kraft-threads")
     step = Obligation("preserved", "swap", "no_id_twice", "holds", 0.0, "solver", ("no_id_twice",))
-    [text] = [s.text for s in statements(variant.spec, variant.kept, [step], "threads")]
+    [text] = [s.text for s in statements(variant.spec, variant.promised, [step], "threads")]
     declared = [line.split()[1] for line in text.splitlines() if line.startswith("(declare-fun")]
     assert len(set(declared)) == len(declared)
     assert {"first$", "first!chosen"} <= set(declared)
@@ -145,18 +145,18 @@ def test_names_are_nothing_that_a_solver_has_a_meaning_for():
     """Z3 5.4 reserves ``choice``, a field of transactions, and others may follow."""
     _, variant = find("transactions/core-v2")
     step = Obligation("preserved", "fail_over", "ended_before", "holds", 0.0, "unchanged")
-    [text] = [s.text for s in statements(variant.spec, variant.kept, [step], "transactions")]
+    [text] = [s.text for s in statements(variant.spec, variant.promised, [step], "transactions")]
     declared = [line.split()[1] for line in text.splitlines() if line.startswith("(declare-")]
     assert {"choice$", "Txn$"} <= set(declared)
     assert [name for name in declared if not set("$!") & set(name)] == []
-    assert Z3Again().ask(text).said == ask_cvc5(text).said == "unsat"
+    assert Z3Again().ask(text).result == ask_cvc5(text).result == "unsat"
 
 
-def judged(said: str, why: str = "") -> tuple[list[Opinion], list]:
+def judged(text: str, why: str = "") -> tuple[list[Opinion], list]:
     """Opinions of one step of kraft, and the row of it."""
     entry, variant = find(KRAFT)
     proof = Proof(tuple(OF_KRAFT), 0.0)
-    asked = [Opinion(s, asking.Answer(said, 0.1, why)) for s in of_kraft(OF_KRAFT[:1])]
+    asked = [Opinion(s, asking.Answer(text, 0.1, why)) for s in of_kraft(OF_KRAFT[:1])]
     return asked, run_second(entry, variant, proof, asked)
 
 
@@ -166,8 +166,8 @@ def test_what_cvc5_gives_up_on_is_reported_and_is_no_failure():
     assert (row.engine, row.property, row.verdict) == ("second-opinion", "held_by_one", "unknown")
     assert row.as_expected
     assert row.evidence["gives_up"] == [{"says": "install preserves held by one", "why": "it has used up 7 units"}]
-    told = "id-blocks/kraft: cvc5 gives up on 1 of 1 obligations: install preserves held by one"
-    assert left_undecided(KRAFT, asked) == [told]
+    text = "id-blocks/kraft: cvc5 gives up on 1 of 1 obligations: install preserves held by one"
+    assert left_undecided(KRAFT, asked) == [text]
     assert disagreements(KRAFT, asked) == []
 
 
@@ -197,7 +197,7 @@ def test_a_limit_that_is_too_small_decides_nothing():
     """Resources are counted, so that the same text ends in the same way everywhere."""
     [stated] = of_kraft(OF_KRAFT[:1])
     answers = [ask_cvc5(stated.text, units=300) for _ in range(2)]
-    assert [a.said for a in answers] == ["unknown", "unknown"]
+    assert [a.result for a in answers] == ["unknown", "unknown"]
     assert [a.why for a in answers] == ["it has used up 300 units"] * 2
 
 

@@ -38,10 +38,10 @@ def variants() -> dict[str, Variant]:
 def levels(variant: Variant) -> Graph:
     """The states at each distance, the steps that were taken and cut, and the distance of each danger and each witness
     that is there; the states and steps too where each fault may happen once that the smallest bounds leave out."""
-    shown = {name: asked for name, asked in variant.asked.items() if asked.kind == "sometimes"}
+    observed = {name: asked for name, asked in variant.asked.items() if asked.kind == "sometimes"}
     bounds = bounds_of(variant, "smoke")
-    found = explore(variant.spec, shown, bounds, max_states=MOST, threads=1)
-    met = {**found.met, **{name: found.traces.steps(name) for name in shown if name in found.traces}}
+    found = explore(variant.spec, observed, bounds, max_states=MOST, threads=1)
+    met = {**found.met, **{name: found.traces.steps(name) for name in observed if name in found.traces}}
     made: Graph = {"levels": found.levels, "steps": _steps(found), "met": dict(sorted(met.items()))}
     left_out = {a.budget: 1 for a in variant.spec.actions.values() if a.budget and not bounds.get(a.budget, 1)}
     if left_out:
@@ -57,7 +57,7 @@ def _steps(found: Exploration) -> list[int]:
 def main() -> None:
     """Makes the file anew, or what it says of the variants that are named."""
     there = variants()
-    made = {name: said for name, said in (kept() if sys.argv[1:] else {}).items() if name in there}
+    made = {name: reported for name, reported in (kept() if sys.argv[1:] else {}).items() if name in there}
     for name in sys.argv[1:] or there:
         made[name] = levels(there[name])
         print(name, made[name]["steps"], flush=True)

@@ -75,4 +75,4 @@ def test_a_mistake_of_emission_is_found(mistake: str, monkeypatch: pytest.Monkey
     """With a state that tells the readings apart, within the bounds."""
     found = broken("kip618-yardstick/yardstick", MISTAKES[mistake], monkeypatch)
     assert found and {one.verdict for one in found} == {"violated"}
-    assert all(one.shown for one in found)
+    assert all(one.state for one in found)

@@ -61,7 +61,7 @@ def test_the_same_verdicts(name: str, tmp_path: Path) -> None:
     for item in made.progress:
         configuration = tmp_path / f"{made.stem}Liveness.cfg"
         configuration.write_text(f"{constants}SPECIFICATION FairSpec\nPROPERTIES {item}\n")
-        said = tlc(tmp_path, f"{made.stem}Liveness").output
-        violated = "Temporal properties were violated" in said
-        assert violated or "No error has been found" in said
+        reported = tlc(tmp_path, f"{made.stem}Liveness").output
+        violated = "Temporal properties were violated" in reported
+        assert violated or "No error has been found" in reported
         assert verdicts[item] == ("violated" if violated else "holds"), item

@@ -22,19 +22,19 @@ def chained(columns: Columns, history: int = 0) -> Columns:
     rows = len(columns["history"])
     place = np.repeat(np.arange(len(starts)), np.diff(starts, append=rows))
     lives = place - (place % SHARED == SHARED - 1)
-    told = {name: values.copy() for name, values in columns.items()}
-    for name in told.keys() - VALUES:
+    reported = {name: values.copy() for name, values in columns.items()}
+    for name in reported.keys() - VALUES:
         stride = np.int64(columns[name].max(initial=0)) + 1
         kept = (columns[name] < 0) | (stride * (len(starts) + 1) > np.iinfo(columns[name].dtype).max)
-        told[name] = np.where(kept, columns[name], columns[name] + lives * stride).astype(columns[name].dtype)
-    told["history"] = np.full(rows, history)
-    told["step"], told["time_us"] = np.arange(rows, dtype=np.int32), np.arange(rows)
-    return told
+        reported[name] = np.where(kept, columns[name], columns[name] + lives * stride).astype(columns[name].dtype)
+    reported["history"] = np.full(rows, history)
+    reported["step"], reported["time_us"] = np.arange(rows, dtype=np.int32), np.arange(rows)
+    return reported
 
 
-def planted(protocol: str, histories: int, seed: int = 1) -> Columns:
+def seeded(protocol: str, histories: int, seed: int = 1) -> Columns:
     """One long history in which much is violated."""
-    return chained(BEDS[protocol].planted(seed, 0, histories, bent=0.5)[0])
+    return chained(BEDS[protocol].seeded(seed, 0, histories, bent=0.5)[0])
 
 
 def doctored(protocol: str, histories: int, seed: int = 2) -> Columns:

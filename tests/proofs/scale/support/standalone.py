@@ -57,12 +57,12 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
     usual = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
     try:
         start("master", "org.apache.spark.deploy.master.Master", *usual)
-        found = Cluster(_said(folder / "master.log", STARTED))
+        found = Cluster(_stated(folder / "master.log", STARTED))
         for number in range(workers):
             name = f"worker-{number}"
             given = (*usual, "--cores", "1", "--memory", "1g", found.master)
             found.workers.append(start(name, "org.apache.spark.deploy.worker.Worker", *given))
-            _said(folder / f"{name}.log", re.compile(f"({REGISTERED})"))
+            _stated(folder / f"{name}.log", re.compile(f"({REGISTERED})"))
         yield found
     finally:
         for process in running:
@@ -71,7 +71,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             process.wait()
 
 
-def _said(log: Path, wanted: re.Pattern[str]) -> str:
+def _stated(log: Path, wanted: re.Pattern[str]) -> str:
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if found := wanted.search(log.read_text()):

@@ -53,8 +53,8 @@ def kept() -> dict[str, dict[str, str]]:
 def judge_of(name: str) -> ConformanceKernel:
     """What judges histories of a variant, of which everything is shown."""
     protocol, _, variant = name.partition("/")
-    shown = tuple(CONFORMING[protocol].vocabulary.codes)
-    judge = conformance_of(Manifest(protocol, shown, (), config=dict(SIMULATED[name][1]), variant=variant))
+    observed = tuple(CONFORMING[protocol].vocabulary.codes)
+    judge = conformance_of(Manifest(protocol, observed, (), config=dict(SIMULATED[name][1]), variant=variant))
     assert isinstance(judge, ConformanceKernel)
     return judge
 
@@ -65,10 +65,10 @@ def found_in(name: str, place: Path, size: tuple[int, int, int]) -> tuple[set[st
     histories, events, copies = size
     columns, judge = simulated(place, protocol, variant, *SIMULATED[name], histories=histories, events=events)
     found = noticed(columns, judge, copies)
-    return said_by(judge), {" ".join(one): count for one, count in found.items()}
+    return stated_by(judge), {" ".join(one): count for one, count in found.items()}
 
 
-def said_by(judge: ConformanceKernel) -> set[str]:
+def stated_by(judge: ConformanceKernel) -> set[str]:
     """All that a table says, as it is kept."""
     return {" ".join(one) for one in comparisons(judge)} | whens(judge)
 
@@ -123,8 +123,8 @@ def noticed(columns: Columns, judge: ConformanceKernel, copies: int) -> dict[Com
         part["history"][:], part["step"] = number, np.arange(len(part["step"]), dtype=np.int32)
     found: dict[Comparison, int] = {}
     for misfit in judge.misfits({name: np.concatenate([part[name] for part in parts]) for name in columns}):
-        said = misfit.check.role, misfit.check.says
-        found[said] = found.get(said, 0) + 1
+        reported = misfit.check.role, misfit.check.says
+        found[reported] = found.get(reported, 0) + 1
     return found
 
 
@@ -150,9 +150,9 @@ class _Bending:
                 continue
             others = np.unique(self.columns[name] if name == "error" else values)
             for row in self.chance.choice(there, copies).tolist():
-                said = int(self.columns[name][row])
-                other = int(self.chance.choice(others[others != said])) if len(others) > 1 else said + 1
-                for value in (said + 1, max(said - 1, 0), other):
+                reported = int(self.columns[name][row])
+                other = int(self.chance.choice(others[others != reported])) if len(others) > 1 else reported + 1
+                for value in (reported + 1, max(reported - 1, 0), other):
                     yield self._bent(row, to=row, drop=True, **{name: value})
                 yield self._bent(row, to=self._elsewhere(row), **{name: other})
 
@@ -177,7 +177,7 @@ class _Bending:
 
 def main() -> None:
     """Makes the file anew, or what it says of the variants that are named."""
-    made = {name: said for name, said in (kept() if sys.argv[1:] else {}).items() if name in SIMULATED}
+    made = {name: reported for name, reported in (kept() if sys.argv[1:] else {}).items() if name in SIMULATED}
     for name in sys.argv[1:] or SIMULATED:
         with tempfile.TemporaryDirectory() as place:
             there, often = found_in(name, Path(place) / "few", FEW)

@@ -72,8 +72,8 @@ class Member:
 
     def _is_another(self, before: Any) -> bool:
         """Whether its membership changed while it polled, or it has none. Then the records have no certain owner."""
-        said = self.client.said(before)
-        changed = said.generation < 0 or said != self.client.said(self.client.metadata())
+        reported = self.client.said(before)
+        changed = reported.generation < 0 or reported != self.client.said(self.client.metadata())
         return self.settings.metadata == AT_POLL and changed
 
     def _handed(self, batch: list[tuple[int, int]]) -> None:
@@ -114,8 +114,8 @@ class Member:
             metadata = self.client.no_metadata()
         offsets = {partition: offset + 1 for partition, offset in sorted(batch)}
         for partition, offset in offsets.items():
-            said = self.client.said(metadata)._asdict()
-            self.diary.note("offset_sent", partition=partition, offset=offset, **said)
+            reported = self.client.said(metadata)._asdict()
+            self.diary.note("offset_sent", partition=partition, offset=offset, **reported)
         self.client.send_offsets(offsets, metadata, f"{self.settings.client}/{self.attempt}")  # of which transaction
         self._point("offsets", batch)
         with self._ending(COMMIT):
@@ -189,12 +189,12 @@ class Member:
             self.changed.notify_all()
 
 
-TELLING = threading.Lock()
+REPORTING = threading.Lock()
 
 
 def tell(**event: Any) -> None:
     """One line of standard output."""
-    with TELLING:
+    with REPORTING:
         print(json.dumps(event), flush=True)
 
 

@@ -105,11 +105,11 @@ class Java:
         self._call("flush", self._producer.flush)
 
     def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
-        told = self._jvm.java.util.HashMap()
+        reported = self._jvm.java.util.HashMap()
         for partition, offset in offsets.items():
             place = self._kafka.common.TopicPartition(self._settings.source, partition)
-            told[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset, tag)
-        self._call("send_offsets", self._producer.sendOffsetsToTransaction, told, metadata)
+            reported[place] = self._kafka.clients.consumer.OffsetAndMetadata(offset, tag)
+        self._call("send_offsets", self._producer.sendOffsetsToTransaction, reported, metadata)
 
     def commit(self) -> None:
         self._call("commit", self._producer.commitTransaction)

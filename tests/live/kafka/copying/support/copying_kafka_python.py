@@ -55,11 +55,11 @@ class Producing:
         self._call("flush", self._producer.flush, CALL_S)
 
     def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
-        told = {
+        reported = {
             kafka.TopicPartition(self._settings.source, partition): OffsetAndMetadata(offset, tag, -1)
             for partition, offset in offsets.items()
         }
-        self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata)
+        self._call("send_offsets", self._producer.send_offsets_to_transaction, reported, metadata)
 
     def commit(self) -> None:
         self._call("commit", self._producer.commit_transaction)

@@ -114,8 +114,8 @@ class Librdkafka:
         self._producer.flush(CALL_S)
 
     def send_offsets(self, offsets: dict[int, int], metadata: Any, tag: str) -> None:
-        told = [TopicPartition(self._settings.source, *place, tag) for place in offsets.items()]
-        self._call("send_offsets", self._producer.send_offsets_to_transaction, told, metadata, CALL_S)
+        reported = [TopicPartition(self._settings.source, *place, tag) for place in offsets.items()]
+        self._call("send_offsets", self._producer.send_offsets_to_transaction, reported, metadata, CALL_S)
 
     def commit(self) -> None:
         self._call("commit", self._producer.commit_transaction, CALL_S)

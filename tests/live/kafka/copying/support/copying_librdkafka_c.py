@@ -64,14 +64,14 @@ class LibrdkafkaC(Producing):
                 "session.timeout.ms": str(settings.session_ms),
                 "heartbeat.interval.ms": str(settings.session_ms // 5),
             }
-        told = c.create_string_buffer(512)
+        reported = c.create_string_buffer(512)
         conf = c.c_void_p(self._c.rd_kafka_conf_new())
         for name, value in config.items():
-            if self._c.rd_kafka_conf_set(conf, name.encode(), value.encode(), told, c.c_size_t(512)) != NO_ERROR:
-                raise ValueError(f"{name}={value}: {told.value.decode()}")
-        self._consumer = c.c_void_p(self._c.rd_kafka_new(CONSUMER, conf, told, c.c_size_t(512)))
+            if self._c.rd_kafka_conf_set(conf, name.encode(), value.encode(), reported, c.c_size_t(512)) != NO_ERROR:
+                raise ValueError(f"{name}={value}: {reported.value.decode()}")
+        self._consumer = c.c_void_p(self._c.rd_kafka_new(CONSUMER, conf, reported, c.c_size_t(512)))
         if not self._consumer:
-            raise ValueError(told.value.decode())
+            raise ValueError(reported.value.decode())
         self._c.rd_kafka_poll_set_consumer(self._consumer)
         self._subscribe()
 

@@ -130,8 +130,8 @@ class Asker:
             "produce", version, transactional_id=own if txn == "own" else txn, acks=-1, timeout=milliseconds(10_000),
             topic_data=topics,
         )  # fmt: skip
-        (told,) = answer.responses[0].partition_responses
-        return told.error_code or int(told.base_offset)
+        (reported,) = answer.responses[0].partition_responses
+        return reported.error_code or int(reported.base_offset)
 
     def commit_offset(
         self,
@@ -230,8 +230,8 @@ class Asker:
         answer = self.send("offset_fetch", 7, group_id=self.name, topics=(topic,), require_stable=stable)
         if answer.error_code:
             return answer.error_code
-        (told,) = answer.topics[0].partitions
-        return told.error_code or int(told.committed_offset)
+        (reported,) = answer.topics[0].partitions
+        return reported.error_code or int(reported.committed_offset)
 
     def delete_offset(self) -> Answer:
         """OffsetDelete of partition 0, as an operator sends it: an error."""
@@ -246,24 +246,24 @@ class Asker:
 
     def described(self) -> Answer:
         """DescribeTransactions: (state, producer, epoch, [partitions of the topic])."""
-        (told,) = self.send("describe_transactions", 0, transactional_ids=(self.txn,)).transaction_states
-        partitions = sorted(int(number) for topic in told.topics for number in topic.partitions)
-        return told.error_code or (
-            told.transaction_state, self.letter(told.producer_id), int(told.producer_epoch), partitions
+        (reported,) = self.send("describe_transactions", 0, transactional_ids=(self.txn,)).transaction_states
+        partitions = sorted(int(number) for topic in reported.topics for number in topic.partitions)
+        return reported.error_code or (
+            reported.transaction_state, self.letter(reported.producer_id), int(reported.producer_epoch), partitions
         )  # fmt: skip
 
     def producers(self, partition: int = 0) -> Answer:
         """DescribeProducers: [(producer, epoch, last sequence, first offset of its open transaction or -1)]."""
         topic = build("describe_producers", 0, "TopicRequest", name=self.name, partition_indexes=(partition,))
-        (told,) = self.send("describe_producers", 0, topics=(topic,)).topics[0].partitions
+        (reported,) = self.send("describe_producers", 0, topics=(topic,)).topics[0].partitions
         found = [
             (
                 self.letter(each.producer_id),
                 *map(int, (each.producer_epoch, each.last_sequence, each.current_txn_start_offset)),
             )
-            for each in told.active_producers
+            for each in reported.active_producers
         ]
-        return told.error_code or sorted(found)
+        return reported.error_code or sorted(found)
 
     # Membership of the group
 

@@ -40,5 +40,7 @@ def forge_epoch(ask: Asker, producer: str, epoch: int, timeout_ms: int = 60_000)
     request = build("produce", 11, transactional_id=None, acks=-1, timeout=milliseconds(10_000), topic_data=(topic,))
     host, _, port = ask.address.rpartition(":")
     with Connection(host, int(port), client_id=ALLOWED) as connection:
-        (told,) = connection.call(request).responses[0].partition_responses
-    assert told.error_code == 0, f"the record of {ask.txn} was refused: {told.error_message or told.error_code}"
+        (reported,) = connection.call(request).responses[0].partition_responses
+    assert reported.error_code == 0, (
+        f"the record of {ask.txn} was refused: {reported.error_message or reported.error_code}"
+    )

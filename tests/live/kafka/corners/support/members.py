@@ -53,7 +53,7 @@ class Member:
         """A heartbeat with nothing but id and epoch. Returns the partitions named in the answer, None if it names none,
         or the error."""
         answer = self._send(self.epoch, topic_partitions=None)
-        return answer.error_code or self._told(answer)
+        return answer.error_code or self._reported(answer)
 
     def start(self) -> Any:
         """A full heartbeat, as clients send it after a time-out. Returns what `live` returns."""
@@ -61,7 +61,7 @@ class Member:
             self.epoch, rebalance_timeout=milliseconds(REBALANCE_MS), topic_partitions=self._partitions(self.owned),
             subscribed_topic_names=(self.ask.name,),
         )  # fmt: skip
-        return answer.error_code or self._told(answer)
+        return answer.error_code or self._reported(answer)
 
     def settle(self, *others: Member, owned: int) -> list[int]:
         """Heartbeats of this member, and of the others in between, until it owns so many partitions: they."""
@@ -93,11 +93,11 @@ class Member:
         answer = self._send(self.epoch, **fields)
         if answer.error_code:
             return answer.error_code
-        told = self._told(answer)
-        self.owned = self.owned if told is None else told
+        reported = self._reported(answer)
+        self.owned = self.owned if reported is None else reported
         return self.epoch, self.owned
 
-    def _told(self, answer: Any) -> tuple[int, ...] | None:
+    def _reported(self, answer: Any) -> tuple[int, ...] | None:
         """Takes the epoch of an answer, and returns the partitions that it names, None if it names none."""
         self.epoch = int(answer.member_epoch)
         if answer.assignment is None:
@@ -165,10 +165,10 @@ def fetch(ask: Asker, member: str, epoch: int) -> Any:
         "offset_fetch", 9, "OffsetFetchRequestGroup", group_id=ask.name, member_id=member, member_epoch=epoch,
         topics=(topic,),
     )  # fmt: skip
-    (told,) = ask.send("offset_fetch", 9, groups=(group,), require_stable=True).groups
-    if told.error_code:
-        return told.error_code
-    (partition,) = told.topics[0].partitions
+    (reported,) = ask.send("offset_fetch", 9, groups=(group,), require_stable=True).groups
+    if reported.error_code:
+        return reported.error_code
+    (partition,) = reported.topics[0].partitions
     return partition.error_code or int(partition.committed_offset)
 
 

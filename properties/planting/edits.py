@@ -1,4 +1,4 @@
-"""Bends a history: puts an event in, changes, moves or drops one, or exchanges two.
+"""Edits of a history: puts an event in, changes, moves or drops one, or exchanges two.
 
 An edit names events by kind and by how many of that kind come before it in the history as it was written.
 """
@@ -68,7 +68,6 @@ def change(kind: IntEnum, nth: int, **values: int) -> Edit:
 
 
 def swap(one: Event, other: Event) -> Edit:
-    """Two events exchanged."""
     return Edit("swap", one, {}, other)
 
 
@@ -78,7 +77,6 @@ def move(event: Event, before: Event | None) -> Edit:
 
 
 def drop(kind: IntEnum, nth: int) -> Edit:
-    """An event less."""
     return Edit("drop", (kind, nth), {})
 
 

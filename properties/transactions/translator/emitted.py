@@ -12,7 +12,7 @@ from fencepost.model.transactions.detailed.coordinator import Pending
 from fencepost.model.transactions.detailed.expiry import Forgetting
 from fencepost.model.transactions.detailed.full import V1, V2, LateEnds, Verified
 from fencepost.model.transactions.detailed.releases import V2Of400
-from fencepost.properties.emitted_events import Kept, Note, Number, Row, Showing
+from fencepost.properties.emitted_events import EmittedEvents, Note, Number, Remembered, Row
 from fencepost.properties.history import HistoryError
 from fencepost.properties.transactions.events.kinds import (
     ABORT,
@@ -45,13 +45,13 @@ def _owner(s, p):
 
 
 def _txn(name):
-    return Kept("txn", at=name)
+    return Remembered("txn", at=name)
 
 
 _of_txn = {"client": _owner, "txn": _txn("t"), **_pair_of(_number)}
-_record = Kept("record", at=("t", "p"))
-_request = Kept("request", at="c")
-_end = {"txn_id": ID, "request": Kept("end", at="t")}
+_record = Remembered("record", at=("t", "p"))
+_request = Remembered("request", at="c")
+_end = {"txn_id": ID, "request": Remembered("end", at="t")}
 
 
 def _choice(s, p):
@@ -81,7 +81,7 @@ PRODUCERS = {
         Row("end_sent", **_of_txn, txn_id=ID, outcome=ABORT, request=Number("end", at="t", of="request")),
     ],
     "learn": [
-        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Kept("end", at="t"),
+        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Remembered("end", at="t"),
             **_pair_of(lambda s, p: s.follows[p.t])),
     ],
 }  # fmt: skip
@@ -130,7 +130,7 @@ COORDINATOR = {
 
 
 _adds = Row("txn_logged", when=lambda s, p: s.pending == Pending.ADD, **_log, state=State.Ongoing, **_pair_of(_number))
-_asked = {"partition": "p", **_pair_of(_number), "request": Kept("sent", at=("t", "p"))}
+_asked = {"partition": "p", **_pair_of(_number), "request": Remembered("sent", at=("t", "p"))}
 _marker = {"node": NODE, "partition": "p", **_pair_of(lambda s, p: p.e)}
 
 
@@ -140,21 +140,21 @@ def _outcome(s, p):
 
 _MARK = [
     Row("marker_appended", **_marker, outcome=_outcome, coordinator_epoch=lambda s, p: p.k, offset=Number("offset")),
-    Row("stable_moved", partition="p", upto=Kept("offset", at=0, plus=1)),
-    Row("fetched", client=READER, partition="p", offset=Kept("upto", at="p", none=0),
-        upto=Kept("offset", at=0, plus=1)),
+    Row("stable_moved", partition="p", upto=Remembered("offset", at=0, plus=1)),
+    Row("fetched", client=READER, partition="p", offset=Remembered("upto", at="p", none=0),
+        upto=Remembered("offset", at=0, plus=1)),
     Row("record_read", each={"q": Txn}, when=lambda s, p: p.commit & (s.fate[p.q, p.p] == Fate.OPEN), client=READER,
         partition="p",
-        offset=Kept("place", at=("q", "p")), record=Kept("record", at=("q", "p"))),
-    Note("upto", at="p", value=Kept("offset", at=0, plus=1)),
+        offset=Remembered("place", at=("q", "p")), record=Remembered("record", at=("q", "p"))),
+    Note("upto", at="p", value=Remembered("offset", at=0, plus=1)),
 ]  # fmt: skip
 PARTITIONS = {
     "append": [
         Row("batch_appended", **_at, partition="p", offset=Number("offset"), **_pair_of(_number), record=_record,
-            request=Kept("sent", at=("t", "p"))),
-        Note("place", at=("t", "p"), value=Kept("offset", at=0)),
+            request=Remembered("sent", at=("t", "p"))),
+        Note("place", at=("t", "p"), value=Remembered("offset", at=0)),
         Row("record_acked", client=_owner, txn=_txn("t"), partition="p", record=_record,
-            request=Kept("sent", at=("t", "p")), offset=Kept("offset", at=0)),
+            request=Remembered("sent", at=("t", "p")), offset=Remembered("offset", at=0)),
     ],
     "mark": [*_MARK, Row("marker_acked", **_marker, txn_id=ID)],
     "mark_unheard": _MARK,
@@ -174,7 +174,7 @@ def _end_code(s, p):
 def _refusing(code):
     return [
         Row("end_handled", **_at, **_end, outcome=_choice, error=code),
-        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Kept("end", at="t"), error=code),
+        Row("end_told", client=_owner, txn=_txn("t"), outcome=_choice, request=Remembered("end", at="t"), error=code),
         Row("client_failed", client=_owner, error=code),
     ]  # fmt: skip
 
@@ -186,7 +186,7 @@ V2_ROWS = {
 }  # fmt: skip
 
 
-_add = {"request": Kept("add", at=("t", "p")), "partition": "p"}
+_add = {"request": Remembered("add", at=("t", "p")), "partition": "p"}
 _add_sent = Row("add_sent", **_of_txn, txn_id=ID, partition="p", request=Number("add", at=("t", "p"), of="request"))
 V1_ROWS = {
     **BASE,
@@ -219,18 +219,18 @@ ONLY = {
 }
 
 
-def _showing(mode, rows, only=ONLY, config=_config, **more):
+def _emitting(mode, rows, only=ONLY, config=_config, **more):
     """What a producer has sent it does not send again, and a late copy of its first request is in no request's place.
     Histories have no event for a fence that is under way."""
-    return Showing(
+    return EmittedEvents(
         mode, rows, never=("come_late", "append_fails"), only=only, config=config, narrower=(LateEnds, Prompt), **more
     )  # fmt: skip
 
 
-SHOWING = {
+EMITTED = {
     Forgetting: "an id that is forgotten goes on with another producer id, which has no number in the model",
-    Verified: _showing("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": lambda s, p: s.pending != Pending.FENCE}),
-    V1: _showing("v1", V1_ROWS),
-    V2Of400: _showing("v2", V2_ROWS),
-    V2: _showing("v2", V2_ROWS, config=lambda bounds: {**_config(bounds), "release": "4.3"}),
+    Verified: _emitting("v1-verified", VERIFIED_ROWS, {**ONLY, "verify": lambda s, p: s.pending != Pending.FENCE}),
+    V1: _emitting("v1", V1_ROWS),
+    V2Of400: _emitting("v2", V2_ROWS),
+    V2: _emitting("v2", V2_ROWS, config=lambda bounds: {**_config(bounds), "release": "4.3"}),
 }  # fmt: skip

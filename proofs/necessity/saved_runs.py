@@ -1,4 +1,4 @@
-"""Kept runs: what breaks a property once rules are got wrong, as files that are replayed in milliseconds.
+"""Saved runs: what breaks a property once rules are got wrong, as files that are replayed in milliseconds.
 
 A run names the mutations of a protocol, the property that it breaks, and its steps.  `replay` takes it again, step by
 step, by the plain reading: each step has to be enabled and to stay within the bounds, and the run has to end where the
@@ -29,7 +29,7 @@ EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
 
 class DoesNotFit(Exception):
-    """A kept run is no run of the mutated protocol, or does not break the property: which step, and why."""
+    """A saved run is no run of the mutated protocol, or does not break the property: which step, and why."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def keep(name: str, without: Iterable[tuple[str, str]], feature: str, trace: Tra
 
 
 def read_runs(file: Path) -> list[KeptRun]:
-    """The runs kept in a file; none if there is no file."""
+    """The runs stored in a file; none if there is no file."""
     if not file.exists():
         return []
     return [
@@ -106,7 +106,7 @@ def replay(
 
 
 def replay_of(run: KeptRun, spec: Spec, item: Property, bounds: Bounds) -> Trace:
-    """The same in a protocol that has been mutated already."""
+    """Replay the run in a protocol that has been mutated already."""
     trace = _Replay(spec, bounds, run).trace()
     if item.kind == "eventually":
         _check_waits(spec, bounds, item, trace)

@@ -2,10 +2,10 @@
 
 import numpy as np
 from fencepost.properties.history.vocabulary import Vocabulary
-from fencepost.properties.planting.bends import Written
+from fencepost.properties.planting.edits import Written
 
 
-class Told:
+class Reported:
     """One history. Protocols derive from it and say what happens in their own words."""
 
     vocabulary: Vocabulary

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from fencepost.model.language import Bool, Map, Nat, Option, Protocol, Sort, action, implies, require
 from fencepost.model.language.observations import Do, Observation
-from fencepost.properties.event_mapping import Shown
+from fencepost.properties.event_mapping import EventMapping
 from fencepost.properties.history.vocabulary import Column, EventKind, Vocabulary
 
 
@@ -80,9 +80,9 @@ TABLE = (
     Observation("closed"),
 )
 GIVEN = {"customers": 3}
-SHOWN = Shown(DESK, {"plain": Desk}, COLUMNS, {"plain": TABLE}, {"slip": "number"}, {"slip": ("left",)})
+MAPPING = EventMapping(DESK, {"plain": Desk}, COLUMNS, {"plain": TABLE}, {"slip": "number"}, {"slip": ("left",)})
 
-CHOSEN = Shown(
+CHOSEN = EventMapping(
     DESK,
     {"plain": Desk},
     {**COLUMNS, "which": Slip, "waits": Bool},

@@ -20,13 +20,13 @@ from fencepost.model.group_fencing.modern import AtSend, AtSendListening, Modern
 from fencepost.model.group_fencing.over_core import ShippedOverCore
 from fencepost.model.group_fencing.upgrade import Upgrade
 from fencepost.model.language import exists, when
-from fencepost.properties.emitted_events import Kept, Number, Row, Showing
+from fencepost.properties.emitted_events import EmittedEvents, Number, Remembered, Row
 
 ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, UNSTABLE = 22, 25, 88
 COMMIT, ABORT = 1, 0
 
 _client = {"slot": "m", "client": "m"}
-_pair = {"producer_id": "m", "epoch": Kept("epoch", at="m")}
+_pair = {"producer_id": "m", "epoch": Remembered("epoch", at="m")}
 _producer = {**_client, "txn": "m", **_pair}
 
 
@@ -52,7 +52,6 @@ def _next(s, p):
 
 
 def _each(holds):
-    """A row for each partition."""
     return {"each": {"q": Partition}, "when": holds}
 
 
@@ -69,7 +68,6 @@ def _code(s, p):
 
 
 def _committed(s, p):
-    """-1 where nothing is."""
     return when(s.committed[p.p] == 0, s.committed[p.p] + (-1), s.committed[p.p])
 
 
@@ -140,7 +138,7 @@ DRAFT = {
     "answer": [Row("init_told", **_producer)],
     "abort_for": [
         Row("producer_fenced", **_each(_fences), generation=_knows, member="m", partition="q", txn="n",
-            producer_id="n", epoch=Kept("epoch", at="n")),
+            producer_id="n", epoch=Remembered("epoch", at="n")),
     ],
     "fail_over": [Row("coordinator_loaded", generation=_newest)],
 }  # fmt: skip
@@ -214,15 +212,15 @@ OLDER_OWNER = (
 )
 
 
-def _showing(mode, rows, **more):
-    return Showing(mode, rows, never=NEVER, only=ONLY, config=_config, **more)
+def _emitting(mode, rows, **more):
+    return EmittedEvents(mode, rows, never=NEVER, only=ONLY, config=_config, **more)
 
 
 def _with_epochs(mode, rows):
-    return _showing(mode, rows, undecidable={"newest_owner_commits": OLDER_OWNER})
+    return _emitting(mode, rows, undecidable={"newest_owner_commits": OLDER_OWNER})
 
 
-SHOWING = {
+EMITTED = {
     ShippedOverCore: "its transactions are a core of their own, whose steps histories of a group do not have",
     ShippedByRequests: "which copy of a request arrives is in no history of a group",
     Cooperative: "histories of classic groups tell of members that give up all they have at a rebalance",
@@ -236,8 +234,8 @@ SHOWING = {
     ByAssignment: "which initialisation fences a producer without a transaction is not told yet",
     Probing: "the version of a coordinator is in no history",
     ByGenerationStatic: "it is about static members, whose instance ids the model does not have",
-    GroupIdOnly: _showing("group-id-only", CLASSIC),
-    Shipped: _showing("shipped", CLASSIC),
-    ByGeneration: _showing("draft-repaired-by-generation", DRAFT),
-    Draft: _showing("draft", DRAFT),
+    GroupIdOnly: _emitting("group-id-only", CLASSIC),
+    Shipped: _emitting("shipped", CLASSIC),
+    ByGeneration: _emitting("draft-repaired-by-generation", DRAFT),
+    Draft: _emitting("draft", DRAFT),
 }
