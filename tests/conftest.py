@@ -42,12 +42,8 @@ LONGEST = (
     "test_agreement_remote.py",
     "test_task_counts_history_replay.py",
     "test_task_counts_full.py",
-    "test_sql_twins.py",
-    "test_txn_sql_twins.py",
     "test_mock_promises.py",
     "test_golden_rows.py",
-    "test_task_counts_core.py",
-    "test_task_count_sql_twins.py",
     "test_simulated_at_scale.py",
     "test_guided.py",
 )

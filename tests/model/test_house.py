@@ -4,11 +4,11 @@ import pytest
 from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
-    "model": (139, 20647),
-    "properties": (157, 42626),
-    "reference_impl": (136, 30932),
-    "proofs": (258, 38301),
-    "tests": (525, 71536),
+    "model": (139, 20652),
+    "properties": (157, 42250),
+    "reference_impl": (126, 30093),
+    "proofs": (250, 37442),
+    "tests": (470, 67316),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)
