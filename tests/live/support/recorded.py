@@ -34,7 +34,7 @@ class Judged:
     @property
     def violations(self) -> dict[str, str]:
         """The first violation of each property, told in one line."""
-        return {name: found["first"].reported for name, found in self.report.violations.items()}
+        return {name: found["first"].told for name, found in self.report.violations.items()}
 
     @property
     def rules(self) -> set[str]:

@@ -265,7 +265,7 @@ def test_read_at_the_last_stable_offset():
     assert broken_by(*ACKED, ending(COMMIT), {**fetch, "upto": 1}, READ) == ""
     assert broken_by(*ACKED, ending(COMMIT), fetch, READ) == "txn.17"
     stable = {"kind": "stable_moved", "partition": 0, "upto": 1}
-    assert broken_by(*OPENED, appended(), stable, shown=INSIDE) == "txn.17"
+    assert broken_by(*OPENED, appended(), stable, observed=INSIDE) == "txn.17"
 
 
 @pytest.mark.parametrize(("told_of", "rule"), [(COMMIT, "txn.P4"), (ABORT, "")])
@@ -295,7 +295,7 @@ def test_two_outcomes():
     assert broken_by(*ACKED, ending(COMMIT), ending(ABORT, 3), reported(COMMIT), reported(ABORT, 3)) == "txn.P5"
     assert broken_by(*ACKED, ending(COMMIT), reported(ABORT)) == "txn.P5"
     assert broken_by(*OPENED, logged(1, 0), logged(2, 1)) == "txn.P5"
-    assert broken_by(*OPENED, logged(1, 0), ending(COMMIT), logged(2, 1), logged(3, 2), shown=INSIDE) == "txn.8"
+    assert broken_by(*OPENED, logged(1, 0), ending(COMMIT), logged(2, 1), logged(3, 2), observed=INSIDE) == "txn.8"
     assert broken_by(*OPENED, appended(), marker(COMMIT)) == "txn.P5"
     assert broken_by(*ACKED, ending(COMMIT), READ, ending(ABORT, 3), reported(ABORT, 3)) == "txn.P3"
 
@@ -325,9 +325,9 @@ def test_pairs():
     assert broken_by(*OPENED, {**other, "producer_id": 8, "epoch": 3}, max_epoch=3) == "txn.4"
     assert broken_by(*OPENED, {**other, "producer_id": 8, "epoch": 2}, max_epoch=3) == ""
     assert broken_by(logged(0, 4), logged(0, 3)) == "txn.P7"
-    assert broken_by(logged(0, 4), logged(0, 4, 8), logged(0, 0, 7), max_epoch=5, shown=INSIDE) == "txn.P7"
+    assert broken_by(logged(0, 4), logged(0, 4, 8), logged(0, 0, 7), max_epoch=5, observed=INSIDE) == "txn.P7"
     used_up = logged(0, 4), logged(0, 0, 8), logged(0, 4, 8), logged(0, 0, 7)
-    assert broken_by(*used_up, max_epoch=5, shown=INSIDE) == "txn.P7"
+    assert broken_by(*used_up, max_epoch=5, observed=INSIDE) == "txn.P7"
 
 
 def test_new_producer_id_that_fences_nobody():

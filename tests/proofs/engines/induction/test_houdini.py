@@ -46,7 +46,7 @@ def test_lemmas_that_fall_take_along_what_rests_on_them():
         "rests_on_a_false_one": "hand_out",
     }
     always = [n for n, p in AllocationProperties.properties.items() if p.kind == "always"]
-    assert list(found.kept) == always
+    assert list(found.remaining) == always
 
 
 def test_a_rule_that_matters_leaves_the_promise_open():

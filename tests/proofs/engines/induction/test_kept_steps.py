@@ -37,7 +37,7 @@ def proved(  # type: ignore[no-untyped-def]
 
 def untold(obligations: tuple[Obligation, ...]) -> list[Obligation]:
     """Without when and how fast."""
-    return [replace(o, kept=None, seconds=0.0, counterexample=None) for o in obligations]
+    return [replace(o, cached=None, seconds=0.0, counterexample=None) for o in obligations]
 
 
 @pytest.mark.usefixtures("cache")
