@@ -19,12 +19,11 @@ ZOOKEEPER = "id-blocks/zookeeper"
 
 
 @contextmanager
-def cvc5_says(reported: str, of: str):
+def cvc5_says(verdict: str, of: str):
     """Another answer of cvc5 about the texts that say so."""
 
     def answer(text: str, units: int = 0) -> Answer:
-        return Answer(reported, 0.0, "it has used up 7 units") if of in text else Answer("unsat",
-        0.0)  # type: ignore[arg-type]
+        return Answer(verdict, 0.0, "it has used up 7 units") if of in text else Answer("unsat", 0.0)  # type: ignore[arg-type]
 
     with mock.patch.object(opinions, "ask_cvc5", answer):
         yield
