@@ -201,7 +201,11 @@ def _client(name: str, protocol: str) -> str:
     if library and find_spec(library) is None:
         raise CatalogueError(f"{name} is not installed: {how_to_install('clients')}")
     target = f"fencepost.reference_impl.live.{folder(protocol)}.{factory}"
-    if find_spec(target.partition(":")[0]) is None:
+    try:
+        there = find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:  # its folder is not there either
+        there = False
+    if not there:
         raise CatalogueError(f"{name}: of {protocol} there is nothing but raw requests; leave it out")
     return target
 

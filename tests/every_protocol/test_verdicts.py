@@ -41,7 +41,7 @@ def test_a_claim_rests_on_promises_and_witnesses(entry: ProtocolEntry, claim: Cl
 @pytest.mark.parametrize("entry", VERIFIED, ids=lambda entry: entry.name)
 def test_survivors_are_argued_for(entry: ProtocolEntry) -> None:
     """What is neither refuted nor proved has a reason in the catalogue; of the full models of task counts, which are
-    not judged by `necessity`, test_mistakes.py finds that nothing refutes them."""
+    not judged by `necessity`, test_rule_mistakes.py finds that nothing refutes them."""
     rows = [line.split(" | ") for line in golden.recorded("necessity", entry.name)]
     surviving = {(row[2], row[3]) for row in rows if row[4] == "survives-bounded"}
     assert surviving == set(entry.survivors) - (set(FULL_SURVIVORS) if entry.name == "task-counts" else set())

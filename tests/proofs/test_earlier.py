@@ -90,7 +90,7 @@ from fencepost.proofs.provenance import sources
 entry = protocols()[sys.argv[1]]
 before = set(sys.modules)  # the catalogue has every protocol
 for variant in entry.variants:
-    variant.spec, variant.kept
+    variant.spec, variant.promised
 for name, variant in entry.verified_implementations:
     agree(name, protocol=entry.name, variant=variant, seed=1, max_examples=2, verdict_only=True)
 replays.HISTORIES["smoke"] = 2

@@ -192,7 +192,7 @@ def test_nothing_is_imported_that_was_not_named(tmp_path: Path, monkeypatch: pyt
 def test_dangers() -> None:
     """Those that it has were met, and the others are not of this protocol."""
     reported = words(fencepost("dangers", NAME, "--fresh"))
-    assert "zombie in in in in" in reported and reported.endswith("excludes nothing")
+    assert "zombie in in in" in reported and reported.endswith("excludes nothing")
 
 
 def test_verify_in_processes(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from checked_out import DIGITS, ROOT
 from fencepost.proofs.scale.generate import generate_set
-from fencepost.proofs.traces.datasets import replay_set
+from fencepost.proofs.traces.predicted import replay_set
 from fencepost.properties.registry import PROTOCOLS
 from fencepost.reference_impl.systems.end_to_end import simulate
 
@@ -27,7 +27,7 @@ PROTOCOL, SIMULATOR = "end-to-end", "fencepost.reference_impl.systems.end_to_end
 LOADED = """
 import sys, tempfile
 from fencepost.proofs.scale.generate import generate_set
-from fencepost.proofs.traces.datasets import replay_set
+from fencepost.proofs.traces.predicted import replay_set
 with tempfile.TemporaryDirectory() as folder:
     generate_set(f"{folder}/h", sys.argv[1], histories=1, seed=1, config=None, protocol=sys.argv[2], cores=1)
     replay_set(f"{folder}/h", cores=1)

@@ -103,7 +103,7 @@ def test_what_memory_does_not_hold_is_on_disk(engine: str, tmp_path: Path, monke
         pytest.importorskip("numba", reason="the numba engine is an extra: pip install -e '.[fast]'")
     monkeypatch.setattr(search, "ON_DISK", 1 << 14)
     limit = {"numpy": 4 << 20, "numba": 24 << 20}[engine]
-    stopped = explore(SPEC, PROPERTIES, TWO_TASKS, memory_limit=limit, engine=engine)
+    stopped = explore(SPEC, PROPERTIES, TWO_TASKS, memory_limit=limit, engine=engine, threads=2)
     assert stopped.stopped is not None and stopped.stopped.startswith("memory")
     whole = explore(SPEC, PROPERTIES, TWO_TASKS, memory_limit=limit, engine=engine, checkpoint=tmp_path)
     assert outcome(whole) == outcome(explore(SPEC, PROPERTIES, TWO_TASKS))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Ran, clean_environment, fencepost, read_json
-from fencepost.proofs.provenance import hash_of, hash_of_model, other_copies, reported, sources
+from fencepost.proofs.provenance import described, hash_of, hash_of_model, other_copies, sources
 from fencepost.properties.id_blocks.variants import ID_BLOCKS
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +80,7 @@ def test_the_files_of_a_variant() -> None:
     assert {"model/id_blocks/brokers.py", "properties/id_blocks/claims.py"} <= names
     assert all(name.startswith(("model/id_blocks/", "properties/id_blocks/", "model/rules")) for name in names), names
     assert all(s.hash == hash_of(s.file.read_bytes()) and (ROOT / s.name).samefile(s.file) for s in read)
-    assert reported(read).startswith(f"read model/id_blocks/kraft.py and {len(read) - 1} more in {ROOT}, hash ")
+    assert described(read).startswith(f"read model/id_blocks/kraft.py and {len(read) - 1} more in {ROOT}, hash ")
 
 
 @pytest.mark.parametrize(

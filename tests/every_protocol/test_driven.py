@@ -47,6 +47,17 @@ def test_what_breaks_a_promise_is_found(protocol: str, variant: str) -> None:
     assert report.failure is not None and report.failure.rules
 
 
+@pytest.mark.rule("447.P4")
+@pytest.mark.parametrize("variant", [variant for name, variant in RIGHT if name == "group-fencing"])
+def test_consumer_groups_keep_their_promises(variant: str) -> None:
+    """With every kind of event met that these need: also that a lone instance gets no error that ends it."""
+    reference = driven("group-fencing").reference
+    report = agree(reference, protocol="group-fencing", variant=variant, promises_only=True, max_examples=25, seed=1)
+    assert report.failure is None, str(report.failure) + "\n" + report.program
+    assert report.verdict == "holds" and report.examples >= 25
+    assert {"zombie", "client-crash", "coordinator-fail-over", "loss"} <= report.dangers.keys()
+
+
 @pytest.mark.nightly(nights=5)
 @pytest.mark.parametrize(("protocol", "variant"), RIGHT)
 def test_no_alarm_in_many_clusters(protocol: str, variant: str) -> None:
