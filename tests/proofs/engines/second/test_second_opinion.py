@@ -31,7 +31,7 @@ OBSERVED = """
 from fencepost.properties.catalogue import find
 from test_second_opinion import KRAFT, OF_KRAFT, statements
 entry, variant = find(KRAFT)
-print("".join(s.text for s in statements(variant.spec, variant.kept, OF_KRAFT, KRAFT)), end="")
+print("".join(s.text for s in statements(variant.spec, variant.promised, OF_KRAFT, KRAFT)), end="")
 """
 
 
