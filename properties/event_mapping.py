@@ -117,7 +117,7 @@ class EventMapping:
                 advice = "what is tried is every member of a sort, of an Enumeration, or both of Bool"
                 raise self._mistake(f"{name} is chosen and is a {self.types[name]}", advice)
         if self.translator is not None and self.chosen:
-            raise self._mistake("a retelling leaves nothing to choose", "let it say what no event shows, or drop it")
+            raise self._mistake("a translator leaves nothing to choose", "let it report what no event has, or drop it")
         for name in set(self.columns).difference(self.chosen) if self.translator is None else ():
             if self.column(name) not in self.vocabulary.names:
                 has = f"they have {', '.join(self.vocabulary.names)}"

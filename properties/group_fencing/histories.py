@@ -31,7 +31,6 @@ DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation
 
 PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
 OF_PRODUCER = ("partition", "producer_id")
-AGREED = {Kind.output_read, Kind.audited}
 
 saying = Words(GROUP_FENCING, hidden=("slot",)).saying
 

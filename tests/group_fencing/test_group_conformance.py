@@ -105,14 +105,6 @@ def test_no_alarm_in_many_histories(variant: str) -> None:
     assert sum(kernel(columns).undecided.values()) <= (1 - LEAST[variant]) * 5_000
 
 
-OF_OUTPUT = {
-    "copied twice", "a record left out", "committed and not copied", "copied and not committed",
-    "the last one not done",
-}  # fmt: skip
-OF_DRAFTS = {"initialised too early", "fenced by itself"}
-OF_INSTANCES = {"ended for nothing"}
-
-
 _FETCHED = {"partition": 0, "offset": 1, "outcome": 1}
 _REFUSED = {"generation": 4, "member": 2, "partition": 0, "offset": 3, "producer_id": 1, "epoch": 1, "error": 22}
 BENT = {

@@ -5,10 +5,10 @@ from house import PRIVATE, circles, outside_the_law, private_words, sizes
 
 LIMITS = {
     "model": (139, 20652),
-    "properties": (157, 42250),
+    "properties": (157, 42248),
     "reference_impl": (126, 30093),
     "proofs": (250, 37446),
-    "tests": (470, 67322),
+    "tests": (470, 67300),
 }
 """Files and lines of each top folder."""
 LAZY_CIRCLES = (5, 5, 4)

@@ -12,19 +12,6 @@ from fencepost.reference_impl.systems.task_counts import simulate
 from task_count_story import TaskCountStory
 
 KERNEL = conformance_kernel("B", {"mode": "B"}, "task-counts")
-NOT_FOLLOWED = {
-    # what a worker reads, and the group, is not in the core
-    "an assignment behind the counts", "writes though it knows", "a follower writes", "a plain producer",
-    "claimed in between",
-    # nor are epochs, but for who was fenced, what comes of a history that ends, and columns that repeat what is known
-    "fenced and commits", "the same epoch", "fails for good", "its worker is gone", "beyond every count",
-    "polls without a count", "a round for too many", "another id fenced", "a task without a configuration",
-    # steps that nothing else shows are made as late as they can be
-    "no look before the count", "no second look", "opened after a refusal",
-    # a round that is refused is made again, by whatever error it was refused
-    "a round that does not wait",
-}  # fmt: skip
-"""Plants that the history properties alone report."""
 
 
 def readings(columns: dict[str, np.ndarray]) -> list[tuple[int, str]]:

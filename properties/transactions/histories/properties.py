@@ -27,7 +27,6 @@ from fencepost.properties.transactions.histories.promises import PROGRESS, PROMI
 from fencepost.properties.transactions.histories.view import NAMES, TransactionView, saying
 
 _HISTORY = ("history",)
-_OF_ID = ("history", "partition", "producer_id")
 _BATCHES = frozenset({Kind.batch_appended})
 _MARKERS = frozenset({Kind.marker_appended})
 _LOGGED = frozenset({Kind.txn_logged})

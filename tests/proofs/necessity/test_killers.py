@@ -113,7 +113,6 @@ ROUNDS = Variant(
     "rounds", RoundsProperties, "rounds side by side", bounds={"smoke": BOUNDS}, progress_bounds=(BOUNDS,),
 )  # fmt: skip
 ENTRY = ProtocolEntry("rounds", "Rounds.", (ROUNDS,), dict.fromkeys(BOUNDS, "two"))
-NO_KILLER = ("no mutation is known", "it speaks of ghosts, and is inductive with every guard of every action taken out")
 KILLER = KeptRun("fenced_before_it_runs", (("618.15", "run: guard 1 dropped"),), "", ("run(c=0)",))
 
 
