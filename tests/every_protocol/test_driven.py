@@ -38,11 +38,12 @@ QUICK = {
     ],
 )  # fmt: skip
 def test_what_breaks_a_promise_is_found(protocol: str, variant: str) -> None:
-    """In a variant of which it is known, by promises alone."""
-    reference = driven(protocol).reference
+    """In a variant of which it is known, by promises alone.  Static members that share an instance id take up to 321
+    clusters with the seeds 2 to 6, the others a few."""
     report = agree(
-        reference, protocol=protocol, variant=variant, promises_only=True, verdict_only=True, max_examples=150, seed=1
-    )
+        driven(protocol).reference, protocol=protocol, variant=variant, promises_only=True, verdict_only=True,
+        max_examples=600, seed=1, expecting=(),
+    )  # fmt: skip
     assert report.verdict == "violated"
     assert report.failure is not None and report.failure.rules
 
