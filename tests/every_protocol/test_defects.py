@@ -110,8 +110,8 @@ def test_the_correct_one_is_not_found(protocol: str, name: str) -> None:
 @pytest.mark.nightly(nights=5)
 @pytest.mark.parametrize(("protocol", "name"), [each for each in BREAKING if each[1] not in NOT_FOUND])
 def test_its_program_fails_by_itself(protocol: str, name: str) -> None:
-    """The failure is shrunk and names a rule, unless the model has no step at all there; the program that is printed
-    fails when it is pasted."""
+    """The failure is shrunk and names the condition or the promise that is false, unless the model has no step at all
+    there; the program that is printed fails when it is pasted."""
     config = dict(defects(protocol)[name].needs)
     variant, (clusters, seed) = config.pop("mode", driven(protocol).variants[0]), pinned(protocol, name)
     implementation = f"fencepost.reference_impl.defects.{folder(protocol)}:{name}"
@@ -119,7 +119,7 @@ def test_its_program_fails_by_itself(protocol: str, name: str) -> None:
         implementation, protocol=protocol, variant=variant, config=config, seed=seed, max_examples=4 * clusters
     )
     assert report.failure is not None
-    assert report.failure.rules or report.failure.promise or "the model has no such step" in str(report.failure)
+    assert report.failure.conjuncts or report.failure.promise or "the model has no such step" in str(report.failure)
     with pytest.raises(AssertionError):
         exec(report.program, {})
 
