@@ -1,1 +1,1 @@
-"""What must hold of the events of task counts: `view`, then the properties."""
+"""These modules state what must hold of the events of task counts. `view` comes first, then the properties."""

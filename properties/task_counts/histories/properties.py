@@ -1,4 +1,5 @@
-"""What KIP-618 promises of who may run, held against what topics, coordinators and REST show from outside."""
+"""This module checks KIP-618's promises about who may run against what topics, coordinators and REST reveal from
+outside."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,10 +20,10 @@ _TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
 CONNECTOR, PRODUCER, INSTANCE = (("connector",), ("producer_id",), ("instance",))
 FINE = IT.error == 0
 GIVEN = (Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
-"""By which the epoch of a producer id is raised."""
+"""These kinds of event raise the epoch of a producer id."""
 
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT = 14, 15, 16, 51
-"""Answers to InitProducerId after which the admin client asks again, up to its time-out, which has a code of its own
+"""After these answers to InitProducerId the admin client asks again, up to its time-out, which has a code of its own
 (FenceProducersHandler.handleError; Worker.fenceZombies gives it 90 s)."""
 
 POLLED = greatest("set", Kind.task_running, by=CONNECTOR)
@@ -414,14 +415,14 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(TASK_COUNTS.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 
 def figures(view: TaskCountView) -> dict[str, int]:
-    """Return what became of the sets of one piece; the figures of several pieces add up.
+    """Return what became of the sets of one piece. The figures of several pieces can be added.
 
-    sets and counts (written), ids_fenced, claims (of the config topic), started, running, abandoned and failed (tasks),
-    committed and refused (their transactions).
+    The figures count sets and counts (written), ids_fenced, claims (of the config topic), started, running, abandoned
+    and failed (tasks), committed and refused (their transactions).
     """
     kinds = {
         "sets": Kind.set_written, "counts": Kind.count_written, "claims": Kind.topic_claimed,

@@ -1,3 +1,2 @@
-"""How implementations are driven: `steps`, then the runs themselves, and `agreement`, in which all of it comes
-together.
-"""
+"""These modules drive implementations: `steps` comes first, then the runs themselves, and `agreement`, which combines
+them."""

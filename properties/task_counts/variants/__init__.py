@@ -1,1 +1,1 @@
-"""The variants of task counts with their bounds and reasons; `catalogue` has the entries."""
+"""These modules have the variants of task counts with their bounds and reasons. `catalogue` has the entries."""

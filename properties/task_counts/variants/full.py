@@ -1,8 +1,9 @@
-"""Variants of the full models, of writing record by record, and of compaction.
+"""This module has the variants of the full models, of writing record by record, and of compaction.
 
-The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
+The full models of task counts in the catalogue are A, M, B and what shipped, and what a stalled worker costs (H5).
 
-`catalogue.py` has the entry; the cores there are proved, and every step explored here is checked to be one of theirs.
+`catalogue.py` has the entry. The cores there are proved, and every step explored here is checked to be a step of
+theirs.
 """
 
 from collections.abc import Mapping
@@ -67,7 +68,7 @@ _ALONE: dict[str, Any] = dict(
     bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
     wider=WIDER,
 )  # fmt: skip
-"""One task twice is left to what shipped, and to the wider profiles: what tells the forms apart has no part in it."""
+"""One task twice is left to what shipped and to the wider profiles, because it does not distinguish the forms."""
 
 _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
          "polls_in_the_end")  # fmt: skip
@@ -87,11 +88,12 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
 
 
 LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
-"""What fails a task, where no user restarts one."""
+"""In this setting no user restarts what failed."""
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
-    """Where a worker that fell out of the group claims what it had: what is covered then."""
+    """Return a variant in which a worker that fell out of the group claims what it had, to check what is
+    covered then."""
     settings: dict[str, Any] = dict(asks=("all_covered",))
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
@@ -99,7 +101,8 @@ def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
 def _released(
     name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]
 ) -> Variant:
-    """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
+    """Return a variant in which rounds that are over answer, to check what polls in the end and what commits
+    meanwhile."""
     return Variant(
         name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
         features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), asks=("polls_in_the_end",),
@@ -261,7 +264,8 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
     ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
     ("618.4", "start_round: guard 1 looser"): "the same",
 }
-"""What survives in the full models, which are explored and not proved, and why that is right."""
+"""These mutants survive in the full models, which are explored and not proved, and each entry gives the reason why that
+is right."""
 
 
 # The writing of sets in the catalogue: configurations one by one, in effect at their commit record.
