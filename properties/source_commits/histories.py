@@ -1,8 +1,10 @@
-"""What is promised of the source offsets that a task is notified of, held against what tasks, topics and upstream show.
+"""This module checks what is promised of the source offsets of which a task is notified, against what tasks, topics and
+upstream reveal.
 
-An offset n in the offsets topic stands for all records up to the n-th of its source partition: a restart resumes behind
-them.  So nothing may be stored before all of them are done with, nothing reported before it is stored, and upstream may
-forget nothing that a restart would ask for.  The other properties say where that was lost.
+An offset n in the offsets topic stands for all records up to the n-th of its source partition, and a restart resumes
+after them. So no offset may be stored before all of these records are done, no offset may be reported before it is
+stored, and upstream may discard nothing for which a restart would ask. The other properties locate the step at which
+such a promise was broken.
 """
 
 from collections.abc import Mapping
@@ -33,21 +35,21 @@ AT_LEAST_ONCE = (
     "previous-snapshot", "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all",
     "snapshot-only", "zombie",
 )  # fmt: skip
-"""Modes with acknowledgements and a committer, and no transactions."""
+"""These modes have acknowledgements and a committer, and no transactions."""
 ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode not in ("told-by-two-threads", "shipped"))
-"""Of these, those in which one thread at a time commits offsets."""
+"""In these modes one thread at a time commits offsets."""
 WITH_MAP = (
     "proposed", "proposed-exactly-once", "first-of-several", "failure-not-acknowledged", "told-by-two-threads",
     "empty-means-all", "snapshot-only", "zombie",
 )  # fmt: skip
-"""Modes in which commit has an argument."""
+"""In these modes commit has an argument."""
 OFFSETS_OF_THEIR_OWN = tuple(mode for mode in AT_LEAST_ONCE if mode != "first-of-several")
-"""Modes in which each record has another source offset than the one before."""
+"""In these modes each record has another source offset than the record before."""
 
 DONE = (Kind.produced, Kind.filtered, Kind.given_up)
-"""Records that need no restart: they are in the output, or are not wanted there."""
+"""A record with one of these events needs no restart, because it is in the output or is not wanted there."""
 ACKNOWLEDGED = (Kind.acknowledged, Kind.filtered, Kind.given_up)
-"""By which its instance is done with it."""
+"""With one of these events the instance is done with a record."""
 
 saying = Words(SOURCE_COMMITS).saying
 
@@ -87,8 +89,9 @@ FAILED_FLUSH = last(Kind.flush_ended, by=OF_INSTANCE, where=IT.outcome == 0)
 
 @dataclass(frozen=True)
 class Covered:
-    """The rows of `covering`, whose offset stands for all records up to it, before which some record that was polled
-    was not done with, if ever; of one source partition, and of one instance where `own`."""
+    """A `Covered` finds the rows of `covering`, whose offset stands for all records up to it, that come before some
+    polled record up to that offset was done, if it ever was. Records and rows are of one source partition, and of one
+    instance where `own`."""
 
     covering: Kind
     done: tuple[Kind, ...]
@@ -125,7 +128,7 @@ def covered(
     reported: str,
     modes: tuple[str, ...] = (),
 ) -> HistoryProperty[Any]:
-    """See `Covered`."""
+    """Return the history property that `Covered` checks."""
     key = ("history", *(OWN_PARTITION if own else PARTITION))
     needs: frozenset[IntEnum] = frozenset((covering, Kind.polled, *done))
     return HistoryProperty(
@@ -267,12 +270,12 @@ UPSTREAM_AHEAD = frozenset({
     "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
     "everything_delivered",
 })  # fmt: skip
-"""The properties that break where a connector reports more upstream than is stored."""
+"""These properties break where a connector reports more upstream than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
     "orderly_end_covers_all",
 })  # fmt: skip
-"""What is broken where an older offset is stored after a newer one."""
+"""These properties break where an older offset is stored after a newer one."""
 
 PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
     **dict.fromkeys(
@@ -292,7 +295,7 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
         "orderly_end_covers_all",
     }),
 })  # fmt: skip
-"""By mode that is a mistake, the properties that it is known to break."""
+"""`PREDICTED` maps each mode that is a mistake to the properties that it is known to break."""
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -300,11 +303,11 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(SOURCE_COMMITS.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 
 def figures(view: EventView) -> dict[str, int]:
-    """Return what became of the records and offsets of one piece; the figures of several pieces add up."""
+    """Return what became of the records and offsets of one piece. The figures of several pieces can be added."""
     kinds = {
         "polled": Kind.polled, "produced": Kind.produced, "offsets_stored": Kind.offset_written,
         "offsets_told": Kind.told_offset, "discarded": Kind.discarded, "instances": Kind.instance_started,

@@ -1,6 +1,6 @@
-"""The variants of source commits, their bounds and reasons, and those that are driven and simulated.
+"""This module has the variants of source commits, their bounds and reasons, and which of them are driven and simulated.
 
-Which variants the reference implementation has, and how histories of each are simulated.
+It also determines which variants the reference implementation has, and how histories of each are simulated.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,16 @@ MISTAKES = frozenset({
     "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "first-of-several",
     "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
 })  # fmt: skip
-"""Which are driven and simulated to see what they break; `shipped` is what Kafka does."""
+"""These mistakes are driven and simulated to observe what they break. `shipped` is what Kafka does."""
 
 CONFIG = {
     "events": 300, "partitions": 2, "records": 40, "outputs": 2, "batch": 3, "filtered": 5, "tolerance": "all",
     "quiet_end": True,
 }  # fmt: skip
-"""Of simulated histories: faults for so many events, and then all there is gets committed, if it can be."""
+"""Simulated histories have faults for this many events, and then everything gets committed, if it can be."""
 OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
-"""Where the final commit is to come upon the committer: threads stand still often, and wait for long."""
+"""These settings make the final commit likely to overlap with the committer: threads stand still often and wait long.
+"""
 
 PACE = {"told-by-two-threads": OVERLAPPING, "shipped": {**OVERLAPPING, "stop": 0.5}}
 
