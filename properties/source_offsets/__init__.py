@@ -1,1 +1,2 @@
-"""Exactly-once source tasks (KIP-618): records and source offsets in one transaction, and where offsets are read."""
+"""These properties are about exactly-once source tasks (KIP-618): records and source offsets in one transaction, and
+where offsets are read."""

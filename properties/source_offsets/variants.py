@@ -1,6 +1,8 @@
-"""The variants of source offsets, of reading them to the end, of migrating and of what ships, with bounds.
+"""This module has the variants of source offsets, of reading them to the end, of migrating and of what ships, with
+their bounds.
 
-Reading source offsets to the end (618.32): the reading as it is, what is taken for it, and what goes wrong then.
+For reading source offsets to the end (618.32), the variants are the reading as it is, the single step that stands for
+it, and faulty readings.
 """
 
 from collections.abc import Mapping
@@ -190,13 +192,13 @@ ALL_THE_TIME: dict[str, Any] = dict(
     bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, judged=(),
     progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
 )  # fmt: skip
-"""One topic is in use all the time."""
+"""With these settings one topic is in use all the time."""
 
 
 def _refuted(
     name: str, properties: Any, says: str, bounds: Mapping[str, int], *breaks: str, topic: str, **more: Any
 ) -> Variant:
-    """What ships, and does not keep these promises."""
+    """Return a variant of what ships and breaks these promises."""
     return Variant(
         name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         judged=(), proof=False, progress_bounds=(dict(bounds, failures=0),), of=_release(topic), **more,
@@ -316,8 +318,9 @@ VARIANTS = (
 )  # fmt: skip
 
 ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
-"""Transactions of simulated tasks end with each poll; null offsets are in histories of late-copies alone.  The earlier
-text copies nothing, and its model has no tasks that could be followed; nor does a connector with one topic copy."""
+"""These properties are undecided: transactions of simulated tasks end with each poll, and null offsets are in histories
+of late-copies alone. The earlier text copies nothing, and its model has no tasks that could be followed. A connector
+with one topic does not copy either."""
 
 ENTRIES = (
     ProtocolEntry(

@@ -1,1 +1,2 @@
-"""What must be true of source offsets, and why it is: `core`, then how they are read."""
+"""These modules state what must be true of source offsets and why it is. `core` comes first, then how
+offsets are read."""
