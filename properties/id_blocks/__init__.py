@@ -1,1 +1,1 @@
-"""What must be true of producer id blocks."""
+"""These properties state what must be true of producer id blocks."""

@@ -1,6 +1,7 @@
-"""The events of producer id blocks (KIP-730): kinds, columns, and which column speaks in which kind.
+"""This module defines the events of producer id blocks (KIP-730): their kinds, their columns, and which columns each
+kind uses.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ OUTSIDE = "outside"  # what every implementation can show
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
+    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
 
     broker_started = 1, "broker broker_epoch"  # (re)started with an empty memory and registered under that epoch
     broker_stopped = 2, "broker"  # crashed: its blocks, its outstanding request and its back-off are gone
@@ -73,12 +74,13 @@ ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))
 
 
 def _granted_twice(e: Events) -> int:
-    """Blocks recorded for a request for which one was recorded before."""
+    """Return how many blocks were recorded for a request for which one was recorded before."""
     return e.further(e.of(Kind.block_recorded), ("request",), "step")
 
 
 def _given_up(e: Events, *, answered: bool) -> int:
-    """Requests given up although a block was recorded for them; or which no controller saw."""
+    """Return how many requests were given up although a block was recorded for them (``answered``), or that no
+    controller saw."""
     given_up = e.of(Kind.request_timed_out)
     seen = e.of(Kind.block_recorded) if answered else e.of(Kind.block_recorded, Kind.request_refused, Kind.answer_sent)
     mine, theirs = e.together((given_up, seen), "request")
@@ -87,7 +89,7 @@ def _given_up(e: Events, *, answered: bool) -> int:
 
 
 def _late(e: Events) -> int:
-    """Answers to a request that was given up."""
+    """Return how many answers came for a request that was given up."""
     return len(e.after(e.of(Kind.answer_dropped), e.of(Kind.request_timed_out), "request"))
 
 
@@ -142,7 +144,8 @@ def _is_stale(s, e):
 
 
 def _kraft_code(s, e):
-    """STALE_BROKER_EPOCH says what it says, wins over exhaustion, and stands for "not registered" too (730.18)."""
+    """Check that STALE_BROKER_EPOCH is answered only to a stale broker, has precedence over exhaustion, and stands for
+    "not registered" too (730.18)."""
     return (
         (e.error != BROKER_ID_NOT_REGISTERED)
         & implies(e.error == STALE_BROKER_EPOCH, _is_stale(s, e))
@@ -155,7 +158,7 @@ def _block_of_the_answer(s, e):
 
 
 def _good_answer(s, e):
-    """Each conjunct on its own, so that a violation names the one that is broken."""
+    """Check first id and length in conjuncts of their own, so that a violation names the one that is broken."""
     return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.length(e.slot))
 
 
@@ -239,7 +242,8 @@ KRAFT = (
 
 
 def _driven_code(s, e):
-    """No ids are left for a block of the length that the active controller makes blocks of."""
+    """Check that UNKNOWN_SERVER_ERROR is answered only if no ids are left for a block of the length that the active
+    controller makes."""
     return _kraft_code(s, e) & implies(e.error == UNKNOWN_SERVER_ERROR, s.ids < s.next + e.size)
 
 
@@ -261,12 +265,13 @@ DRIVEN_KRAFT = (
     Observation(REFUSED.kind, REFUSED.steps, before=_driven_code, rule="730.18"),
     KRAFT[-1],
 )
-"""Of a driven cluster, whose controllers make blocks of several lengths: ``size`` is that of the active one."""
+"""These observations are of a driven cluster whose controllers make blocks of several lengths. ``size`` is the length
+of the active controller's blocks."""
 
 
 def _no_ids_after(s, next):
-    """A reader that finds the ids used up puts aside what it read, and reads again when a broker asks again: the same
-    once more."""
+    """Return whether no ids are left after ``next``. A reader that finds the ids used up discards what it has read, and
+    reads the same again when a broker asks again."""
     return s.ids < next + s.size
 
 
@@ -303,7 +308,8 @@ def _may_read(s, e):
 
 
 def _bridge_code(s, e):
-    """A ZooKeeper-mode controller may also say BROKER_ID_NOT_REGISTERED."""
+    """Check the error code in the bridge, where a ZooKeeper-mode controller may also answer
+    BROKER_ID_NOT_REGISTERED."""
     return implies((e.error == STALE_BROKER_EPOCH) | (e.error == BROKER_ID_NOT_REGISTERED), _is_stale(s, e)) & implies(
         e.error == UNKNOWN_SERVER_ERROR, ~_is_stale(s, e)
     )
@@ -370,10 +376,10 @@ DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}
 # that reveals little, only what this table allows is guessed at.
 
 BACK_OFF_MS = (50, 100)
-"""A back-off lasts at least, and at most, so long (shipped: 50 ms)."""
+"""A back-off lasts between these two times (shipped: 50 ms)."""
 
 GIVEN_UP_MS = 120_000
-"""A request that was not answered for so long is given up (shipped: 60 s)."""
+"""A request that was not answered for this long is given up (shipped: 60 s)."""
 
 
 CALLS = {
@@ -407,7 +413,7 @@ AFTERWARDS = {
     "commit": "everything appended is committed, and whoever waited for it is answered",
     "snapshot": "the snapshot says as much as the committed log",
 }
-"""Names of what is checked when a call returns, with the words for it."""
+"""`AFTERWARDS` describes what is checked when a call returns, by the name of the check."""
 
 _LOG = (
     Observation("commit", before=_everything_committed_and_answered, rule="730.7"),
