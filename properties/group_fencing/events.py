@@ -1,11 +1,12 @@
-"""The events of a consumer group that copies its input exactly once (KIP-447): kinds, columns, and who observes them.
+"""This module defines the events of a consumer group that copies its input exactly once (KIP-447): their kinds, their
+columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what happens to instances of the application, from 10 on what their consumers see, from 20 on what their
-producers send and hear, from 40 on what the group's coordinator does, from 50 on the transactions' coordinator, from 60
-on what an auditor reads.
+Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes below 10 are events of instances of the application, from 10 on of their consumers, from 20 on of their producers,
+from 40 on of the group's coordinator, from 50 on of the transactions' coordinator, and from 60 on of what an auditor
+reads.
 
-A copy is known by the place of the record that it is a copy of: `partition` and `offset` are of the input throughout,
+A copy is identified by the place of the record that it is a copy of: `partition` and `offset` are always of the input,
 `output` and `position` of the output. A committed offset is that of the next record to read, as in Kafka.
 """
 
@@ -26,7 +27,7 @@ OFFSETS = "offsets"  # it stands in the log that the group's offsets are stored 
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
+    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
 
     instance_started = 1, CLIENT, APPLICATION  # an instance of the application, or its successor in the slot
     instance_stopped = 2, f"{CLIENT} error?", APPLICATION  # it ends in order, or was killed: what it sent stays
@@ -100,12 +101,12 @@ FENCED_INSTANCE = 82
 
 
 def _aborts(e: Events) -> int:
-    """Offsets that were pending when their transaction was aborted."""
+    """Return how many offsets were pending when their transaction was aborted."""
     return int((e["outcome"][e.of(Kind.offset_settled)] == 0).sum())
 
 
 def _replaced(e: Events) -> int:
-    """Static members whose instance id another one has."""
+    """Return how many static members ended because another instance has their instance id."""
     return int((e["error"][e.of(Kind.instance_failed)] == FENCED_INSTANCE).sum())
 
 
@@ -140,19 +141,19 @@ M, MP, MPO = {"m": "client"}, {"m": "client", "p": "partition"}, {"m": "client",
 
 
 def _is_over(s, e):
-    """The transaction of a producer that was fenced is, so that it may begin anew."""
+    """Return whether the client's fenced producer has no transaction left, so that it may begin anew."""
     return s.fenced[e.client] & (s.fate[e.client] == Fate.NONE)
 
 
 def _may_fetch(s, e):
-    """What it begins with is what counts."""
+    """Return whether the member may fetch the partition's offset and the fetched offset is the committed one."""
     m, p = e.client, e.partition
     polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m] & ~s.crashed[m]
     return polls & s.assigned[m, p] & ~s.has[m, p] & s.is_stable(p) & (s.committed[p] == e.offset)
 
 
 def _may_process(s, e):
-    """It goes on from where it is."""
+    """Return whether the member may process inputs of the partition and continues from its position."""
     m, p = e.client, e.partition
     begins = (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)
     goes_on = (s.stage[m] == Stage.PROCESSING) & (s.fate[m] == Fate.OPEN)
@@ -160,29 +161,29 @@ def _may_process(s, e):
 
 
 def _may_send(s, e):
-    """What it says of itself is what the model's member would."""
+    """Return whether the member may send offsets and sends the epoch that the model's member would send."""
     return (s.stage[e.client] == Stage.PROCESSING) & (s.epoch_sent(e.client) == e.generation)
 
 
 def _is_sent(s, e):
-    """The offset is one that the model's member has sent, and that was not taken."""
+    """Return whether the offset is one that the model's member has sent and that was not accepted yet."""
     m, p = e.client, e.partition
     return s.has_arrived(m) & s.is_in(m, p) & (s.next[m, p] == e.offset)
 
 
 def _ends(s, e):
-    """The member has a transaction that it may end."""
+    """Return whether the member has a transaction that it may end."""
     return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
 
 
 def _is_refused(s, e):
-    """The member's offsets have arrived, and are not taken."""
+    """Return whether the member's offsets have arrived and are not accepted."""
     m = e.client
     return s.has_arrived(m) & ~s.takes(m, s.stamp[m]) & ~s.crashed[m]
 
 
 def _may_be_fenced(s, e):
-    """By another one that initialises its transactional id."""
+    """Return whether another client that initialises the member's transactional id may fence the member."""
     return s.is_settled(e.client) & ~s.fenced[e.client]
 
 
@@ -191,14 +192,14 @@ def _nothing_pending(s, e):
 
 
 def _decided(s, e):
-    """The transaction is, as the marker says."""
+    """Return whether the member's transaction is decided as the marker states."""
     m = e.client
     is_so = (e.outcome & (s.fate[m] == Fate.COMMITTED)) | (~e.outcome & (s.fate[m] == Fate.ABORTED))
     return is_so & (0 < s.pending[m, e.partition])
 
 
 def _is_replaced(s, e):
-    """A static member that had something, by one that has nothing yet."""
+    """Return whether a static member that was in the group is replaced by an instance that is not in it yet."""
     return (0 < s.epoch[e.other]) & (s.epoch[e.client] == 0)
 
 
@@ -240,11 +241,11 @@ COORDINATOR = (
     ),
     Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
 )  # fmt: skip
-"""Of the group's coordinator."""
+"""These observations are of the group's coordinator."""
 
 
 def _answered(*steps: Do) -> Observation:
-    """A fetch; ``steps``: where it says whose it is."""
+    """Return the observation of an answered fetch, with ``steps`` where it names the member that asked."""
     return Observation(
         "fetch_answered",
         steps,
@@ -254,7 +255,8 @@ def _answered(*steps: Do) -> Observation:
 
 
 def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
-    """Of the application.  ``initialised``: what follows where a producer begins anew."""
+    """Return the observations of the application. ``initialised`` has the steps that follow where a producer begins
+    anew."""
     anew = (Do("initialise", M, when=_is_over), *initialised)
     return (
         Observation("consumed", (Do("fetch", MP, when=may_fetch),)),
@@ -285,8 +287,8 @@ CLASSIC = (*GENERATIONS, *COORDINATOR, _answered(), *_application())
 
 
 def _is_answered(s, e):
-    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is
-    reported."""
+    """Return whether InitProducerId may be answered because nothing is pending. Where something is pending, the member
+    is a zombie by the time it is reported."""
     return s.asks(e.client) & s.nothing_pending_for(e.client)
 
 
@@ -300,19 +302,20 @@ DRAFT = (
 
 
 def _may_fence(s, e):
-    """Others are remembered for its partitions, none of them in a later generation."""
+    """Return whether other members are remembered for the member's partitions, none of them in a later generation."""
     m = e.client
     none_later = forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n)))
     return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
 
 
 def _has_no_transaction(s, n):
-    """One that has is only aborted yet: its own abort may still be given the next epoch (KAFKA-19367)."""
+    """Return whether the member has no transaction. A member with a transaction is only aborted, because its own abort
+    may still be given the next epoch (KAFKA-19367)."""
     return s.fate[n] == Fate.NONE
 
 
 def _fences_the_last(s, e):
-    """All that are in the way are fenced with this one."""
+    """Return whether all members that are in the way are fenced with this one."""
     m = e.client
     each = lambda n: _has_no_transaction(s, n) & ((n == e.other) | s.fenced[n])  # noqa: E731
     return _may_fence(s, e) & forall(Member, lambda n: implies(s.is_in_the_way(m, n), each(n)))
@@ -323,7 +326,7 @@ def _fences(s, e):
 
 
 def _is_answered_alone(s, e):
-    """And no other one is remembered for its partitions."""
+    """Return whether InitProducerId may be answered and no other member is remembered for the member's partitions."""
     return _is_answered(s, e) & ~exists(Member, lambda n: s.is_in_the_way(e.client, n))
 
 
@@ -346,50 +349,50 @@ BY_ASSIGNMENT = (
 
 
 def _falls_out(s, e):
-    """The member was put out, or has what it does not own."""
+    """Return whether the member was removed from the group, or has partitions that it does not own."""
     m = e.client
     return ((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m)
 
 
 def _is_fenced(s, e):
-    """It has missed an answer."""
+    """Return whether the member has missed an answer."""
     return (s.knows[e.client] < s.epoch[e.client]) & s.has_some(e.client)
 
 
 def _is_unknown(s, e):
-    """A former coordinator has not heard of it, or not any more."""
+    """Return whether a former coordinator may not know the member, or not any more."""
     return (0 < s.epoch[e.client]) & s.has_some(e.client)
 
 
 def _may_fetch_as_member(s, e):
-    """With the epoch that the coordinator has."""
+    """Return whether the member may fetch with the epoch that the coordinator has for it."""
     m = e.client
     return _may_fetch(s, e) & (s.epoch[m] == s.knows[m]) & (0 < s.epoch[m])
 
 
 def _learns(s, e):
-    """The epoch is the one that the coordinator has by now."""
+    """Return whether the epoch is the one that the coordinator has for the member by now."""
     m = e.client
     return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation) & ~s.has_too_much(m)
 
 
 def _is_freed(s, e):
-    """A partition of the member is free."""
+    """Return whether a partition of the member is freed."""
     return ~e.outcome & (s.owner[e.partition] == e.client)
 
 
 def _gives_up(s, e):
-    """What the member has not given up itself, as it has never heard of it."""
+    """Return whether a partition is freed that the member has not given up itself, because it never learnt of it."""
     return _is_freed(s, e) & s.assigned[e.client, e.partition]
 
 
 def _is_released(s, e):
-    """With which its epoch moves."""
+    """Return whether a partition is freed that the member has given up, so that its epoch advances."""
     return _is_freed(s, e) & ~s.assigned[e.client, e.partition] & (s.epoch[e.client] < e.generation)
 
 
 def _is_given_back(s, e):
-    """To a member that has joined again while it was known."""
+    """Return whether a partition is given back to a member that has joined again while it was known."""
     m, p = e.client, e.partition
     return (s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p]
 
@@ -437,6 +440,7 @@ EPOCHS = (
     Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
-"""Of members with epochs: what the coordinator gives them is reported as it is stored."""
+"""These observations are of members with epochs, where what the coordinator gives them is reported when it is stored.
+"""
 
 MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

@@ -1,1 +1,1 @@
-"""What must be true of group fencing, and why it is: `core`, then what ships."""
+"""These modules state what must be true of group fencing and why it is. `core` comes first, then what ships."""

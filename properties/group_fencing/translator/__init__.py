@@ -1,1 +1,1 @@
-"""How the events of a group become steps of its models (`conforming`), and the way back (`showing`)."""
+"""These modules translate the events of a group to steps of its models (`conforming`), and back (`emitted`)."""
