@@ -46,7 +46,11 @@ class Kind(EventKind):
     init_told = 20, f"{PRODUCER}! error?", APPLICATION  # initTransactions() has its answer
     txn_begun = 21, PRODUCER, APPLICATION
     output_sent = 22, f"{PRODUCER} output {PLACE}", APPLICATION  # the copy of one record is sent
-    offset_sent = 23, f"{PRODUCER} {PLACE} generation? member? instance?", APPLICATION  # with what it says of itself
+    offset_sent = (
+        23,
+        f"{PRODUCER} {PLACE} generation? member? instance?",
+        APPLICATION,
+    )  # with the metadata that it sends
     end_sent = 24, f"{PRODUCER} outcome", APPLICATION
     end_told = 25, f"{PRODUCER} outcome error?", APPLICATION
     offset_put = 26, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed outside any transaction
@@ -126,11 +130,12 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of group fencing a row of the translation stands for, and what it checks.
+# These observations state which steps of the models of group fencing a row of the translation stands for, and what it
+# checks.
 #
-# What an instance does for itself is taken as steps only where the model has them: a zombie may go on from an answer
-# that came long ago, or from a place that the model does not know of.  Whether its commits count is what has to fit,
-# and a commit is taken in the model only of a member that has come to it by steps.
+# What an instance does by itself is translated to steps only where the model has them: a zombie may go on from an
+# answer that arrived long ago, or from a position that the model does not know. What has to agree is whether its
+# commits count, and the model accepts a commit only from a member that has reached it by steps.
 
 MODEL_COLUMNS = {
     "client": Member, "other": Member, "partition": Partition, "offset": Offset, "first": Offset, "generation": Epoch,

@@ -189,9 +189,10 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in a history of a consumer group that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of a consumer group that the reference wrote, with what each property must
+# then report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
 # named too. Client 0 has producer id 0 and partition 0, of which client 1, with producer id 1, is the next owner.
 
 _PENDING = {"partition": 0, "offset": 1, "producer_id": 1, "epoch": 0}

@@ -140,16 +140,16 @@ class System(Protocol):
         """Return the events since the last call, in order."""
 
 
-# What is true of a driven group that no property of histories says: what may end an instance once faults are over.
+# This context judges what no property of histories states about a driven group: what may end an instance once faults
+# are over.
 #
 # An instance that is started when nothing is under way any more, in a slot whose former instance has ended, has its
-# transactional id and its place in the group to itself from then on.  What fences it, or has it wait too long, must be
-# the doing of brokers or of its own, which are not as promised; that it is started once more is no cure for it
-# (447.P4). The same is true of every instance that is left when everything has had its time, though coordinators
-# change then.
+# transactional id and its place in the group to itself from then on. If it is fenced, or has to wait too long, brokers
+# or the instance itself do not work as promised, and a restart does not excuse that (447.P4). The same holds of every
+# instance that is left when everything has had its time, though coordinators change then.
 #
-# Of any earlier one it can't be stated from outside: a request of its predecessor, or an older copy of its own, may
-# come late and fence it, and its transaction may have timed out.
+# It cannot be stated from outside of an earlier instance: a request of its predecessor, or an older copy of its own,
+# may arrive late and fence it, and its transaction may have timed out.
 
 UNRELEASED = 111
 """A static member of the new protocol is refused its instance id until the session of its predecessor is over, and its

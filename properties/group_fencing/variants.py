@@ -111,9 +111,10 @@ SIMULATORS = tuple(
 )
 
 
-# KIP-447 in the catalogue: the draft, what repairs it, what shipped, and the new group protocol.
+# These variants of KIP-447 are the draft, what repairs it, what shipped, and the new group protocol.
 #
-# What a rule misread leads to, and what an application, a client or a release does otherwise, is a variant of its own.
+# The consequence of a misread rule, and each deviation of an application, a client or a release, is a variant of its
+# own.
 
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0, fencings=0)

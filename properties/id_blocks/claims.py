@@ -244,7 +244,7 @@ class RpcProperties(IdBlocksProperties):
         return forall(Broker, Request, lambda b, r: implies(s.waits_for(b, r), s.end[b] <= s.first[r]))
 
 
-# The properties of each variant: which book is in force there, and the lemmas about who keeps it.
+# These are the properties of each variant: which book applies there, and the lemmas about what maintains it.
 
 
 class ControllerProperties(RpcProperties):
@@ -445,7 +445,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
         )
 
 
-# The properties of blocks that differ in length: those of blocks that do not, and lemmas about lengths.
+# These are the properties of blocks of different lengths: those of blocks of one length, and lemmas about lengths.
 
 
 class LengthsProperties(ControllerProperties, of=Lengths):

@@ -44,7 +44,7 @@ class Kind(EventKind):
     id_refused = 14, "broker error", OUTSIDE  # a client's InitProducerId was answered with an error
     backoff_over = 15, "broker"  # the back-off deadline has passed; seen at the next demand after it
     controller_elected = 16, "node"  # a controller became active; uncommitted records and waiting requests are gone
-    snapshot_taken = 17, "node first"  # a snapshot that says `first` is the next free id; the log before it is dropped
+    snapshot_taken = 17, "node first"  # a snapshot with the next free id `first`; the log before it is dropped
     zk_read = 18, "broker first"  # read ZooKeeper's block node; `first` is the first id it will try to take
     zk_written = 19, f"broker request {BLOCK}"  # the conditional write won: the block is taken
     zk_conflict = 20, "broker request"  # the conditional write lost
@@ -107,13 +107,13 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the events of an id-blocks history say about the model's state and steps.
+# These observations relate the events of an id-blocks history to the model's state and steps.
 #
-# Four columns are computed, not stored.  ``slot``: the number under which the model knows a request or a copy of it;
+# Four columns are computed, not stored. ``slot`` is the number under which the model knows a request or a copy of it:
 # the first time that a controller acts on a request its slot is the request's own number, and each further time (the
-# network delivered it again) a number of its own.  ``asker``: the broker whose request it is.  ``controller``: which
-# ZooKeeper-mode controller, one per election.  ``by_controller``: a ZooKeeper operation of the controller, not of a
-# broker.  Of a driven cluster also ``size``: the length of the blocks that the active controller makes.
+# network delivered it again) a number of its own. ``asker`` is the broker whose request it is. ``controller`` is the
+# ZooKeeper-mode controller, one per election. ``by_controller`` is whether a ZooKeeper operation is the controller's,
+# not a broker's. A driven cluster also has ``size``, the length of the blocks that the active controller makes.
 
 MODEL_COLUMNS = {
     "broker": Broker, "request": Request, "slot": Request, "first": Id, "length": Nat, "producer_id": Id, "error": Int,
@@ -370,10 +370,10 @@ BY_VARIANT = {"kraft": KRAFT, "zookeeper": ZOOKEEPER, "bridge": BRIDGE}
 DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}
 
 
-# What each call on the plug lets happen, seen or unseen, and what must be so when it returns.
+# This table has what each call lets happen, observed or not, and what must hold when it returns.
 #
-# A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else.  So of an implementation
-# that reveals little, only what this table allows is guessed at.
+# A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else. So of an implementation
+# that reveals little, only what this table allows is guessed.
 
 BACK_OFF_MS = (50, 100)
 """A back-off lasts between these two times (shipped: 50 ms)."""

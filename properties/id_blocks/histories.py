@@ -122,7 +122,7 @@ class IdBlockView(EventView):
         return since[interval]  # before the first edge: -1, the extra last element, NEVER
 
 
-# How a violated id block property is reported: one line that names the events concerned and the steps they stand at.
+# A violated id block property is reported in one line that names the events concerned and their steps.
 
 
 def again(view: IdBlockView, at: int, other: int) -> str:
@@ -188,10 +188,10 @@ def _block(view: IdBlockView, row: int) -> str:
     return f"{owner} block {ids} ({Kind(_at(view, 'kind', row)).name} at step {_at(view, 'step', row)})"
 
 
-# The kernels of the id block properties: which rows of a piece violate what, in a few NumPy passes each.
+# The kernels of the id block properties find which rows of a piece violate what, in a few NumPy passes each.
 #
-# A block comes into being by a committed record (KRaft) or a conditional write that won (ZooKeeper); the wording of the
-# rules is in the table of `id_blocks`.
+# A block is granted by a committed record (KRaft) or a conditional write that won (ZooKeeper). The table of `id_blocks`
+# has the wording of the rules.
 
 
 def ids_unique(view: IdBlockView) -> Rows:
@@ -234,10 +234,8 @@ def ids_within_blocks(view: IdBlockView) -> Rows:
     return Rows(len(rows), rows[outside], np.full(int(outside.sum()), -1))
 
 
-# The promises of producer id blocks (KIP-730), held against histories.
-#
-# `HISTORY` is the table: name, rule, meaning, what a recording must show for it to be decided. `figures` counts what
-# became of the ids.
+# `HISTORY` is the table: name, rule, meaning, and what a recording must contain for the property to be decided.
+# `figures` counts what became of the ids.
 
 _OF_HISTORY = ("history",)
 _GRANTS = frozenset({Kind.block_committed, Kind.zk_written})
@@ -364,7 +362,7 @@ HISTORY = HistoryProperties(
 )  # fmt: skip
 
 
-# Histories of id blocks with seeded violations, and what each property must then report.
+# These are histories of id blocks with seeded violations, with what each property must then report.
 
 SIZE, BLOCKS = 40, 6
 LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last broker gets, and hands out as each third id

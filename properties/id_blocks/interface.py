@@ -122,10 +122,10 @@ def missing(system: Any, variant: str) -> list[str]:
     return calls.missing(system, (System,) if variant == "kraft" else (System, BridgeSystem))
 
 
-# Settling: no faults any more, everything arrives, and a client of every broker asks for ids again and again.
+# `settle` ends the faults, lets everything arrive, and lets a client of every broker ask for ids again and again.
 #
-# Used by the machines at the end of every example, and by the programs that they write, which is why it needs nothing
-# but the plug.
+# The machines use it at the end of every example, as do the programs that they write, so it needs nothing but the
+# interface.
 
 PATIENCE_MS = 150_000
 """After this time back-offs are over, and requests that are not answered are given up."""
@@ -196,8 +196,8 @@ def _step(system: System, broker: int) -> bool:
     return bool(system.zk_step(broker))
 
 
-# Programs on producer id blocks: the calls of the interface, what makes a program simpler, and the calls for a run of
-# the model.
+# These are the programs on producer id blocks: the calls of the interface, what makes a program simpler, and the calls
+# for a run of the model.
 
 
 class Call(calls.Call):

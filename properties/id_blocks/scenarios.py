@@ -266,10 +266,10 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
         self.fetch_and_use_up(broker)
 
 
-# Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
-# out what comes of it.
+# These programs lead a cluster through every kind of event once, and on from a disagreement to observe its
+# consequences.
 #
-# The model says at the first event that something is wrong; the id that is handed out twice may come much later.  A few
+# The model reports a deviation at its first event, while the id that is handed out twice may come much later. A few
 # ways of going on are tried, each until every broker has used up some blocks.
 
 SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
@@ -349,7 +349,8 @@ def _a_round(run: Run) -> None:
     run.call(Call("advance", 200))
 
 
-# What Hypothesis does with clusters that hand out producer ids: how large they are, and how each mode is driven.
+# These strategies determine what Hypothesis does with clusters that hand out producer ids: their sizes, and how each
+# mode is driven.
 
 
 def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
@@ -382,7 +383,7 @@ MACHINES = {
 }
 
 
-# What a driven run of producer id blocks reveals in addition to its events, and how far ids go in it.
+# This context has what a driven run of producer id blocks reveals in addition to its events, and the limits of its ids.
 
 BLOCK = 1_000
 """A block has this many ids, unless the configuration sets another length (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""

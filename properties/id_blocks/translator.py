@@ -298,9 +298,8 @@ def _forget(state: State, request: int, take: Take) -> State:
     return state
 
 
-# The columns of an id-blocks history that are computed, not stored: `observations.py` says what they mean.
-#
-# Computed for many histories at once.
+# These columns of an id-blocks history are computed, not stored, for many histories at once. `events.py` has their
+# meaning.
 
 DEALT_WITH = (Kind.block_recorded, Kind.request_refused, Kind.zk_written)
 ANSWERS = (Kind.answer_sent, Kind.answer_taken, Kind.answer_refused, Kind.answer_failed)
@@ -345,7 +344,7 @@ def _slots(columns: Mapping[str, np.ndarray], history: np.ndarray, key: np.ndarr
     return slot
 
 
-# Histories of id blocks, laid out to be held against the model: each is one lane, and every event is in it.
+# Histories of id blocks are checked against the model with every event, each history in one lane.
 
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
@@ -418,7 +417,7 @@ def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndar
 CONFORMING = Conforming(ID_BLOCKS, VARIANTS, MODEL_COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)
 
 
-# What the steps of the models of id blocks show: the rows of a history that each of them is.
+# These rows of a history stand for the steps of the models of id blocks.
 #
 # A request that a controller loses is refused by the next one.
 
@@ -511,7 +510,7 @@ KRAFT = {
         Emitted("controller_elected", node=NODE), *_refused(lambda s, p: s.asker[p.q], NO_CONTROLLER, at="q", **_lost),
     ],
     "take_snapshot": [Emitted("snapshot_taken", node=NODE, first=lambda s, p, t: t.snapshot)],
-    # Of mistaken controllers
+    # These events are of faulty controllers.
     "answer_again": [
         Emitted("answer_sent", node=NODE, broker="b", request=_request, grant=Remembered("remembered", at="b"),
         **_later),
@@ -519,7 +518,7 @@ KRAFT = {
     ],
     "grant_overlapping": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
     "grant_past_the_end": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
-    # Of brokers with several threads
+    # These events are of brokers with several threads.
     "swap": RPC["install"],
 }  # fmt: skip
 

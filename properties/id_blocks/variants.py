@@ -193,7 +193,7 @@ ID_BLOCKS = ProtocolEntry(
     REASONS,
     implementations=tuple((f"{REFERENCE}:reference", variant) for variant in ("kraft", "zookeeper", "bridge")),
     simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode=mode)) for mode in ("kraft", "zookeeper", "bridge")),
-    # Controllers' logs and clients show no answers, and no order among them.
+    # Controllers' logs and clients reveal neither answers nor their order.
     undecided={"id-blocks-kraft-3-nodes": frozenset({"answers_disjoint", "answered_after_commit", "handed_out_after_grant", "ids_increase", "conformance"})},
     claims=(
         Claim("730.11", "kraft", _SAFE, ("a_second_block_in_use",), "a broker takes the block as soon as the answer is there"),

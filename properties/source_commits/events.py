@@ -144,7 +144,8 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of committing offsets a row of the translation stands for, and what it checks.
+# These observations state which steps of the models of committing offsets a row of the translation stands for, and what
+# it checks.
 
 MODEL_COLUMNS = {
     "thread": Thread, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "empty": Bool,

@@ -113,7 +113,7 @@ class Covered:
         place = np.searchsorted(key[: len(polled)][order], key[len(polled) :], side="right") - 1
         there = (place >= 0) & (ranks[: len(polled)][order][place] == ranks[len(polled) :])
         bad = there & (reach[place] - ranks[len(polled) :] * (view.size + 1) > rows)
-        # the first record of those, in the order of places, that is done with latest
+        # the record whose completion comes latest, and the first such in the order of places
         other = polled[order][np.searchsorted(reach, reach[place])]
         return found(rows, bad, np.where(bad, other, NEVER))
 
@@ -322,11 +322,13 @@ HISTORY = HistoryProperties(
 )  # fmt: skip
 
 
-# What can be wrong in a history of a source task that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of a source task that the reference wrote, with what each property must then
+# report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
-# named too. Instance 0 has done with the first nine records of both source partitions, and stored and reported that;
-# instances 1 and 2 have committed nothing; instance 3 has stored and reported the eleventh, and then of the twelfth.
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
+# named too. Instance 0 is done with the first nine records of both source partitions, and has stored and reported that.
+# Instances 1 and 2 have committed nothing. Instance 3 has stored and reported the eleventh record, and then the
+# twelfth.
 
 _LAST = {"instance": 3, "partition": 0}
 

@@ -113,8 +113,8 @@ class System(Protocol):
         """Return the events since the last call, in order."""
 
 
-# What a driven task must have come to, which no recording reveals enough to judge: that it has read all there is when
-# faults are over, and that one which ends in order, with a last commit that succeeds, leaves nothing over.
+# A driven task must fulfil two conditions that no recording reveals enough to judge: when faults are over it has read
+# everything, and an instance that ends in order, with a last commit that succeeds, leaves nothing over.
 
 PARTITION = ("partition",)
 POLLED_MOST = greatest("record", Kind.polled, by=PARTITION)

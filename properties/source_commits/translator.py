@@ -99,11 +99,6 @@ class Transactions(Translated):
             yield _row(event)
 
 
-# What the events of a source task say to the models of committing offsets.
-#
-# Read `translator` (what is on its way, and what is lost), `table` (which steps of the model, and which checks, each
-# row stands for).
-
 MODELS = {
     "proposed": (SeenProposed, PROPOSED),
     "shipped-mended": (SeenMended, MENDED),

@@ -58,9 +58,9 @@ SIMULATORS = tuple(
 )
 
 
-# SourceTask.commit in the catalogue: the proposed one, what ships, and what tasks and runtimes get wrong.
+# These variants of SourceTask.commit are the proposed one, what ships, and what tasks and runtimes get wrong.
 #
-# What a rule misread leads to, and what a connector or an environment does otherwise, is a variant of its own.
+# The consequence of a misread rule, and each deviation of a connector or an environment, is a variant of its own.
 
 BASE = dict(
     partitions=1, records=2, threads=2, crashes=1, drops=0, failures=0, cancellations=1, repeats=0,

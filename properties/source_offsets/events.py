@@ -205,7 +205,8 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the model of source offsets a row of the translation stands for, and what it checks.
+# These observations state which steps of the model of source offsets a row of the translation stands for, and what it
+# checks.
 
 MODEL_COLUMNS = {
     "instance": Instance, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "failed": Bool,

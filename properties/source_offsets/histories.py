@@ -238,10 +238,11 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in a history of source tasks that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of source tasks that the reference wrote, with what each property must then
+# report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
-# named too. Instance 0 of task 0 has source partition 0 and producer id 0; a second set of tasks takes its place.
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
+# named too. Instance 0 of task 0 has source partition 0 and producer id 0. A second set of tasks replaces it.
 
 _FIRST = {"task": 0, "instance": 0}
 _LAST = {"task": 0, "instance": 7}

@@ -156,8 +156,8 @@ class System(Protocol):
         """Return the events since the last call, in order."""
 
 
-# What of a driven connector no event by itself says: that those of its tasks which live get on without a restart, and
-# where tombstones let the copies in the worker's topic break promises of what is right as well.
+# This context judges what no single event of a driven connector reveals: that its living tasks go on without a restart,
+# and where tombstones let the copies in the worker's topic break promises in a correct connector as well.
 
 EXACTLY_ONCE = FIRST = 0
 GETTING_ON = "get_on"

@@ -161,11 +161,6 @@ def _row(event: Any, **columns: Any) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-# What the events of source tasks say to the model of their offsets.
-#
-# Read `translator` (whose source partitions are an instance's, and which instances are followed), `table` (which steps
-# of the model, and which checks, each row stands for).
-
 MODELS = {
     "text-merged-view": SeenMergedView,
     "shipped": SeenMergedView,  # with one topic there is nothing to merge

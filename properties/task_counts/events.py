@@ -149,12 +149,12 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the events of a Connect cluster say about the core of one connector, and its steps.
+# These observations relate the events of a Connect cluster to the core of one connector and its steps.
 #
-# Computed, not stored: ``instance`` is a place of the model's for a task's thread, free again when that has ended;
-# ``set`` numbers the connector's sets from 1, ``newest`` is the number of the last; ``certain`` is false where a
-# transactional id may have been fenced without a client hearing of it.  A deposed leader's round goes on in what it has
-# under way: so the model deposes it only when that is over.
+# These columns are computed, not stored: ``instance`` is a place of the model for a task's thread, free again when the
+# thread has ended; ``set`` numbers the connector's sets from 1; ``newest`` is the number of the last set; ``certain``
+# is false where a transactional id may have been fenced without a client being notified. A deposed leader's round goes
+# on with what it has under way, so the model deposes the leader only when the round is over.
 
 MODEL_COLUMNS = {
     "worker": Worker, "task": Task, "instance": Instance, "set": Generation, "count": Count, "status": Int,

@@ -145,11 +145,11 @@ def missing(system: Any, variant: str) -> list[str]:
     return calls.missing(system, (System,))
 
 
-# Letting a cluster run: until a thread is about to do something, until nothing is under way, or to the end of all
-# faults.
+# These functions let a cluster run: until a thread is about to do something, until nothing is under way, or to the end
+# of all faults.
 #
-# Used by the machines and by the programs that they write, which is why it needs nothing but the plug.  Tasks that run
-# would go on for ever, so they commit a transaction only where it is stated so.
+# The machines and the programs that they write use them, so they need nothing but the interface. Running tasks would go
+# on forever, so they commit a transaction only where that is stated.
 
 MOST = 1_500
 """A cluster that does more operations than this without coming to rest counts as never coming to rest."""
@@ -348,10 +348,11 @@ def _end_transactions(system: System) -> None:
         system.step(thread[0])
 
 
-# Programs on Connect clusters: the calls of the plug and of its helpers, what makes a program simpler, which dangers
-# calls are, and the calls for a run of the model.
+# These are the programs on Connect clusters: the calls of the interface and of its helpers, what makes a program
+# simpler, which dangers calls are, and the calls for a run of the model.
 #
-# A thread is named by the operation that it waits for, whose, and its position among those (oldest first).
+# A thread is named by its operation, by its worker, connector and task, and by its position among the threads that have
+# these in common (oldest first).
 
 
 class Call(calls.Call):

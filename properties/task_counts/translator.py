@@ -330,10 +330,10 @@ def _followed(variant: str, workers: int, tasks: int) -> Followed:
     return replace(followed, interpreter=partial(ClusterReader, variant, followed.bounds))
 
 
-# What the steps of the cores of one connector show: the rows of a history that each of them is.
+# These rows of a history stand for the steps of the cores of one connector.
 #
-# Every instance is on a worker of its own.  What no step of a core is, and may happen at any time, is emitted where it
-# matters: when a task begins to poll, all that can commit then do.
+# Every instance is on a worker of its own. Events that are no step of a core, and may happen at any time, are emitted
+# where they matter: when a task begins to poll, every instance that can commit then does so.
 
 CONFLICT, FENCED = 409, 47
 LEADERS_ID = 0

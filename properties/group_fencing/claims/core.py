@@ -156,13 +156,13 @@ class Promises(Properties):
         )  # fmt: skip
 
 
-# What the transactions of a group's members have to do with transactions: every member's are those of their interface.
+# These properties relate the group to transactions: the transactions of every member are those of their interface.
 #
 # `Fated` is what the core of v2 is proved to do, for each client and the partition of the group's offsets, with
-# requests that are lost, late and repeated, coordinators that change, overlap and leave appends in doubt
-# (transactions/ core-v2-fated, core-v2-overlapping-fated, core-v2-timed-out-fated).  Here it is what the group does
-# for each member. Both directions are stated: what a group does is a step of the interface, and what transactions do
-# on their own a group is never in the way of.
+# requests that are lost, late and repeated, and coordinators that change, overlap and leave appends in doubt
+# (transactions/ core-v2-fated, core-v2-overlapping-fated, core-v2-timed-out-fated). Here it is what the group does for
+# each member. Both directions are stated: what a group does is a step of the interface, and a group never prevents what
+# transactions do on their own.
 
 STEPS: dict[str, tuple[str, ...]] = {"process": ("begin",), "refuse": ("abort",)}
 """`STEPS` maps each action to the steps of a member's transactions that it stands for, where the names differ."""
@@ -219,7 +219,7 @@ class UpgradeOverTransactions(OverTransactions):
         return s.transactions_of(m)
 
 
-# What a transaction, its offsets and its member have to do with one another, in every form of group fencing.
+# These lemmas relate a transaction, its offsets and its member in every form of group fencing.
 
 
 class Lemmas(Promises, OverTransactions):
@@ -317,9 +317,9 @@ class OwnersGoOn(Lemmas):
         )  # fmt: skip
 
 
-# A group whose requests are in flight is refined to `shipped`, where an answer that is late is a member that is slow.
+# A group whose requests are in flight refines `shipped`, where a late answer is a slow member.
 #
-# Explored within bounds; induction leaves some steps undecided, and nothing is said without bounds.
+# This is explored within bounds. Induction leaves some steps undecided, so nothing is claimed without bounds.
 
 BY_ITSELF = (
     "arrive", "copy", "arrive_late", "put_out", "choose", "settle", "join", "hear_joined", "start_over",
@@ -374,7 +374,8 @@ class ByRequests(Properties, of=ShippedByRequests):
         )  # fmt: skip
 
 
-# Where a member's transactions are the core of v2, the group does nothing else than where they are their interface.
+# A group whose members' transactions are the core of v2 does nothing beyond a group whose members' transactions are
+# their interface.
 
 
 class OverCore(Properties, of=ShippedOverCore):

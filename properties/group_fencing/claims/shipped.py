@@ -184,7 +184,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
         )  # fmt: skip
 
 
-# What is left of the promises while clients of both kinds are in one group.
+# These are the promises that remain while clients of both kinds are in one group.
 
 
 class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
@@ -201,11 +201,11 @@ class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSt
         )  # fmt: skip
 
 
-# Why groups with member epochs keep the promises, where metadata are read at the poll: no coordinator asks who the
-# owner is.
+# These lemmas state why groups with member epochs fulfil the promises, where metadata are read at the poll and no
+# coordinator checks the owner.
 #
-# The idea: a partition leaves its member between transactions, or together with the member's epoch; so an epoch that
-# was read with the inputs, and still is the member's, says that the partition is too.
+# The idea of the proof: a partition leaves its member between transactions, or together with the member's epoch. So if
+# an epoch that was read with the inputs is still the member's, the partition is too.
 
 
 class EpochLemmas(OwnersGoOn):

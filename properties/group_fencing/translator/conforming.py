@@ -498,11 +498,6 @@ def _epoch(generation: int) -> int:
     return generation + 1 if generation >= 0 else 0
 
 
-# What the events of a consumer group say to the models of group fencing.
-#
-# Read `translator` (what of an application, and of a classic group, is reported when), `table` (which steps of the
-# model, and which checks, each row stands for).
-
 MODELS = {
     "shipped": (Shipped, CLASSIC),
     "draft-repaired-by-generation": (ByGeneration, DRAFT),

@@ -180,8 +180,8 @@ class Promises(Properties):
         return (s.life == Life.STOPPING) & exists(Thread, lambda t: s.stage[t] == Stage.FLUSHING)
 
 
-# Why the promises hold of a task of the at-least-once runtime: offsets only ever move on towards the topic, and newer
-# ones are behind older ones.
+# These lemmas state why the promises hold of a task of the at-least-once runtime: offsets only ever move on towards the
+# topic, and newer ones come after older ones.
 
 
 class Lemmas(Promises, of=AtLeastOnce):
@@ -359,7 +359,8 @@ class Lemmas(Promises, of=AtLeastOnce):
         return i != i  # noqa: PLR0124
 
 
-# Why the promises hold of a task that reads the stored offsets when commit() is called, and what others rely on.
+# These lemmas state why the promises hold of a task that reads the stored offsets when commit() is called, and what
+# other threads rely on.
 
 
 class MendedLemmas(Lemmas, of=Mended):
@@ -394,7 +395,7 @@ class MendedLemmas(Lemmas, of=Mended):
             lambda t: implies((s.ends == t) & s.drained & (s.stage[t] == Stage.WRITTEN), s.permit == None),  # noqa: E711
         )
 
-    # What a thread has taken, and the writer has not
+    # These lemmas are about the offsets that a thread has taken and not handed to the writer.
 
     def is_taken(s, p, i):
         return exists(Thread, lambda t: i <= s.holds[t, p])
@@ -445,4 +446,5 @@ class MendedLemmas(Lemmas, of=Mended):
         )  # fmt: skip
 
 
-# The promises, asked of runtimes whose threads are not ordered, and of what comes late or from elsewhere.
+# These are the promises, checked of runtimes whose threads are not ordered, and of messages that arrive late or from
+# elsewhere.

@@ -167,7 +167,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
         )  # fmt: skip
 
 
-# What is true of a task some of whose records have no source offset.
+# These promises are for a task some of whose records have no source offset.
 
 
 class NullPromises(Properties, of=NullOffsets):

@@ -159,11 +159,11 @@ class ViewPromises(Promises):
         )  # fmt: skip
 
 
-# Why records and source offsets stay in step: the lemmas, with any number of instances, partitions and records.
+# These lemmas state why records and source offsets stay in step, with any number of instances, partitions and records.
 #
-# The idea: of a source partition one instance at most can commit, and what it has is behind the offset that is found;
-# and whatever is done to the worker's topic beside transactions is done where the connector's own has an offset, or
-# where neither has one.
+# The idea of the proof: at most one instance can commit for a source partition, and what it holds comes after the
+# offset that a restart finds. Writes to the worker's topic outside transactions happen only where the connector's own
+# topic has an offset, or where neither topic has one.
 
 
 class InStep(Promises):
@@ -180,7 +180,7 @@ class InStep(Promises):
         """Return whether the instance may commit for the source partition."""
         return s.has_checked(n) & ~s.fenced[n] & s.reads[n, p]
 
-    # Who may commit
+    # These lemmas state which instances may commit.
 
     @lemma
     def newest_has_fenced(s):
@@ -203,7 +203,7 @@ class InStep(Promises):
             lambda m, n, p: implies(s.may_commit(m, p) & s.may_commit(n, p), m == n),
         )  # fmt: skip
 
-    # What an instance has
+    # These lemmas state which records and offsets an instance has.
 
     @lemma
     def has_what_it_reads(s):
@@ -260,7 +260,7 @@ class InStep(Promises):
             ),
         )  # fmt: skip
 
-    # What others see of it
+    # This refinement states what others observe of a source partition.
 
     @refinement(of=Delivered, actions={"commit": ("commit",)})
     def does_as_delivered(s, p: Partition):
@@ -323,10 +323,11 @@ class Lemmas(ViewPromises, InStep, of=MergedView):
         )  # fmt: skip
 
 
-# The promises, asked where a condition of the merged view is not kept.
+# These are the promises, checked where a condition of the merged view is violated.
 
 
-# What is kept by Kafka as it is released, by how its offsets topics are configured, and by what would mend it.
+# These are the promises that Kafka fulfils as it is released, by the configuration of its offsets topics, and by what
+# would repair it.
 
 
 class WorkersTopicLemmas(InStep, of=WorkersTopic):

@@ -193,8 +193,8 @@ class SnapshotPromises(Properties, of=Reading):
         )  # fmt: skip
 
 
-# What tasks may rely on that begin with an offsets topic of their own, and why: of the later text, of the earlier one
-# with what it lacks, and of a downgrade and what comes after it.
+# These properties state what tasks may rely on that begin with an offsets topic of their own: for the later text, for
+# the earlier one with what it lacks, and for a downgrade and what follows it.
 
 MIGRATING_STEPS = {
     "commit_older": ("commit_older",), "fence_older": ("upgrade",), "start": ("start",), "commit": ("commit",),

@@ -211,7 +211,7 @@ def commits_after_a_new_set(script: Script) -> None:
     script.audit()
 
 
-# 618.31: two offsets topics as one
+# 618.31: two offsets topics are read as one
 
 
 @KNOWN_BUGS.bug("C26", defect="global_preferred")
@@ -301,7 +301,7 @@ def tombstone_is_not_awaited(script: Script) -> None:
     script.audit()
 
 
-# 618.30, 618.39, 618.45: to copy
+# 618.30, 618.39, 618.45: offsets are copied to the separate topic
 
 
 @KNOWN_BUGS.bug("H8", defect="owners_not_fenced", **MIGRATION)
@@ -401,7 +401,7 @@ def copied_twice(script: Script) -> None:
     script.audit()
 
 
-# 618.36: away, and back
+# 618.36: the feature is taken away and comes back
 
 
 def used_and_downgraded(script: Script, hard: bool) -> None:
@@ -457,8 +457,6 @@ def reads_what_was_aborted(script: Script) -> None:
     script.until(0, "run")
     script.audit()
 
-
-# A history of about everything
 
 EVERYTHING = {"tasks": 2, "partitions": 2, "records": 12, "batch": 2, "filtered": 5, "separate": False}
 

@@ -215,7 +215,8 @@ class ConnectorsProperties(Properties, of=Connectors):
         )  # fmt: skip
 
 
-# What connectors of several groups promise whose ids may collide (618.49): fencing then only shuts out more.
+# These are the promises of connectors of several groups whose ids may collide (618.49), where fencing only shuts out
+# more.
 
 
 class CollidingNamesProperties(Properties, of=CollidingNames):
@@ -311,7 +312,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
         )  # fmt: skip
 
 
-# What has to stay true of a connector's tasks when it is deleted and created again, and why it does.
+# These properties must hold of a connector's tasks when it is deleted and created again.
 #
 # The idea of the proof: an instance that can commit and is not of the newest set has a task id below the count, and
 # below what a round for the newest set has left to fence.

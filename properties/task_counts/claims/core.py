@@ -121,7 +121,8 @@ class Promises(Properties):
         return (0 < s.counted) & (s.counted < s.generation)
 
 
-# That tasks get to poll, in the cores: what keeps a rule that stops all starts from counting as redundant.
+# These properties state that tasks get to poll in the cores. Without them, a rule that stops all starts would count as
+# redundant.
 
 
 class Serving(Properties):
@@ -149,10 +150,10 @@ class Serving(Properties):
         )  # fmt: skip
 
 
-# Why the cores keep the promises: the lemmas, with any number of workers, instances, tasks and sets.
+# These lemmas state why the cores fulfil the promises, with any number of workers, instances, tasks and sets.
 #
-# The idea: between a set and its count none of its tasks polls, so that a round, as long as its set is the newest, sees
-# the number of instances that can commit only fall.
+# The idea of the proof: between a set and its count none of its tasks polls. While a set is the newest, the number of
+# instances that can commit therefore only falls during its round.
 
 
 class CoreLemmas(Promises, Serving):

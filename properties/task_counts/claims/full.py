@@ -276,7 +276,7 @@ class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
         )
 
 
-# What is in effect is what one call of one leader wrote, whatever others wrote before, beside it or after.
+# The set in effect is what one call of one leader wrote, whatever other calls wrote before, at the same time or after.
 
 
 class WritingPromises(Properties, of=Writing):
@@ -354,11 +354,11 @@ class WritingPromises(Properties, of=Writing):
         return exists(Worker, Call, Call, lambda w, c, d: (s.newest == c) & (s.call[w] == d) & (1 < s.tasks))
 
 
-# What the records of the config topic promise to those who read them, however much of it compaction has left.
+# These are the promises of the config topic's records to their readers, whatever compaction has removed.
 #
-# Latest commit and latest count are never removed and keep their order, so whether tasks may run, and how many ids are
-# to be fenced, is the same for all who have read to the end.  Of a set's configurations some may be gone, if a later
-# set was begun and not committed: then its readers run nothing, until there is a new set.
+# The latest commit and the latest count are never removed and stay in order, so each worker that has read to the end
+# agrees on whether tasks may run and how many ids are to be fenced. Some configurations of a set may be removed if a
+# later set was begun and not committed. The readers of such a set run nothing until there is a new set.
 
 
 class ConfigTopicProperties(Properties, of=ConfigTopic):

@@ -74,11 +74,12 @@ class Shipped(Machine, steps={}):
 MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
 
 
-# What a driven run of a Connect cluster reveals in addition to its history, and where the documents draw the line.
+# This context has what a driven run of a Connect cluster reveals in addition to its history, and the limits of the
+# promises.
 #
-# A history has what was committed; here it is seen earlier that a zombie could commit.  With a worker that lacks
-# support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused, and
-# *predicted* where it is ``expecting`` to.
+# A history has only what was committed, while a driven run reveals earlier that a zombie could commit. With a worker
+# that lacks support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused,
+# and *predicted* where it is ``expecting`` to.
 
 BY_LEADERS = frozenset(VOCABULARY.observed_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
@@ -110,7 +111,7 @@ class CountsContext(RunContext):
         super().__init__(config, expecting)
         self.seen, self.calls = Seen(config), 0
         self.undisturbed = Undisturbed(self.seen)
-        self.awaited: set[int] = set()  # workers that are down, and whose session the group still keeps
+        self.awaited: set[int] = set()  # workers that are down, and whose session the group has not ended
         self.outside = 0 if self.seen.outside else None
 
     def watch(

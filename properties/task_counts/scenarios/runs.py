@@ -478,8 +478,8 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
 
-# Leading a Connect cluster about: through everything once, to find out what it emits; and on from where it disagreed,
-# to find out what comes of it.
+# These programs lead a Connect cluster through every kind of event once, and on from a disagreement to observe its
+# consequences.
 
 SMALL: Mapping[str, Any] = dict(
     seed=0, workers=2, connectors=1, max_tasks=2, protocol="eager", preemptive_stop=True, group_id="connect",

@@ -182,19 +182,19 @@ def _key(event: Event) -> Key:
     return (producer_id, -1) if producer_id >= 0 else (read(event, "connector"), read(event, "task"))
 
 
-# A cluster in which nothing has gone wrong: what bounds the restarts that 618.P4 takes for granted.
+# This class tracks whether nothing has gone wrong in a cluster, which limits the restarts on which 618.P4 relies.
 #
 # A round of fencing fails by a fault (an operation that fails, a worker that is away, a leader that changes), by a
-# newer set, or by an answer that stays the same however often it is asked for (a permission).  While an older
-# transaction ends the coordinator says CONCURRENT_TRANSACTIONS (51), and the admin client of the leader asks again, up
-# to its time-out (FenceProducersHandler.handleError; Worker.fenceZombies, 90 s).  A round that is over is soon taken
-# from those under way, whatever came of it (DistributedHerder.ZombieFencing.start), and who asks for a newer set gets
-# a new one.  So where there was no fault, no task has to be started again.
+# newer set, or by an answer that is the same however often it is requested (a permission). While an older transaction
+# ends, the coordinator answers CONCURRENT_TRANSACTIONS (51), and the admin client of the leader asks again, up to its
+# time-out (FenceProducersHandler.handleError; Worker.fenceZombies, 90 s). A round that is over is soon removed from
+# those under way, whatever its result (DistributedHerder.ZombieFencing.start), and a request for a newer set gets a new
+# round. So where there was no fault, no task has to be restarted.
 #
-# Nor may a user be hasty: a task of a newer set that asks while the round of an older one is under way joins that one,
-# and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).  One that
-# need not be fenced, of a set of one task after a count of one, does not join it: then the older round, which may have
-# to wait for a transaction to end, fences the new task when that is running, and it stays failed.
+# A user must not be hasty either: a task of a newer set that asks while the round of an older set is under way joins
+# that round, and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).
+# A task that need not be fenced, of a set of one task after a count of one, does not join it. Then the older round,
+# which may have to wait for a transaction to end, fences the new task while it runs, and the task stays failed.
 
 HARMLESS = frozenset({"run", "do", "work", "configure", "restart_task", "restart_connector", "status"})
 """These calls cause no fault. Each other call may be the reason of a failure or of a wait: faults, and the deletion of
@@ -254,8 +254,6 @@ def _rests(made: Made, messages: Sequence[Message]) -> bool:
         return False
     return all(message[1] == "poll" for message in messages)
 
-
-# The verbs of scenarios on Connect clusters: what they do again and again, in a word each, and what is known.
 
 DELAY_MS = 400_000
 """This time is longer than an incremental rebalance waits for a worker to come back (shipped: 5 minutes)."""

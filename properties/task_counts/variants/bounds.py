@@ -101,7 +101,7 @@ REASONS = {
 }
 
 
-# Of which releases of Kafka the variants of task counts are, and what the variants lack.
+# These are the releases of Kafka that the variants of task counts describe, and what the variants lack.
 
 SHIPPED = Kafka(
     settings=ENABLED,

@@ -142,7 +142,7 @@ CONNECTORS = ProtocolEntry(
 )
 
 
-# Deletion and creation of connectors in the catalogue: what keeps the count, and what loses it.
+# These variants are about the deletion and creation of connectors: what preserves the count, and what loses it.
 
 _DELETION_SMALL = dict(instances=2, tasks=2, sets=2, restarts=1)
 _DELETION_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -258,8 +258,8 @@ DELETION = ProtocolEntry(
 )
 
 
-# Upgrades and mixed clusters in the catalogue: where the guarantee begins, and what happens to those who claim it
-# elsewhere.
+# These variants are about upgrades and mixed clusters: where the guarantee begins, and what happens to a cluster that
+# claims it elsewhere.
 
 
 _TWO_SETS = dict(workers=2, tasks=2, sets=2)
@@ -379,7 +379,7 @@ UPGRADES = ProtocolEntry(
             UpgradesProperties.asked_of(MassUpgrade),
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            # No task can ask in vain: all workers know the question from the same moment on.
+            # No task can ask in vain, because all workers know the request from the same moment on.
             leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
             judged=(),

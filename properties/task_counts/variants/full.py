@@ -268,7 +268,7 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
 is right."""
 
 
-# The writing of sets in the catalogue: configurations one by one, in effect at their commit record.
+# These variants write sets configuration by configuration, with effect at their commit record.
 
 _SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
 _WITNESSES = Names(lambda: (n for n, p in WritingPromises.properties.items() if p.role == "witness"))
@@ -314,7 +314,7 @@ WRITES = ProtocolEntry(
 )  # fmt: skip
 
 
-# The config topic as records in the catalogue: as it is, and where it is read or kept otherwise.
+# These variants have the config topic as records: as it is, and where it is read or compacted differently.
 
 _COMPACTION_SMALL = dict(workers=2, tasks=2, sets=3, log=7, removals=1, restarts=1, crashes=0)
 _ONE_TASK = dict(tasks=1, log=6, restarts=0, removals=2, crashes=0)
