@@ -27,8 +27,6 @@ OFFSETS = "offsets"  # it stands in the log that the group's offsets are stored 
 
 
 class Kind(EventKind):
-    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
-
     instance_started = 1, CLIENT, APPLICATION  # an instance of the application, or its successor in the slot
     instance_stopped = 2, f"{CLIENT} error?", APPLICATION  # it ends in order, or was killed: what it sent stays
     instance_failed = 3, f"{CLIENT} error?", APPLICATION  # error: of its consumer or producer, if known
@@ -105,12 +103,10 @@ FENCED_INSTANCE = 82
 
 
 def _aborts(e: Events) -> int:
-    """Return how many offsets were pending when their transaction was aborted."""
     return int((e["outcome"][e.of(Kind.offset_settled)] == 0).sum())
 
 
 def _replaced(e: Events) -> int:
-    """Return how many static members ended because another instance has their instance id."""
     return int((e["error"][e.of(Kind.instance_failed)] == FENCED_INSTANCE).sum())
 
 
@@ -177,12 +173,10 @@ def _is_sent(s, e):
 
 
 def _ends(s, e):
-    """Return whether the member has a transaction that it may end."""
     return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
 
 
 def _is_refused(s, e):
-    """Return whether the member's offsets have arrived and are not accepted."""
     m = e.client
     return s.has_arrived(m) & ~s.takes(m, s.stamp[m]) & ~s.crashed[m]
 
@@ -197,7 +191,6 @@ def _nothing_pending(s, e):
 
 
 def _decided(s, e):
-    """Return whether the member's transaction is decided as the marker states."""
     m = e.client
     is_so = (e.outcome & (s.fate[m] == Fate.COMMITTED)) | (~e.outcome & (s.fate[m] == Fate.ABORTED))
     return is_so & (0 < s.pending[m, e.partition])
@@ -376,13 +369,11 @@ def _may_fetch_as_member(s, e):
 
 
 def _learns(s, e):
-    """Return whether the epoch is the one that the coordinator has for the member by now."""
     m = e.client
     return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation) & ~s.has_too_much(m)
 
 
 def _is_freed(s, e):
-    """Return whether a partition of the member is freed."""
     return ~e.outcome & (s.owner[e.partition] == e.client)
 
 

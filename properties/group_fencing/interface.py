@@ -73,7 +73,6 @@ DANGERS = {
     "kill": ("client-crash",), "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",),
     "advance": ("time-out",),
 }  # fmt: skip
-"""`DANGERS` maps each call to the dangers that it causes."""
 
 
 class System(Protocol):

@@ -21,8 +21,6 @@ OUTSIDE = "outside"  # what every implementation can show
 
 
 class Kind(EventKind):
-    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
-
     broker_started = 1, "broker broker_epoch"  # (re)started with an empty memory and registered under that epoch
     broker_stopped = 2, "broker"  # crashed: its blocks, its outstanding request and its back-off are gone
     request_sent = 3, "broker broker_epoch request", OUTSIDE  # AllocateProducerIds leaves the broker
@@ -74,7 +72,6 @@ ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))
 
 
 def _granted_twice(e: Events) -> int:
-    """Return how many blocks were recorded for a request for which one was recorded before."""
     return e.further(e.of(Kind.block_recorded), ("request",), "step")
 
 
@@ -89,7 +86,6 @@ def _given_up(e: Events, *, answered: bool) -> int:
 
 
 def _late(e: Events) -> int:
-    """Return how many answers came for a request that was given up."""
     return len(e.after(e.of(Kind.answer_dropped), e.of(Kind.request_timed_out), "request"))
 
 

@@ -47,11 +47,9 @@ class IdBlockView(EventView):
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """Return the rows by which a client got an id."""
         return self.rows_of(Kind.id_handed_out)
 
     def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether each row's block holds at least one id and none below 0 or above the greatest possible id."""
         well_formed: np.ndarray = evaluated(WELL_FORMED, self, {IT: rows})
         return well_formed
 
@@ -78,12 +76,10 @@ class IdBlockView(EventView):
 
     @cached_property
     def granted(self) -> Blocks:
-        """Return the well-formed blocks that were granted."""
         return self._blocks("granted")
 
     @cached_property
     def answered(self) -> Blocks:
-        """Return the well-formed blocks in successful answers."""
         return self._blocks("answered")
 
     @cached_property
@@ -126,38 +122,31 @@ class IdBlockView(EventView):
 
 
 def again(view: IdBlockView, at: int, other: int) -> str:
-    """Describe an id that is handed out twice."""
     return f"{_handed_out(view, at)}; broker {_at(view, 'broker', other)} did so at step {_at(view, 'step', other)}"
 
 
 def overlap(view: IdBlockView, at: int, other: int) -> str:
-    """Describe two blocks that share ids."""
     return f"{_block(view, at)} overlaps {_block(view, other)}"
 
 
 def uncommitted_answer(view: IdBlockView, at: int, other: int) -> str:
-    """Describe an answer that was sent before its record was committed, or though it never was."""
     when = "is never committed" if other < 0 else f"is committed only at step {_at(view, 'step', other)}"
     return f"{_block(view, at)}, but its record {_at(view, 'grant', at)} {when}"
 
 
 def too_early(view: IdBlockView, at: int, other: int) -> str:
-    """Describe an id that was handed out before the first block that holds it was granted."""
     return f"{_handed_out(view, at)}, before {_block(view, other)}"
 
 
 def outside(view: IdBlockView, at: int, _: int) -> str:
-    """Describe an id that is in no block."""
     return f"{_handed_out(view, at)}, which no block of this history holds"
 
 
 def back(view: IdBlockView, at: int, other: int) -> str:
-    """Describe a broker whose ids do not increase."""
     return f"{_handed_out(view, at)}, after {_handed_out(view, other)} in the same lifetime"
 
 
 def apart(view: IdBlockView, at: int, other: int) -> str:
-    """Describe a block that does not start where the preceding one ends."""
     if view.columns["kind"][other] == Kind.migrated:
         due = f"KRaft took over at step {_at(view, 'step', other)} with next free id {_at(view, 'first', other)}"
     else:
@@ -166,7 +155,6 @@ def apart(view: IdBlockView, at: int, other: int) -> str:
 
 
 def malformed(view: IdBlockView, at: int, _: int) -> str:
-    """Describe a block that is not a valid range of ids."""
     return f"{_block(view, at)}: not a range of ids between 0 and 2^63 - 2"
 
 
@@ -202,7 +190,6 @@ def ids_unique(view: IdBlockView) -> Rows:
 
 
 def blocks_disjoint(view: IdBlockView) -> Rows:
-    """Check that no two granted blocks overlap."""
     return _overlaps(view.granted)
 
 
@@ -228,7 +215,6 @@ def handed_out_after_grant(view: IdBlockView) -> Rows:
 
 
 def ids_within_blocks(view: IdBlockView) -> Rows:
-    """Check that each id that is handed out is in some block."""
     rows, _ = view.ids_in_order
     outside = view.granted_since == NEVER
     return Rows(len(rows), rows[outside], np.full(int(outside.sum()), -1))

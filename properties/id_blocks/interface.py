@@ -45,10 +45,8 @@ Size = Annotated[int, OneOf(*SIZES)]
 Ms = Annotated[int, OneOf(20, 50, 200, 1_200, 150_000)]
 
 BLACK_BOX = ID_BLOCKS.black_box
-"""`BLACK_BOX` lists the kinds of event that every implementation can emit."""
 
 COLUMNS = ID_BLOCKS.names
-"""`COLUMNS` lists the names of the columns that an event may have."""
 
 
 class System(Protocol):
@@ -118,7 +116,6 @@ class Lengths(Protocol):
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Return the interface's methods that an implementation lacks in the mode of a variant."""
     return calls.missing(system, (System,) if variant == "kraft" else (System, BridgeSystem))
 
 
@@ -201,8 +198,6 @@ def _step(system: System, broker: int) -> bool:
 
 
 class Call(calls.Call):
-    """A `Call` is one call of a program on a cluster."""
-
     interface = (System, BridgeSystem, Permissions, Lengths)
     helpers = (settle,)
     columns = COLUMNS

@@ -57,7 +57,6 @@ class Machine(
             self.call("settle")
 
     def ask(self, broker: int) -> bool:
-        """Let a client ask, and return whether it was given an id."""
         made = self.call("init_producer_id", broker)
         return made is not None and made.result[0] == 0
 
@@ -332,7 +331,6 @@ WAYS: dict[str, Callable[[Run], Iterator[None]]] = {
 
 
 def _a_round(run: Run) -> None:
-    """Let every broker ask until it has nothing left, and serve it."""
     zookeeper = run.config["mode"] != "kraft"
     for broker in range(run.config["brokers"]):
         for _ in range(ASKS):
@@ -472,7 +470,6 @@ EXPECTED = {
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """Return the model of a cluster."""
     return _followed(variant, config["brokers"], config["block_size"], config["max_id"])
 
 

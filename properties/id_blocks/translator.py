@@ -77,7 +77,6 @@ class BlocksInterpreter(PlainInterpreter):
         self.held: Counter[int] = Counter()  # requests and copies that reached a controller and are not answered
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call causes by itself."""
         call = made.call
         if call.name == "settle":
             raise Beyond("settle does much in one call")
@@ -126,7 +125,6 @@ class BlocksInterpreter(PlainInterpreter):
         return row
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return the columns of an event. Raise `Contradiction` if it names a request that was never sent."""
         row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
         kind, number = read(event, "kind"), read(event, "request", -1)
         row |= {"error": read(event, "error", 0), "request": number, "slot": UNKNOWN, "asker": UNKNOWN}
@@ -176,8 +174,6 @@ class BlocksInterpreter(PlainInterpreter):
         return [self._free(state)]
 
     def _free(self, *states: State) -> int:
-        """Return a number that stands for no request and no copy in any of these states. Raise RuntimeError if there is
-        none."""
         used = {r for state in states for (r,) in state["stage"]} | set(self.numbers.values())
         free = next((r for r in range(SLOTS) if r not in used), None)
         if free is None:
@@ -219,7 +215,6 @@ class BlocksInterpreter(PlainInterpreter):
         return "refused" if name == "init_producer_id" and made.result[0] else name
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
-        """Return false conjuncts for back-offs and requests that have lasted too long."""
         if self.asked(made) == "refused":
             return self._overdue(memory, "back-off", made.call.index("brokers"), BACK_OFF_MS[1])
         if made.call.name == "advance":
@@ -234,7 +229,6 @@ class BlocksInterpreter(PlainInterpreter):
         return (FalseConjunct("end_back_off" if what == "back-off" else "time_out", "730.5", text),)
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Return values worth trying for a parameter, for coverage."""
         if isinstance(kind, BoolType):
             return (False, True)
         if not isinstance(kind, AtomsType):
@@ -448,7 +442,6 @@ def _code(s, p):
 
 
 def _refused(broker, error, at="r", **further):
-    """Return the events of a refusal by the controller and of the answer with the same error."""
     columns = {
         "broker": broker,
         "request": Remembered("request", at=lambda s, p: s.original[getattr(p, at)]),

@@ -35,8 +35,6 @@ THREAD = "instance thread"
 
 
 class Kind(EventKind):
-    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
-
     instance_started = 1, "instance", TASK  # its producer is there; it has not read its offsets yet
     # one row for each source partition: the stored offset that it goes on from
     resumed = 2, OFFSET, TASK

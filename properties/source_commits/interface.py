@@ -74,7 +74,6 @@ SIZES: dict[str, Between | OneOf] = {
 }
 
 DANGERS = {"kill": ("client-crash",), "step": ("time-out",)}
-"""`DANGERS` maps each call to the dangers that it causes."""
 
 
 class System(Protocol):
@@ -129,7 +128,6 @@ EVERYTHING_POLLED = declared(
 
 DONE = frozenset({"acknowledged", "given_up", "filtered"})
 TASK = 0
-"""`TASK` is the thread of the last commit."""
 
 
 class Ending:

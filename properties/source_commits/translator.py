@@ -81,7 +81,6 @@ class Flushes(Translated):
                 yield _row(event, kind="vanished", offset=offset)
 
     def lost(self, event: Any) -> Iterator[Row]:
-        """Yield everything that an instance has sent and that has not arrived when the instance has ended."""
         under_way, self.under_way = self.under_way, {}
         for partition, sent in under_way.items():
             for offset in dict.fromkeys(offset for _, offset in sent):

@@ -37,8 +37,6 @@ AUDITOR = "auditor"  # who reads the output as far as it is committed, and asks 
 
 
 class Kind(EventKind):
-    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
-
     # The newest set of so many tasks, numbered by `generation`; their offsets go to this topic. What it does not run
     # on has been stopped, fenced or left behind before: see `fenced`.
     configured = 1, "generation count topic runtime", OPERATOR
@@ -171,18 +169,15 @@ FENCED = (47, 90)
 
 
 def _fenced(e: Events) -> int:
-    """Return how many instances another instance, or a newer set, has fenced."""
     rows = e.of(Kind.instance_failed)
     return int(sum((e["error"][rows] == code).sum() for code in FENCED))
 
 
 def _late_commits(e: Events) -> int:
-    """Return how many transactions have their end sent without an answer that arrived."""
     return max(0, len(e.of(Kind.end_sent)) - len(e.of(Kind.end_told)))
 
 
 def _later_sets(e: Events) -> int:
-    """Return how many sets of tasks follow the first."""
     return int((e["generation"][e.of(Kind.configured)] > 0).sum())
 
 

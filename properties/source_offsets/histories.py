@@ -52,7 +52,6 @@ AUDITED_LATER = following(Kind.audited, by=PARTITION)
 
 
 def _of(event: Any) -> Any:
-    """Return the offset of an event, or 0, which is none, if there is no such event."""
     return when(event.missing, 0, event.offset)
 
 

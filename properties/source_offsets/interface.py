@@ -81,7 +81,6 @@ DANGERS = {
     "fail_over": ("coordinator-fail-over",), "change_leader": ("broker-restart",), "advance": ("time-out",),
     "configure": ("rebalance",), "downgrade": ("worker-without-support",), "restart": ("zombie",),
 }  # fmt: skip
-"""`DANGERS` maps each call to the dangers that it causes."""
 
 
 class System(Protocol):
@@ -209,7 +208,6 @@ class Tombstones:
             self.harmful += [(since, call)] if since < call else []
 
     def did_harm(self, call: int) -> bool:
-        """Return whether any tombstone or copy had done harm by this call."""
         return any(since <= call <= until for since, until in self.harmful) or any(
             since <= call for since in self.undecided.values()
         )
@@ -229,7 +227,6 @@ class GettingOn(AtRest):
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterable[tuple[Broken, Concerned]]:
-        """Track which instances live, and judge their progress after they had their time."""
         self.calls_made += 1
         for event in events:
             self.note(event)
@@ -238,7 +235,6 @@ class GettingOn(AtRest):
             yield from self.judged(events)
 
     def note(self, event: Event) -> None:
-        """Track the set of an instance and whether the instance lives."""
         newest, kind = self.newest, read(event, "kind")
         task, instance = read(event, "task", -1), read(event, "instance", -1)
         if kind == "configured":
@@ -273,9 +269,7 @@ class GettingOn(AtRest):
                 yield Broken("618.P5", text, event=event), frozenset()
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
-        """Return whether tombstones excuse a violation."""
         return self.tombstones.did_harm(call)
 
     def why(self, call: int, concerned: Concerned) -> str:
-        """Return the reason for which the text excuses a violation."""
         return "618.31: a copy came late, or a tombstone stands beside a transaction that is not committed"

@@ -28,8 +28,6 @@ OUTSIDE = "outside"  # what users, brokers and the group show besides
 
 
 class Kind(EventKind):
-    """A `Kind` gives the code of one kind of event, its columns, and who observes it."""
-
     worker_started = 1, "node support", OUTSIDE
     # crashed or shut down; requests and transactions that it sent stay where they are
     worker_stopped = 2, "node", OUTSIDE
@@ -111,14 +109,12 @@ TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))
 
 
 def _sets(e: Events, least: int, most: int | None = None) -> int:
-    """Return how many sets of ``least`` to ``most`` tasks are written."""
     written = e.of(Kind.set_written)
     sizes = e["count"][written]
     return int(((sizes >= least) & ((sizes <= most) if most is not None else True)).sum())
 
 
 def _fencing_rounds(e: Events) -> int:
-    """Return how many rounds have several ids to fence."""
     return int((e["count"][e.of(Kind.round_started)] > 1).sum())
 
 
@@ -176,7 +172,6 @@ def _skipped(s):
 
 
 def _fences(s, e):
-    """Return whether the event fences an id that a round under way still has to fence."""
     return (s.round[e.worker] == Round.FENCING) & s.left[e.worker, e.task]
 
 

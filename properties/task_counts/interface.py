@@ -64,10 +64,8 @@ Waiting = Annotated[Thread, _WAITING]
 Outcome = Annotated[str, OneOf("ok", "ok", "failed", "lost")]
 
 COLUMNS = TASK_COUNTS.names
-"""`COLUMNS` lists the names of the columns that an event may have."""
 
 BLACK_BOX = TASK_COUNTS.black_box
-"""`BLACK_BOX` lists the kinds of event that every cluster reveals."""
 
 
 class System(Protocol):
@@ -141,7 +139,6 @@ class Permissions(Protocol):
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Return the interface's methods that an implementation lacks."""
     return calls.missing(system, (System,))
 
 
@@ -356,8 +353,6 @@ def _end_transactions(system: System) -> None:
 
 
 class Call(calls.Call):
-    """A `Call` is one call of a program on a Connect cluster."""
-
     interface = (System, Permissions)
     helpers = (run, do, work, get_on, finish)
     columns = COLUMNS

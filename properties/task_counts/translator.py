@@ -300,7 +300,6 @@ class ClusterReader(Reader):
         self.late = set[int]()  # those of which it may have timed out
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call causes by itself."""
         call = made.call
         if call.name in OUTSIDE:
             raise Beyond(OUTSIDE[call.name])
@@ -320,7 +319,6 @@ class ClusterReader(Reader):
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """Return the model of the first connector of a cluster."""
     return _followed(variant, config["workers"], max(3, config["max_tasks"]))
 
 
@@ -357,7 +355,6 @@ _fencing = _set(lambda s, p: s.fencing[p.w])
 
 
 def _task(k):
-    """Return the columns of an instance as it is before the step."""
     return {
         "node": k, "connector": 0, "task": lambda s, p: s.task[getattr(p, k)], "instance": Remembered("instance", at=k),
         "set": _set(lambda s, p: s.of[getattr(p, k)]), "producer_id": lambda s, p: s.task[getattr(p, k)] + 1,

@@ -148,7 +148,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     is_finished = False
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
-        """Make the call, unless the run is finished."""
         return None if self.is_finished else super().call(name, *arguments, **named)
 
     def sessions_end(self, without: str = "") -> None:
@@ -156,13 +155,11 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self.go(self.run.config["session_timeout_ms"] + 200, without)
 
     def up(self, slot: int) -> None:
-        """Make sure that the instance runs, whatever has happened to it."""
         self.call("resume", slot)
         if not self.run.over and self.run.system.is_over(slot):
             self.call("restart", slot)
 
     def another(self, slot: int, other: int) -> int:
-        """Return another slot, if there is one."""
         return other if other != slot else self.index("members", slot + 1)
 
     def comes_to(
@@ -227,9 +224,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot,
         how: Annotated[str, OneOf("paused", "paused", "hears", "awake")], last: bool,
     ) -> None:  # fmt: skip
-        """An instance is overtaken by another one that is new in the group, while no third instance need poll or end.
-        The first one's client ``hears`` of the change before its application goes on, or is ``awake`` all the time, so
-        that the application alone stands still."""
+        """An instance is overtaken by another one that is new in the group. The first one's client ``hears`` of the
+        change before its application goes on, or is ``awake`` all the time, so that the application alone stands still.
+        """
         other = self.another(slot, other)
         self.call("kill", other)
         self.sessions_end()
@@ -596,7 +593,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
             self.is_finished = True
 
     def teardown(self) -> None:
-        """End the faults at the end of a run."""
         if hasattr(self, "run") and not self.run.over:
             self.end()
         super().teardown()

@@ -38,7 +38,6 @@ class Script(machine.Messages):
         return bool(self.system.log_append())
 
     def tick(self, slots: tuple[int, ...]) -> None:
-        """Do one line of a client's loop, deliver one message, or let some time pass."""
         if not any(self.system.step(slot) for slot in slots) and not self.step():
             self.system.advance(TICK_MS)
 
@@ -53,7 +52,6 @@ class Script(machine.Messages):
         raise RuntimeError(f"{kind} never happens to slot {slot}: in flight {self.system.messages()}")
 
     def count(self, slot: int, kind: str) -> int:
-        """Return how often an event of this kind has happened to the slot."""
         return sum(event.slot == slot for event in self.kinds(kind))
 
     def go_on(self, *slots: int, ms: int = PATIENCE_MS) -> None:
@@ -350,7 +348,6 @@ def rows() -> list[tuple[int, ...]]:
     system = script.system
 
     def together(slot: int, kind: str) -> None:
-        """Let both instances go on, line by line, until an event of this kind happens to the slot."""
         before = script.count(slot, kind)
         for _ in range(LINES_MAX):
             if script.count(slot, kind) > before:

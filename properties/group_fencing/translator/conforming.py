@@ -113,7 +113,6 @@ class Applications:
                     yield place, row
 
     def member_of(self, client: int) -> int:
-        """Return the model's member that an instance is."""
         return client
 
     def of(self, member: int) -> Instance:
@@ -131,7 +130,6 @@ class Applications:
         return ()
 
     def poll(self) -> Iterable[Row]:
-        """Yield the rows of one poll that is over."""
         member, instance = self.polling, self.of(self.polling)
         polled, self.polled = self.polled, {}
         if instance.strays:
@@ -237,7 +235,6 @@ class Applications:
             yield from self.settle(member)
 
     def settle(self, member: int) -> Iterable[Row]:
-        """Yield the rows that were held back for an instance."""
         instance = self.of(member)
         later, instance.later = instance.later, []
         instance.unsettled.clear()
@@ -522,7 +519,6 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _translator(variant: str, given: Mapping[str, int]) -> Applications:
-    """Return the translator for a group with generations, or with epochs of its members."""
     is_new = variant.startswith("new-protocol")
     return ModernTranslator() if is_new else ClassicTranslator(variant in JUDGED_BY_GENERATION)
 

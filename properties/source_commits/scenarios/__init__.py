@@ -141,7 +141,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             super().by_chance(chance)
 
     def up(self) -> None:
-        """Make sure that an instance runs."""
         if not self.run.over and not _runs(self.run.system):
             self.call("start")
             self.call("work", 1)
@@ -295,7 +294,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("all_goes_on", 4)
 
     def ended(self, how: str) -> None:
-        """End the task, and start another instance."""
         if how:
             self.call(how)
             self.call("all_goes_on", 10)
@@ -319,7 +317,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         super().teardown()
 
     def all_is_read(self) -> None:
-        """Read everything that is left upstream, without committing the offsets of the last records."""
         self.call("work", MOST)
 
     def last_record(self) -> None:
@@ -327,7 +324,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.next_to("record", -1, "failed")
 
     def last_offset(self) -> None:
-        """Let the flush of what was read last fail."""
         self.all_is_read()
         self.call("commit", "finish")
         self.next_to("offset", -1, "failed")
@@ -358,17 +354,14 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.next_to("tell", COMMITTER, "failed")
 
     def last_refusal(self) -> None:
-        """Let the producer refuse a record for now."""
         self.before("send", 6)
         self.next_to("send", TASK, "failed")
 
     def last_poll(self) -> None:
-        """Let a poll fail with an error that can be retried."""
         self.before("poll", 6)
         self.next_to("poll", TASK, "failed")
 
     def last_start(self) -> None:
-        """Let an instance fail to read its offsets."""
         self.call("kill")
         self.call("start")
         self.next_to("start", TASK, "failed")
@@ -380,11 +373,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
                 break
 
     def call_and_see(self, name: str, *arguments: Any, kind: str) -> bool:
-        """Make a call, and return whether an event of this kind resulted."""
         made = self.call(name, *arguments)
         return made is not None and any(read(event, "kind") == kind for event in made.events)
 
     def next_to_of(self, operation: str, partition: int, outcome: str = "ok") -> None:
-        """Let the next waiting operation of this kind and source partition, if there is one, end in the outcome."""
         for waiting in self.waiting(operation, -1, -1, partition)[:1]:
             self.send(waiting, "step", **({} if outcome == "ok" else {"outcome": outcome}))

@@ -22,7 +22,6 @@ class Script(machine.Script):
     SMALL = MappingProxyType({"seed": 0, "partitions": 1, "records": 6, "outputs": 2, "batch": 2})
 
     def waiting(self, *operations: str, thread: int = -1, instance: int = -1) -> list[tuple[Any, ...]]:
-        """Return what waits before these operations (of this thread, of this instance), oldest first."""
         return [
             waiting
             for waiting in self.system.threads()
@@ -35,7 +34,6 @@ class Script(machine.Script):
         return len(self.kinds(kind))
 
     def begin(self) -> None:
-        """Start an instance, and let it read its offsets."""
         self.system.start()
         self.thread("resumed")
 
@@ -69,7 +67,6 @@ class Script(machine.Script):
         self.system.step(self.waiting(what)[nth][0], outcome)
 
     def all_arrive(self, *what: str) -> None:
-        """Let every request in flight arrive."""
         while waits := self.waiting(*(what or REQUESTS)):
             self.system.step(waits[0][0])
 
@@ -106,7 +103,6 @@ class Script(machine.Script):
             idle = 0 if any(event.kind != "told" for event in fresh) else idle + 1
 
     def crash(self) -> None:
-        """Kill the process, let another instance go on from what is stored, and audit the output."""
         self.system.kill()
         self.begin()
         self.go_on()

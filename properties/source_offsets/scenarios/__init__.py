@@ -320,12 +320,10 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
                 return
 
     def last_lost(self, task: int) -> None:
-        """Let the end of a transaction go unanswered."""
         self.refused(task, "commit", "lost")
         self.call("audit")
 
     def last_flush(self, task: int) -> None:
-        """Let the offsets of a transaction not be sent."""
         self.refused(task, "flush")
         self.call("walk", task, 2)
         self.call("audit")

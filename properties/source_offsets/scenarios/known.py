@@ -32,7 +32,6 @@ class Script(machine.Script):
     })  # fmt: skip
 
     def threads(self, task: int) -> list[tuple[int, str, int, int]]:
-        """Return the threads of a task, oldest first."""
         return [thread for thread in self.system.threads() if thread[2] == task and thread[0] not in self.held]
 
     def until(self, task: int, operation: str, times: int = 1) -> int:
@@ -49,7 +48,6 @@ class Script(machine.Script):
         raise RuntimeError(f"task {task} never comes to {operation}: {self.system.threads()}")
 
     def walk(self, task: int, steps: int = 1) -> bool:
-        """Let the task's threads do that many operations, and return False if there are fewer."""
         for _ in range(steps):
             threads = self.threads(task)
             if not threads:
@@ -58,7 +56,6 @@ class Script(machine.Script):
         return True
 
     def then(self, task: int, operation: str, outcome: str = "ok") -> None:
-        """Let the task go on until this operation, which then ends in `outcome`."""
         self.system.step(self.until(task, operation), outcome)
 
     def hold(self, task: int, operation: str) -> int:
@@ -68,7 +65,6 @@ class Script(machine.Script):
         return number
 
     def release(self, number: int) -> None:
-        """Release a held thread, which does its operation."""
         self.held.discard(number)
         self.system.step(number)
 

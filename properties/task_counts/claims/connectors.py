@@ -1,7 +1,8 @@
 """This module states the claims about several connectors: connectors that share a leader, connectors with colliding
 names, and deleted connectors.
 
-It says what connectors of one group promise when they share a leader, its thread and its producer, and why.
+The first claims are what connectors of one group promise when they share a leader, its thread and its producer, and
+why.
 
 The idea of the proof: a leader that writes a count still owns the config topic and has claimed it before it looked for
 sets, for whichever connector, so no write for this connector has come in between. A round or a start touches only one

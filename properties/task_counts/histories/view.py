@@ -89,12 +89,10 @@ class TaskCountView(EventView):
         return np.where(same, found, NONE)
 
     def value(self, column: str, rows: np.ndarray, missing: int = NONE) -> np.ndarray:
-        """Return the values of a column at the rows, and `missing` where the row is NONE."""
         return taken(self.columns[column], rows, missing)
 
     @cached_property
     def topic(self) -> Groups:
-        """Return the sets, counts and deletions of each connector, in order of offset."""
         rows = self.applying(("connector",), Kind.set_written, Kind.count_written, Kind.connector_tombstoned)
         return Groups(rows, self.numbers_of("connector").of[rows], by=self.at("offset", rows))
 
@@ -404,7 +402,6 @@ def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
 
 
 def _last_of_group(view: TaskCountView, *kinds: Kind) -> np.ndarray:
-    """Return for each connector its last row of these kinds, or NONE."""
     rows, numbers = view.applying(_COMMITS_CONNECTOR, *kinds), view.numbers_of(*_COMMITS_CONNECTOR)
     return last_rows(numbers.of[rows], rows, numbers.size + 1)
 

@@ -37,7 +37,6 @@ WEIGHTS = {
 
 
 def size(chance: int) -> dict[str, Any]:
-    """Return the configuration of a small cluster."""
     r = Random(chance)
     return {
         "seed": 0, "workers": r.choice((2, 3, 3)), "connectors": r.choice((1, 1, 1, 2)), "max_tasks": r.choice((3, 2)),
@@ -139,7 +138,6 @@ class CountsContext(RunContext):
                 yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
 
     def _await(self, made: Made) -> None:
-        """Track the workers for which the group waits until their session has ended."""
         match made.call.name:
             case "crash" | "crash_in_write":
                 self.awaited.add(made.call.get("worker", -1))
@@ -189,7 +187,6 @@ class CountsContext(RunContext):
 
 
 def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
-    """Return the violation by a task that does not poll, because it has just failed or never started."""
     failed = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
     if failed:
         return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])

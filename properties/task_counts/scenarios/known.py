@@ -54,11 +54,9 @@ class Script(machine.Script):
         ]
 
     def free(self) -> list[Thread]:
-        """Return the threads that may go on without a task having to work."""
         return [t for t in self.threads() if t.number not in self.held and t.operation not in AT_WORK]
 
     def step(self) -> bool:
-        """Let the oldest thread that may go on do its operation, and return False if there is none."""
         for thread in self.free():
             self.system.step(thread.number)
             return True
@@ -78,7 +76,6 @@ class Script(machine.Script):
         return bool(wanted())
 
     def settle(self, ms: int = PATIENCE_MS) -> None:
-        """Let everything happen that can, and let time pass."""
         self.run(ms=ms)
 
     def until(self, operation: str, worker: int = -1, connector: int = -1, task: int = -1) -> Thread:
@@ -100,7 +97,6 @@ class Script(machine.Script):
         self.settle()
 
     def outcome(self, thread: Thread, outcome: str) -> None:
-        """Let the operation of a held thread end in this outcome, and let the thread go on."""
         self.held.discard(thread.number)
         self.system.step(thread.number, outcome)
 
@@ -129,7 +125,6 @@ class Script(machine.Script):
         self.settle()
 
     def resume(self, worker: int) -> None:
-        """Let a stalled worker go on. None of its operations has happened yet."""
         self.system.resume(worker)
 
     def alone(self, thread: Thread, *operations: str) -> None:
@@ -142,7 +137,6 @@ class Script(machine.Script):
                     self.system.step(following.number)
 
     def work(self, worker: int = -1, connector: int = -1, task: int = -1) -> None:
-        """Let running tasks, of all workers or of one, send something and commit it."""
         for operation in AT_WORK:
             for thread in self.threads(operation, worker, connector, task):
                 if thread.number not in self.held:
@@ -155,7 +149,6 @@ class Script(machine.Script):
         return running[-1].node if running else -1
 
     def leader(self) -> int:
-        """Return the worker that claimed the config topic last, or -1 if none ever did."""
         claims = [event.node for event in self.seen() if event.kind == "topic_claimed"]
         return claims[-1] if claims else -1
 

@@ -260,7 +260,6 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
     def restart_failed(self, connector: int, other_than: int = -1) -> None:
-        """Restart the tasks that REST reports as failed."""
         for task in range(self.run.config["max_tasks"]):
             if self.run.system.status(connector, task)[0] == FAILED:
                 self.call("restart_task", self.worker(0, other_than), connector, task)
@@ -470,7 +469,6 @@ class Scenarios(Verbs, steps={}):
         self.go(operation, worker=worker, connector=connector, task=task)
 
     def act_late(self, late: Thread, story: Story) -> None:
-        """The late worker is back and acts before any other does."""
         if story.holding is not Holding.SLOW:
             self.back(late[2])
         self.let(late[0], story.acts)
@@ -499,7 +497,6 @@ def tour(variant: str) -> list[Call]:
         return Call("run", operation)
 
     def step(operation: str, outcome: str = "ok") -> list[Call]:
-        """Return one step for each thread that waits for the operation."""
         return [
             Call("step", Named((operation, worker, connector, task)), outcome)
             for worker in (0, 1) for connector in (0, -1) for task in (-1, 0, 1)
@@ -525,7 +522,6 @@ def tour(variant: str) -> list[Call]:
 
 
 def go_on(run: Run) -> Iterator[None]:
-    """End the faults, and let every task write."""
     run.call(Call.within(run.config, "finish"))
     yield
     run.call(Call("work"))
@@ -533,7 +529,6 @@ def go_on(run: Run) -> Iterator[None]:
 
 
 def go_on_with_another_set(tasks: int, run: Run) -> Iterator[None]:
-    """Give every connector another set, and then go on without faults."""
     for connector in range(run.config["connectors"]):
         run.call(Call("configure", 0, connector, tasks))
     yield from go_on(run)

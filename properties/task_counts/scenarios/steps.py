@@ -53,7 +53,6 @@ class Topic:
 
     @property
     def newest(self) -> int:
-        """Return the offset of the newest set, or -1 if there is none."""
         return next(reversed(self.sets), -1)
 
 
@@ -74,7 +73,6 @@ class Seen:
         self.note_support([support] if isinstance(support, str) else support)
 
     def note_support(self, support: Iterable[Any]) -> None:
-        """Note that some workers have this support."""
         if any(value not in ("enabled", 3) for value in support):
             self.outside = self.outside or "a worker without support (618.33)"
 
@@ -89,7 +87,6 @@ class Seen:
         return instance.running and not instance.ended and self.newest.get(instance.key, -1) == instance.epoch
 
     def instance_of(self, event: Event) -> Instance:
-        """Return the instance that an event is about."""
         number = read(event, "instance", -1)
         found = self.instances.get(number)
         if found is None:
@@ -159,7 +156,6 @@ class Seen:
         self.newest[key] = max(self.newest.get(key, -1), epoch)
 
     def _stands(self, topic: Topic, kind: str, event: Event) -> None:
-        """Note that a record is committed in the config topic."""
         if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
             self.outside = self.outside or "a record that somebody else wrote (618.34)"
         if kind in ("set_written", "count_written"):
@@ -325,7 +321,6 @@ class Verbs(Machine, steps={}):
         self.send(thread, "step", outcome=outcome)
 
     def let(self, number: int, operations: int) -> None:
-        """Let this thread, and no other, do that many operations."""
         for _ in range(operations):
             thread = next((t for t in self.waiting() if t[0] == number), None)
             if thread is None:
@@ -333,7 +328,6 @@ class Verbs(Machine, steps={}):
             self.step(thread)
 
     def go(self, spared: str = "", **of: int) -> None:
-        """Let everything happen except what is spared."""
         self.call("run", spared, **of)
 
     def work(self, worker: int = -1) -> None:
@@ -354,7 +348,6 @@ class Verbs(Machine, steps={}):
         return found[number % len(found)] if found else None
 
     def at_work(self, connector: int) -> list[int]:
-        """Return the workers on which a task of this connector runs."""
         return sorted({t[2] for t in self.waiting() if t[1] in AT_WORK and t[3] == connector})
 
     def all_up(self) -> None:
@@ -371,12 +364,10 @@ class Verbs(Machine, steps={}):
         self.call("get_on")
 
     def leave(self, worker: int) -> None:
-        """Let a worker stand still, and let the group go on without it."""
         self.call("stall", worker)
         self.call("expire", worker)
 
     def fall(self, worker: int) -> None:
-        """Crash a worker, and let the group go on without it."""
         self.call("crash", worker)
         self.call("expire", worker)
 
