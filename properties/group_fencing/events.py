@@ -239,7 +239,7 @@ COORDINATOR = (
     ),
     Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
 )  # fmt: skip
-"""These observations are of the group's coordinator."""
+"""The observations in `COORDINATOR` are of the group's coordinator."""
 
 
 def _answered(*steps: Do) -> Observation:
@@ -436,7 +436,7 @@ EPOCHS = (
     Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
-"""These observations are of members with epochs, where what the coordinator gives them is reported when it is stored.
-"""
+"""The observations in `EPOCHS` are of members with epochs, where what the coordinator gives them is reported when it is
+stored."""
 
 MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

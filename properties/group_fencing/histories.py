@@ -26,7 +26,7 @@ from fencepost.properties.planting.edits import END, Plant, change, drop, put
 CLASSIC = ("shipped", "group-id-only")
 NEW = ("new-protocol", "new-protocol-relaxed")
 SINCE = (*CLASSIC, *NEW, *(f"{mode}-metadata-at-send" for mode in NEW))
-"""These modes are what shipped and what followed. The draft makes the same promise by other means."""
+"""The modes in `SINCE` are what shipped and what followed. The draft makes the same promise by other means."""
 DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation", "draft-static-members")
 
 PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
@@ -55,9 +55,9 @@ TAKEN_ENDED = following(Kind.offset_settled, by=("producer_id",), asking=TAKEN) 
 TAKEN_COUNTS = (TAKEN_ENDED.at < IT.at) & (TAKEN_ENDED.outcome == 1)
 PUT = last(Kind.offset_put, by=PARTITION)
 FENCED = (22, 35, 47, 48, 49, 82, 85, 90, 111)
-"""An instance may end with one of these errors, because its place is taken (22, 82, 90, 111; 85 in the draft), its
-transaction has timed out or a late copy has moved its epoch on (47, 48), its id has expired (49), or brokers are older
-than the feature (35)."""
+"""An instance may end with one of the errors in `FENCED`, because its place is taken (22, 82, 90, 111; 85 in the
+draft), its transaction has timed out or a late copy has moved its epoch on (47, 48), its id has expired (49), or
+brokers are older than the feature (35)."""
 BY_ANOTHER_ERROR = reduce(and_, (IT.error != code for code in FENCED))
 HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
 

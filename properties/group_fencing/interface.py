@@ -24,8 +24,8 @@ from fencepost.properties.monitoring import Broken, Concerned
 from fencepost.properties.roles import Between, Index, InFlight, OneOf
 
 Message = tuple[int, str, str, str, int]
-"""A message is described by (number, kind, source, target, request). The kind of an answer is the kind of what it
-answers with ``_answer`` appended, and ``request`` is the number of the request that a message belongs to."""
+"""A `Message` is (number, kind, source, target, request). The kind of an answer is the kind of what it answers with
+``_answer`` appended, and ``request`` is the number of the request that a message belongs to."""
 
 
 def _remark(message: Message) -> str:
@@ -58,15 +58,15 @@ SIZES: dict[str, Between | OneOf] = {
 }
 
 SIZES_OF = {mode: {"metadata_at": OneOf("poll")} for mode in ("new-protocol", "new-protocol-relaxed")}
-"""These settings are drawn differently for a variant, because its model fixes them."""
+"""The settings in `SIZES_OF` are drawn differently for a variant, because its model fixes them."""
 
 LIVE = "fencepost.reference_impl.live.group_fencing.over_tcp:over_tcp"
 LIVE_VARIANTS = (
     "shipped", "new-protocol", "new-protocol-relaxed", "group-id-only", "new-protocol-metadata-at-send",
     "new-protocol-relaxed-metadata-at-send",
 )  # fmt: skip
-"""Brokers and applications can be one of these variants, because no release has the draft. The owner of brokers of the
-new protocol has to know whether they are from before or after KIP-1251."""
+"""Brokers and applications can be one of the variants in `LIVE_VARIANTS`, because no release has the draft. The owner
+of brokers of the new protocol has to know whether they are from before or after KIP-1251."""
 
 DANGERS = {
     "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
@@ -156,11 +156,11 @@ consumer takes that for fatal (GroupMetadataManager.throwIfInstanceIdIsUnrelease
 SHARED = frozenset({"draft-static-members"})
 """The slots of these variants share instance ids, so that no instance has its place to itself."""
 OF_BROKERS = frozenset({"fail_over", "move_group", "change_leader", "log_append", "audit"})
-"""These calls do not change what is stated about an instance at rest."""
+"""The calls in `OF_BROKERS` do not change what is stated about an instance at rest."""
 
 
 class Calm(AtRest):
-    """This context checks that calls without faults, after which nothing is left to happen, end no instance."""
+    """`Calm` checks that calls without faults, after which nothing is left to happen, end no instance."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)

@@ -77,7 +77,7 @@ MISTAKES = frozenset({
     "draft", "draft-static-members", "group-id-only", "new-protocol-metadata-at-send",
     "new-protocol-relaxed-metadata-at-send",
 })  # fmt: skip
-"""These mistakes are driven and simulated to observe what they break."""
+"""The mistakes in `MISTAKES` are driven and simulated to observe what they break."""
 
 CONFIG = {"events": 400, "records": 8, "transaction_timeout_ms": 400, "quiet_end": True}
 """Simulated histories have faults for this many events, and then everything gets copied, if it can be."""
@@ -168,8 +168,8 @@ BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two partitions": dict(partitions=2),
     "two inputs": dict(inputs=2),
 }
-"""These bounds allow two rebalances each, so that a member can be notified of the first one when the second is over
-(`hears_too_late`)."""
+"""The bounds `BY_REQUESTS_FEATURES` allow two rebalances each, so that a member can be notified of the first one when
+the second is over (`hears_too_late`)."""
 
 A_THIRD: Mapping[str, Mapping[str, int]] = {"a third member": dict(members=3, epochs=3, rebalances=2, inputs=2)}
 A_THIRD_MEMBER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}

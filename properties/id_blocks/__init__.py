@@ -1,1 +1,1 @@
-"""These properties state what must be true of producer id blocks."""
+"""The properties of this package state what must be true of producer id blocks."""

@@ -50,8 +50,8 @@ class Promises(Properties):
 
 
 class IdBlocksProperties(Promises):
-    """These properties hold of each variant that defines `book`, the ids used up so far, and `none_left`, whether no
-    ids are left."""
+    """The properties of `IdBlocksProperties` hold of each variant that defines `book`, the ids used up so far, and
+    `none_left`, whether no ids are left."""
 
     @step(rule="730.7")
     def used_up_for_ever(old, new):
@@ -128,7 +128,7 @@ def leads_to_id(s, b, unless):
 
 
 class RpcProperties(IdBlocksProperties):
-    """These lemmas are about brokers that ask a controller."""
+    """The lemmas of `RpcProperties` are about brokers that ask a controller."""
 
     @witness(of="no_id_twice")
     def fetched_ahead(s):
@@ -248,7 +248,7 @@ class RpcProperties(IdBlocksProperties):
 
 
 class ControllerProperties(RpcProperties):
-    """These are the promises of the KRaft controller about its log, and lemmas about the log."""
+    """`ControllerProperties` has the promises of the KRaft controller about its log, and lemmas about the log."""
 
     @promise(rule="730.P2")
     def persisted_once(s):
@@ -308,7 +308,7 @@ class ControllerProperties(RpcProperties):
 
 
 class NodeProperties(IdBlocksProperties):
-    """These lemmas are about brokers that write the block node themselves."""
+    """The lemmas of `NodeProperties` are about brokers that write the block node themselves."""
 
     @lemma
     def read_is_of_this_version(s):
@@ -340,8 +340,8 @@ class KraftProperties(ControllerProperties, of=Kraft):
 
 
 class DefenceInDepth(KraftProperties, of=Kraft):
-    """These lemmas are declared for mutants in which the broker's check (730.20) alone keeps a block from being
-    installed twice.
+    """The lemmas of `DefenceInDepth` are declared for mutants in which the broker's check (730.20) alone keeps a block
+    from being installed twice.
 
     They add nothing about the protocol itself, in which a block that is fetched ahead is no longer awaited.
     """

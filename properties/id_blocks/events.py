@@ -261,8 +261,8 @@ DRIVEN_KRAFT = (
     Observation(REFUSED.kind, REFUSED.steps, before=_driven_code, rule="730.18"),
     KRAFT[-1],
 )
-"""These observations are of a driven cluster whose controllers make blocks of several lengths. ``size`` is the length
-of the active controller's blocks."""
+"""The observations in `DRIVEN_KRAFT` are of a driven cluster whose controllers make blocks of several lengths. ``size``
+is the length of the active controller's blocks."""
 
 
 def _no_ids_after(s, next):
@@ -372,10 +372,10 @@ DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}
 # that reveals little, only what this table allows is guessed.
 
 BACK_OFF_MS = (50, 100)
-"""A back-off lasts between these two times (shipped: 50 ms)."""
+"""A back-off lasts between the two times in `BACK_OFF_MS` (shipped: 50 ms)."""
 
 GIVEN_UP_MS = 120_000
-"""A request that was not answered for this long is given up (shipped: 60 s)."""
+"""A request that was not answered for `GIVEN_UP_MS` is given up (shipped: 60 s)."""
 
 
 CALLS = {

@@ -30,7 +30,8 @@ COLUMNS = ("history", "step", "kind", "broker", "grant", "first", "length", "pro
 
 @dataclass(frozen=True)
 class Blocks:
-    """These are blocks in order of (history, first id, row): their rows, and packed (history, id) keys of both ends."""
+    """A `Blocks` has blocks in order of (history, first id, row): their rows, and packed (history, id) keys of both
+    ends."""
 
     rows: np.ndarray
     first: np.ndarray

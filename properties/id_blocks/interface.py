@@ -22,13 +22,13 @@ from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.roles import Amount, FromConfig, Index, InFlight, Named, OneOf, Simplest
 
 Message = tuple[int, str, int, int]
-"""A message is described by (number, "request" or "response", broker, correlation number of the request)."""
+"""A `Message` is (number, "request" or "response", broker, correlation number of the request)."""
 
 CONTROLLER = -1
-"""This number stands in place of a broker for the ZooKeeper-mode controller."""
+"""`CONTROLLER` stands in place of a broker for the ZooKeeper-mode controller."""
 
 SIZES = (1, 2, 3, 5)
-"""A driver asks for blocks of these lengths."""
+"""A driver asks for blocks of the lengths in `SIZES`."""
 
 Broker = Annotated[int, Index("brokers")]
 
@@ -87,7 +87,7 @@ class System(Protocol):
 
 
 class BridgeSystem(System, Protocol):
-    """A system in modes "zookeeper" and "bridge" also has these methods."""
+    """A system in modes "zookeeper" and "bridge" also has the methods of `BridgeSystem`."""
 
     def zk_step(self, broker: Broker) -> bool:
         """Do the next ZooKeeper operation of a broker (-1: of the controller), and return False if there is
@@ -101,14 +101,15 @@ class BridgeSystem(System, Protocol):
 
 
 class Permissions(Protocol):
-    """A cluster with this optional method reveals its behaviour after CLUSTER_AUTHORIZATION_FAILED."""
+    """A cluster with the optional method of `Permissions` reveals its behaviour after CLUSTER_AUTHORIZATION_FAILED."""
 
     def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
         """Grant or revoke the broker's permission that AllocateProducerIds needs."""
 
 
 class Lengths(Protocol):
-    """A cluster with this optional method reveals that brokers take the length of a block from the answer (730.8)."""
+    """A cluster with the optional method of `Lengths` reveals that brokers take the length of a block from the answer
+    (730.8)."""
 
     def set_block_size(self, size: Size) -> None:
         """Let the active KRaft controller make blocks of this many ids from now on, as a controller of another version
@@ -125,15 +126,15 @@ def missing(system: Any, variant: str) -> list[str]:
 # interface.
 
 PATIENCE_MS = 150_000
-"""After this time back-offs are over, and requests that are not answered are given up."""
+"""After `PATIENCE_MS` back-offs are over, and requests that are not answered are given up."""
 ROUNDS, FEW_IDS, USED_UP = 5, 200, 60
 """A broker must get an id within `ROUNDS` rounds. With at most `FEW_IDS` ids there are further rounds, until no id is
 given any more or `USED_UP` rounds are over."""
 ASKS = 24
-"""The clients of a broker ask at most this often in one round."""
+"""The clients of a broker ask at most `ASKS` times in one round."""
 OPERATIONS = 40
-"""One round has at most this many deliveries, or ZooKeeper steps of one broker. More of them count as never coming to
-rest."""
+"""One round has at most `OPERATIONS` deliveries, or ZooKeeper steps of one broker. More of them count as never coming
+to rest."""
 
 
 class Settled(NamedTuple):

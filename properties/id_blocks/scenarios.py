@@ -38,7 +38,7 @@ from hypothesis import strategies as st
 
 BURST = 24  # calls in a burst at most
 GIVEN_UP_MS = 150_000
-"""After this time a request that is not answered is given up."""
+"""After `GIVEN_UP_MS` a request that is not answered is given up."""
 
 
 class Machine(
@@ -75,7 +75,7 @@ RPC = {
 
 
 class Rpc(Machine, steps=RPC):
-    """These scenarios are for brokers that ask a controller: messages, commits, fail-overs, snapshots."""
+    """The scenarios of `Rpc` are for brokers that ask a controller: messages, commits, fail-overs, snapshots."""
 
     @scenario(when=machine.Machine.something_waits)
     def deliver_everything_twice(self) -> None:
@@ -187,7 +187,7 @@ class Rpc(Machine, steps=RPC):
 
 
 class Kraft(Rpc, steps={}):
-    """These scenarios are for brokers whose controllers make blocks of several lengths."""
+    """The scenarios of `Kraft` are for brokers whose controllers make blocks of several lengths."""
 
     @scenario(when=lambda self: callable(getattr(self.run.system, "set_block_size", None)))
     def resize(self, broker: Broker, size: Annotated[int, OneOf(1, *SIZES)]) -> None:
@@ -200,7 +200,8 @@ class Kraft(Rpc, steps={}):
 
 
 class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
-    """These scenarios are for brokers that take their blocks from ZooKeeper themselves, one operation at a time."""
+    """The scenarios of `Direct` are for brokers that take their blocks from ZooKeeper themselves, one operation at a
+    time."""
 
     @scenario
     def race(self, broker: Broker, order: Annotated[list[bool], Between(3, 6)]) -> None:
@@ -221,7 +222,7 @@ class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
 
 
 class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrate"}):
-    """These scenarios are for a cluster that is upgraded broker by broker and moves to KRaft."""
+    """The scenarios of `Bridge` are for a cluster that is upgraded broker by broker and moves to KRaft."""
 
     @scenario
     def controller_race(self, broker: Broker, controller_first: bool) -> None:
@@ -272,7 +273,7 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
 # ways of going on are tried, each until every broker has used up some blocks.
 
 SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
-"""This cluster is large enough for every call to be tried."""
+"""The cluster `SMALL` is large enough for every call to be tried."""
 
 ROUNDS, ASKS, DELIVERIES = 3, 6, 12
 
@@ -384,11 +385,11 @@ MACHINES = {
 # This context has what a driven run of producer id blocks reveals in addition to its events, and the limits of its ids.
 
 BLOCK = 1_000
-"""A block has this many ids, unless the configuration sets another length (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
+"""A block has `BLOCK` ids, unless the configuration sets another length (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
 
 
 class BlocksContext(RunContext):
-    """This context judges only the promises. What else must hold of histories is left to the model, which reports a
+    """`BlocksContext` judges only the promises. What else must hold of histories is left to the model, which reports a
     deviation where this context would report only the harm."""
 
     left_to_the_model = frozenset({

@@ -27,7 +27,7 @@ from fencepost.properties.id_blocks.claims import (
 Faults = Mapping[Profile, Mapping[str, int]]
 
 _QUIET = dict(restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0)
-"""These bounds allow no faults. A variant adds those that it is about."""
+"""The bounds `_QUIET` allow no faults. A variant adds those that it is about."""
 
 KRAFT: Faults = {
     "smoke": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, copies=1),
@@ -93,7 +93,7 @@ _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
 _OF_BLOCKS = (*_WAITING, "fetched_ahead")
 _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
-"""A variant that is about blocks in use leaves out these: progress, and blocks that no broker got."""
+"""A variant that is about blocks in use leaves out `_SAFETY_ONLY`: progress, and blocks that no broker got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)

@@ -209,7 +209,7 @@ READY = (
     Do("take_last", T, when=_task_is_idle),
     Do("take_nothing", T, when=_committer_is_idle),
 )  # fmt: skip
-"""These steps are taken when a thread has looked for offsets to take and there were none."""
+"""The steps in `READY` are taken when a thread has looked for offsets to take and there were none."""
 
 WAIT_IN_VAIN = Do("wait_in_vain", T, when=_is_ready)
 OVER = (Do("crash", {}, when=_is_left),)
@@ -307,7 +307,8 @@ HANDED_OVER = (
     PUT,
     Do("take_nothing", T, when=_committer_is_idle),
 )  # fmt: skip
-"""These steps hand the offsets that a thread has taken to the writer when the thread is about to begin its flush."""
+"""The steps in `HANDED_OVER` hand the offsets that a thread has taken to the writer when the thread is about to begin
+its flush."""
 APART = tuple(
     {
         "snapshot_taken": Observation(

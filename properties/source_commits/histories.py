@@ -35,21 +35,21 @@ AT_LEAST_ONCE = (
     "previous-snapshot", "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all",
     "snapshot-only", "zombie",
 )  # fmt: skip
-"""These modes have acknowledgements and a committer, and no transactions."""
+"""The modes in `AT_LEAST_ONCE` have acknowledgements and a committer, and no transactions."""
 ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode not in ("told-by-two-threads", "shipped"))
-"""In these modes one thread at a time commits offsets."""
+"""In the modes in `ONE_AT_A_TIME` one thread at a time commits offsets."""
 WITH_MAP = (
     "proposed", "proposed-exactly-once", "first-of-several", "failure-not-acknowledged", "told-by-two-threads",
     "empty-means-all", "snapshot-only", "zombie",
 )  # fmt: skip
-"""In these modes commit has an argument."""
+"""In the modes in `WITH_MAP` commit has an argument."""
 OFFSETS_OF_THEIR_OWN = tuple(mode for mode in AT_LEAST_ONCE if mode != "first-of-several")
-"""In these modes each record has another source offset than the record before."""
+"""In the modes in `OFFSETS_OF_THEIR_OWN` each record has another source offset than the record before."""
 
 DONE = (Kind.produced, Kind.filtered, Kind.given_up)
-"""A record with one of these events needs no restart, because it is in the output or is not wanted there."""
+"""A record with one of the events in `DONE` needs no restart, because it is in the output or is not wanted there."""
 ACKNOWLEDGED = (Kind.acknowledged, Kind.filtered, Kind.given_up)
-"""With one of these events the instance is done with a record."""
+"""With one of the events in `ACKNOWLEDGED` the instance is done with a record."""
 
 saying = Words(SOURCE_COMMITS).saying
 
@@ -270,12 +270,12 @@ UPSTREAM_AHEAD = frozenset({
     "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
     "everything_delivered",
 })  # fmt: skip
-"""These properties break where a connector reports more upstream than is stored."""
+"""The properties in `UPSTREAM_AHEAD` break where a connector reports more upstream than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
     "orderly_end_covers_all",
 })  # fmt: skip
-"""These properties break where an older offset is stored after a newer one."""
+"""The properties in `GOES_BACK` break where an older offset is stored after a newer one."""
 
 PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
     **dict.fromkeys(

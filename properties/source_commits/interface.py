@@ -27,13 +27,13 @@ from fencepost.properties.roles import Between, Index, InFlight, OneOf
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 
 Thread = tuple[int, str, int, int, int]
-"""A thread is described by (number, operation, instance, thread, partition), with -1 where a column does not apply."""
+"""A `Thread` is (number, operation, instance, thread, partition), with -1 where a column does not apply."""
 
 OPERATIONS = (
     "start", "update", "poll", "send", "drain", "snapshot", "begin", "finish", "tell", "close", "flush", "commit",
     "record", "offset",
 )  # fmt: skip
-"""These are the operations that wait for the driver.
+"""`OPERATIONS` are the operations that wait for the driver.
 
 The task's thread reads its stored offsets (start), takes what became committable off the queues (update), polls (poll),
 and sends the next record of what it has polled (send). At its end it waits for records in flight (drain), commits
@@ -156,7 +156,7 @@ class Ending:
 
 
 class InTheEnd(AtRest):
-    """This context tracks the instances of a run and the offsets that are stored."""
+    """`InTheEnd` tracks the instances of a run and the offsets that are stored."""
 
     further = (EVERYTHING_POLLED,)
 

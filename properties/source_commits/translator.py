@@ -16,17 +16,17 @@ from fencepost.properties.source_commits.events import MENDED, MODEL_COLUMNS, ON
 from fencepost.properties.translation import Row, Translator
 
 ROW_KINDS = ("vanished",)
-"""These kinds of rows are not events."""
+"""The kinds of rows in `ROW_KINDS` are not events."""
 
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 OWN_THREAD = 0
-"""This is the task's own thread, which commits at its end."""
+"""`OWN_THREAD` is the task's own thread, which commits at its end."""
 
 Placed = tuple[int, Row]
 
 
 class Translated:
-    """This base class has what both kinds of task share. ``kinds`` are the kinds of rows for which there is an
+    """`Translated` has what both kinds of task share. ``kinds`` are the kinds of rows for which there is an
     observation."""
 
     def __init__(self, kinds: frozenset[str]) -> None:

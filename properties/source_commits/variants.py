@@ -33,7 +33,7 @@ MISTAKES = frozenset({
     "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "first-of-several",
     "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
 })  # fmt: skip
-"""These mistakes are driven and simulated to observe what they break. `shipped` is what Kafka does."""
+"""The mistakes in `MISTAKES` are driven and simulated to observe what they break. `shipped` is what Kafka does."""
 
 CONFIG = {
     "events": 300, "partitions": 2, "records": 40, "outputs": 2, "batch": 3, "filtered": 5, "tolerance": "all",
@@ -41,8 +41,8 @@ CONFIG = {
 }  # fmt: skip
 """Simulated histories have faults for this many events, and then everything gets committed, if it can be."""
 OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
-"""These settings make the final commit likely to overlap with the committer: threads stand still often and wait long.
-"""
+"""The settings in `OVERLAPPING` make the final commit likely to overlap with the committer: threads stand still often
+and wait long."""
 
 PACE = {"told-by-two-threads": OVERLAPPING, "shipped": {**OVERLAPPING, "stop": 0.5}}
 

@@ -131,12 +131,12 @@ REFERENCE = "fencepost.reference_impl.systems.source_offsets"
 FROM_THE_START = "shipped-own-topic-from-the-start"
 RIGHT = ("text-merged-view", "migration-sentinel", "shipped", FROM_THE_START)
 REFUTED = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"})
-"""These shipped modes break promises, and are driven and simulated to observe that."""
+"""The shipped modes in `REFUTED` break promises, and are driven and simulated to observe that."""
 MISTAKES = REFUTED | {
     "migration-race", "stale-topic", "tombstone-primary-first", "late-copies", "copied", "up-to-the-last-stable",
     "separate-transactions", "falls-back-alone", "copies-when-committed-alone",
 }  # fmt: skip
-"""These mistakes are driven and simulated as well, and no release makes those that are not in `REFUTED`."""
+"""The mistakes in `MISTAKES` are driven and simulated as well, and no release makes those that are not in `REFUTED`."""
 NOW_AND_THEN = MISTAKES | {FROM_THE_START}
 """`fencepost verify` drives and simulates these modes on request."""
 
@@ -148,7 +148,7 @@ SWITCHED_ON = (
     "copies-when-committed-alone", "shipped-own-topic-later", "shipped", "copied", "migration-race",
     "migration-sentinel",
 )  # fmt: skip
-"""These modes need an offsets topic that the connector gets only later, or never."""
+"""The modes in `SWITCHED_ON` need an offsets topic that the connector gets only later, or never."""
 
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
@@ -165,7 +165,7 @@ SIMULATORS = tuple(
 # Which events of source tasks detect a danger; see `fencepost.properties.history.signs`.
 
 FENCED = (47, 90)
-"""These error codes are INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
+"""The error codes in `FENCED` are INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
 
 
 def _fenced(e: Events) -> int:

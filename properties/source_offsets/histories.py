@@ -34,9 +34,10 @@ MIGRATING = ("migration-sentinel", "migration-race")
 COPIED_WHEN_COMMITTED = tuple(
     mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
 )
-"""In these modes an offset is copied only when it is committed. Kafka copies an offset when it is sent."""
+"""In the modes in `COPIED_WHEN_COMMITTED` an offset is copied only when it is committed. Kafka copies an offset when it
+is sent."""
 MERGED = tuple(mode for mode in DRIVEN if mode not in (*MIGRATING, "copied"))
-"""These modes are of the text that merges two topics. The text that copies does not mention tombstones."""
+"""The modes in `MERGED` are of the text that merges two topics. The text that copies does not mention tombstones."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
 INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
 

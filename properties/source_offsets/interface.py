@@ -29,19 +29,19 @@ from fencepost.properties.roles import Between, Count, Index, InFlight, OneOf
 from fencepost.properties.source_offsets.events import WITH_TOMBSTONES
 
 Thread = tuple[int, str, int, int]
-"""A thread is described by (number, operation, task, instance). For the migration of the earlier text these are -1 and
+"""A `Thread` is (number, operation, task, instance). For the migration of the earlier text task and instance are -1 and
 the owner's number."""
 
 OPERATIONS = (
     "open", "check", "ask_end", "read", "run", "poll", "send", "flush", "commit", "abort", "copy", "stop",
     "look", "migrate",
 )  # fmt: skip
-"""Threads wait for these operations. An instance opens its producer (initTransactions); checks whether it is of the
-newest set; asks for the end of one offsets topic; consumes the topic as far as it is stable, again and again until it
-reaches that end; starts its `SourceTask` with the offsets that it has found; polls a batch; sends one record of it, or
-has it dropped; sends the source offsets of its transaction; commits it; aborts it for the connector; copies one source
-offset to the worker's topic, in a thread of its own; ends. The owner of the Connector looks whether the separate topic
-is empty, and fills it."""
+"""Threads wait for the operations in `OPERATIONS`. An instance opens its producer (initTransactions); checks whether it
+is of the newest set; asks for the end of one offsets topic; consumes the topic as far as it is stable, again and again
+until it reaches that end; starts its `SourceTask` with the offsets that it has found; polls a batch; sends one record
+of it, or has it dropped; sends the source offsets of its transaction; commits it; aborts it for the connector; copies
+one source offset to the worker's topic, in a thread of its own; ends. The owner of the Connector looks whether the
+separate topic is empty, and fills it."""
 
 OUTCOMES = ("ok", "failed", "lost")
 """With "ok" the operation happens, with "failed" it does not happen and its thread gets an error, and with "lost" it
@@ -160,7 +160,7 @@ class System(Protocol):
 
 EXACTLY_ONCE = FIRST = 0
 GETTING_ON = "get_on"
-"""In this call the instances that live go on by themselves."""
+"""In the call `GETTING_ON` the instances that live go on by themselves."""
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 
 
@@ -214,7 +214,7 @@ class Tombstones:
 
 
 class GettingOn(AtRest):
-    """This context tracks the newest set of a run and its tombstones."""
+    """`GettingOn` tracks the newest set of a run and its tombstones."""
 
     excusable = frozenset({"618.P2", "618.P4", "618.P5"})
 

@@ -20,13 +20,13 @@ from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFF
 from fencepost.properties.translation import Row, Tellers, Translator
 
 ROW_KINDS = ("given", "flushed")
-"""These kinds of rows are not events: a source partition is given to an instance, and its offset is in the transaction
-or is not."""
+"""The kinds of rows in `ROW_KINDS` are not events: a source partition is given to an instance, and its offset is in the
+transaction or is not."""
 
 ENDS = ("instance_stopped", "instance_failed", "instance_killed")
 _NONE = -1
 _FIRST = 0
-"""This set of tasks exists before anything is observed."""
+"""The set of tasks `_FIRST` exists before anything is observed."""
 
 Placed = tuple[int, Row]
 

@@ -192,7 +192,7 @@ ALL_THE_TIME: dict[str, Any] = dict(
     bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, judged=(),
     progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
 )  # fmt: skip
-"""With these settings one topic is in use all the time."""
+"""With the settings in `ALL_THE_TIME` one topic is in use all the time."""
 
 
 def _refuted(
@@ -318,9 +318,9 @@ VARIANTS = (
 )  # fmt: skip
 
 ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
-"""These properties are undecided: transactions of simulated tasks end with each poll, and null offsets are in histories
-of late-copies alone. The earlier text copies nothing, and its model has no tasks that could be followed. A connector
-with one topic does not copy either."""
+"""The properties in `ELSEWHERE` are undecided: transactions of simulated tasks end with each poll, and null offsets are
+in histories of late-copies alone. The earlier text copies nothing, and its model has no tasks that could be followed. A
+connector with one topic does not copy either."""
 
 ENTRIES = (
     ProtocolEntry(

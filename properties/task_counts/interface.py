@@ -27,21 +27,21 @@ from fencepost.properties.roles import Amount, Count, FromConfig, Index, InFligh
 from fencepost.properties.task_counts.events import TASK_COUNTS
 
 Thread = tuple[int, str, int, int, int]
-"""A thread is described by (number, operation, worker, connector, task), with -1 where a column does not apply."""
+"""A `Thread` is (number, operation, worker, connector, task), with -1 where a column does not apply."""
 
 OPERATIONS = (
     "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count",
     "end_round", "answer", "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
 )  # fmt: skip
-"""Threads wait for these operations. The herder reads one record of the config topic, joins the group, computes the
-assignment as its leader, and takes its own assignment; it opens the leader's producer and writes in a transaction of
-it. A fencing round starts (reads to the end, decides), fences one id, reads and compares, writes the count, is removed
-from the rounds under way (where that is a step of its own), and answers the worker that asked. A task asks for a round,
-reads to see whether it may start, opens its producer, reads again, sends records and offsets in a transaction, and ends
-it. Last, a thread ends."""
+"""Threads wait for the operations in `OPERATIONS`. The herder reads one record of the config topic, joins the group,
+computes the assignment as its leader, and takes its own assignment; it opens the leader's producer and writes in a
+transaction of it. A fencing round starts (reads to the end, decides), fences one id, reads and compares, writes the
+count, is removed from the rounds under way (where that is a step of its own), and answers the worker that asked. A task
+asks for a round, reads to see whether it may start, opens its producer, reads again, sends records and offsets in a
+transaction, and ends it. Last, a thread ends."""
 
 AT_WORK = frozenset({"poll", "commit"})
-"""A running task repeats these operations forever and does nothing else."""
+"""A running task repeats the operations in `AT_WORK` forever and does nothing else."""
 
 OUTCOMES = ("ok", "failed", "lost")
 """With "ok" the operation happens, with "failed" it does not happen and its thread gets an error, and with "lost" it
@@ -130,8 +130,8 @@ class System(Protocol):
 
 
 class Permissions(Protocol):
-    """A cluster with this optional method reveals what follows from a round that is not allowed to fence (618.7,
-    618.47)."""
+    """A cluster with the optional method of `Permissions` reveals what follows from a round that is not allowed to
+    fence (618.7, 618.47)."""
 
     def set_fencing(self, connector: Connector, allowed: bool) -> None:
         """Grant or revoke the connector's admin client's permission to write under the transactional ids of the
@@ -149,18 +149,18 @@ def missing(system: Any, variant: str) -> list[str]:
 # on forever, so they commit a transaction only where that is stated.
 
 MOST = 1_500
-"""A cluster that does more operations than this without coming to rest counts as never coming to rest."""
+"""A cluster that does more operations than `MOST` without coming to rest counts as never coming to rest."""
 RETRY_MS = 300
-"""This wait is longer than a back-off, which is 250 ms. A task that has to stop is given much longer."""
+"""`RETRY_MS` is longer than a back-off, which is 250 ms. A task that has to stop is given much longer."""
 WAITS_MS = (1_000, 10_000, 400_000)
-"""These waits cover a back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back.
-"""
+"""The waits in `WAITS_MS` cover a back-off, a graceful shutdown, and a rebalance that is delayed until a worker may
+have come back."""
 TRANSACTIONS = 2
-"""Each running task ends this many transactions before the run is judged."""
+"""Each running task ends `TRANSACTIONS` transactions before the run is judged."""
 ROUNDS = 4
 FAILED, UNASSIGNED = "FAILED", "UNASSIGNED"
 BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
-"""These are the operations that a model of rounds and starts omits, or leaves to whichever thread comes first."""
+"""`BETWEEN` are the operations that a model of rounds and starts omits, or leaves to whichever thread comes first."""
 
 
 class Alone(NamedTuple):
@@ -378,9 +378,9 @@ _OPERATIONS = {
 
 
 MOST_TASKS = 3
-"""A run of a model, and each continuation of it, has at most this many tasks."""
+"""A run of a model, and each continuation of it, has at most `MOST_TASKS` tasks."""
 BY_THEMSELVES = frozenset({"assign", "ask", "answer", "hand_out", "read", "begin_start", "commit", "poll"})
-"""A worker takes these steps by itself on the way to the steps for which there are calls."""
+"""A worker takes the steps in `BY_THEMSELVES` by itself on the way to the steps for which there are calls."""
 
 
 def valid(program: Program) -> bool:

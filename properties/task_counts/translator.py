@@ -27,9 +27,9 @@ from fencepost.properties.translation import Row, Tellers
 
 MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB}
 ASKS = ("B", "shipped")
-"""In these texts the answer to a task's request is a step of the model."""
+"""In the texts in `ASKS` the answer to a task's request is a step of the model."""
 OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped", "compacted"})
-"""These kinds of event concern every connector."""
+"""The kinds of event in `OF_ALL` concern every connector."""
 WRITES = frozenset({
     "connector_written", "connector_tombstoned", "task_config_written", "set_written", "count_written",
     "count_tombstoned",
@@ -278,9 +278,9 @@ MAPPING = EventMapping(
 # Of driven runs, the first connector is followed.
 
 PLACES = 48
-"""The model has this many places for threads of tasks at one time, which is more than most programs need."""
+"""The model has `PLACES` places for threads of tasks at one time, which is more than most programs need."""
 TIME_OUT_MS = 10_000
-"""A transaction is not aborted for being slow before this much time has passed (shipped: a minute)."""
+"""A transaction is not aborted for being slow before `TIME_OUT_MS` have passed (shipped: a minute)."""
 NEEDED = frozenset({
     "topic_claimed", "set_written", "round_started", "id_fenced", "count_written", "task_starting", "producer_opened",
     "task_running",

@@ -169,7 +169,7 @@ STEPS: dict[str, tuple[str, ...]] = {"process": ("begin",), "refuse": ("abort",)
 
 
 class OverTransactions(Properties):
-    """These properties relate the group to the transactions of each of its members."""
+    """The properties of `OverTransactions` relate the group to the transactions of each of its members."""
 
     def transactions_of(s, m):
         return {
@@ -202,7 +202,8 @@ class OverTransactions(Properties):
 
 
 class DraftOverTransactions(OverTransactions):
-    """These properties apply where the initialisation of one member aborts the transactions of others."""
+    """The properties of `DraftOverTransactions` apply where the initialisation of one member aborts the transactions of
+    others."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence")})
     def does_as_fated(s, m: Member):
@@ -211,7 +212,8 @@ class DraftOverTransactions(OverTransactions):
 
 
 class UpgradeOverTransactions(OverTransactions):
-    """These properties apply where an old client may also take over the transactional id of a partition."""
+    """The properties of `UpgradeOverTransactions` apply where an old client may also take over the transactional id of
+    a partition."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence"), "claim": ("give_up",)})
     def does_as_fated(s, m: Member):
@@ -223,7 +225,7 @@ class UpgradeOverTransactions(OverTransactions):
 
 
 class Lemmas(Promises, OverTransactions):
-    """These lemmas hold of every form and relate a transaction, its offsets and its member."""
+    """The lemmas of `Lemmas` hold of every form and relate a transaction, its offsets and its member."""
 
     @lemma
     def between_transactions(s):
@@ -300,7 +302,8 @@ class Lemmas(Promises, OverTransactions):
 
 
 class OwnersGoOn(Lemmas):
-    """These lemmas hold where commits are accepted from members that own the partitions of their inputs."""
+    """The lemmas of `OwnersGoOn` hold where commits are accepted from members that own the partitions of
+    their inputs."""
 
     @lemma
     def owner_goes_on(s):
@@ -328,7 +331,7 @@ BY_ITSELF = (
 
 
 class ByRequests(Properties, of=ShippedByRequests):
-    """These properties relate what shipped, modelled by requests, to what shipped, modelled by steps."""
+    """The properties of `ByRequests` relate what shipped, modelled by requests, to what shipped, modelled by steps."""
 
     @refinement(of=Shipped, leaves_out=("owner_refused",), actions=dict.fromkeys(BY_ITSELF, ()))
     def does_as_shipped(s):
@@ -379,7 +382,7 @@ class ByRequests(Properties, of=ShippedByRequests):
 
 
 class OverCore(Properties, of=ShippedOverCore):
-    """These properties relate what shipped to the core of transactions v2."""
+    """The properties of `OverCore` relate what shipped to the core of transactions v2."""
 
     txn: Part[FatedV2]
 

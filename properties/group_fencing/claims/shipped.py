@@ -26,7 +26,7 @@ from fencepost.properties.group_fencing.claims.core import (
 
 
 class Generations(Lemmas):
-    """These lemmas state what generations and assignments are, however commits are fenced."""
+    """The lemmas of `Generations` state what generations and assignments are, however commits are fenced."""
 
     @lemma
     def in_is_had(s):
@@ -49,7 +49,7 @@ class Generations(Lemmas):
 
 
 class Eager(Generations):
-    """These lemmas hold where partitions are assigned anew in each generation."""
+    """The lemmas of `Eager` hold where partitions are assigned anew in each generation."""
 
     @lemma
     def owners_are_members(s):
@@ -61,7 +61,7 @@ class Eager(Generations):
 
 
 class ClassicLemmas(Generations, OwnersGoOn):
-    """These lemmas hold of every form with generations."""
+    """The lemmas of `ClassicLemmas` hold of every form with generations."""
 
     @lemma
     def members_own(s):
@@ -73,7 +73,7 @@ class ClassicLemmas(Generations, OwnersGoOn):
 
 
 class ShippedLemmas(Eager, ClassicLemmas, of=Shipped):
-    """These are the lemmas of what shipped."""
+    """`ShippedLemmas` has the lemmas of what shipped."""
 
 
 class OfTheDraft(Promises):
@@ -95,7 +95,7 @@ class OfTheDraft(Promises):
 
 
 class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGeneration):
-    """These lemmas are for the repaired draft that compares with the group's generation."""
+    """The lemmas of `ByGenerationLemmas` are for the repaired draft that compares with the group's generation."""
 
     @lemma
     def of_the_newest(s):
@@ -120,8 +120,8 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
 
 
 class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignment):
-    """These lemmas are for the repaired draft that fences by remembered assignment. Of the members that have fetched a
-    partition's offset and are not fenced, only the remembered one exists."""
+    """The lemmas of `ByAssignmentLemmas` are for the repaired draft that fences by remembered assignment. Of the
+    members that have fetched a partition's offset and are not fenced, only the remembered one exists."""
 
     @lemma
     def last_is_past(s):
@@ -188,7 +188,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
 
 class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
-    """These lemmas are for the upgrade in which every client sends its generation first."""
+    """The lemmas of `InTwoStepsLemmas` are for the upgrade in which every client sends its generation first."""
 
     of_the_newest = ByGenerationLemmas.of_the_newest
 
@@ -209,7 +209,7 @@ class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSt
 
 
 class EpochLemmas(OwnersGoOn):
-    """These lemmas hold of every form with epochs of members."""
+    """The lemmas of `EpochLemmas` hold of every form with epochs of members."""
 
     @lemma
     def epochs(s):
@@ -247,7 +247,7 @@ class EpochLemmas(OwnersGoOn):
 
 
 class ReadAtThePoll(EpochLemmas):
-    """These lemmas hold of both rules where the epoch that is sent was read with the inputs."""
+    """The lemmas of `ReadAtThePoll` hold of both rules where the epoch that is sent was read with the inputs."""
 
     @lemma
     def lost_is_later(s):
@@ -322,7 +322,8 @@ class ReadAtThePoll(EpochLemmas):
 
 
 class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
-    """These lemmas are for metadata that are read at the send, by an application with a rebalance listener."""
+    """The lemmas of `AtSendListeningLemmas` are for metadata that are read at the send, by an application with a
+    rebalance listener."""
 
     @lemma
     def in_is_had(s):

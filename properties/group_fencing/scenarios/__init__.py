@@ -17,7 +17,7 @@ BEATS = "group_heartbeat_answer"
 HALVES = ("join", "join_answer", "sync", "sync_answer"), ("group_heartbeat", BEATS)
 ANSWERS = ("produce_answer", "produce_answer", "end_answer", "init_answer", "offset_fetch_answer", "join_answer")
 REQUESTS = ("sync", "join"), ("group_heartbeat", "group_heartbeat")
-"""These requests of a rebalance may arrive late, or in another order."""
+"""The requests of a rebalance in `REQUESTS` may arrive late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
 """Messages of these kinds arrive late: records and offsets, and whether they belong to a transaction; its end; its
 markers; and a new owner's fetch of offsets."""
@@ -29,17 +29,17 @@ Late = Annotated[str, OneOf("", *KINDS)]
 Lines = Annotated[int, Between(1, 8)]
 
 STEP_MS = 50
-"""In this much virtual time an instance does one line of its loop."""
+"""In `STEP_MS` of virtual time an instance does one line of its loop."""
 MOST = 2_000
-"""At most this many deliveries happen at one instant, because a broken cluster may never come to rest."""
+"""At most `MOST` deliveries happen at one instant, because a broken cluster may never come to rest."""
 CALM_MS = 8_000
-"""This long after the last fault a correct cluster has copied everything, with time to spare: the group has new
+"""`CALM_MS` after the last fault a correct cluster has copied everything, with time to spare: the group has new
 sessions and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
 MOVED_MS = 800
-"""Within this time each member learns of a group's coordinator that has taken over at rest, and its session would be
+"""Within `MOVED_MS` each member learns of a group's coordinator that has taken over at rest, and its session would be
 over."""
 OWNED = 40
-"""Within this many lines, with `STEP_MS` each, an instance begins to consume if there is something for it."""
+"""Within `OWNED` lines, with `STEP_MS` each, an instance begins to consume if there is something for it."""
 
 
 def arrive(system: System, without: str = "", backward: bool = False, one: bool = False) -> None:
@@ -121,14 +121,14 @@ def _work(system: System, members: int, ms: int, all_of_them: bool) -> Any:
 
 HELPERS = (walk, go, idle, get_on, finish)
 AT_REST = frozenset({"get_on", "finish"})
-"""After these calls nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = Calm
 
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
     "lead": "change_leader", "kill": "kill",
 }  # fmt: skip
-"""These single calls are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 8, "overtaken_anew": 6, "overtaken_sending": 8, "overtaken_fenced": 4, "overtaken_open": 8,
     "overtaken_unready": 4, "regained": 5, "interrupted": 6, "some_time": 2, "alone": 6, "loading": 4,
@@ -138,7 +138,7 @@ WEIGHTS = {
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
-    """These are the scenarios of one group."""
+    """`Scenarios` has the scenarios of one group."""
 
     apart = True
 

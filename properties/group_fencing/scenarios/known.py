@@ -25,7 +25,7 @@ PATIENCE_MS = 3_000
 
 
 class Script(machine.Messages):
-    """In this script instances go on line by line and stand still where it matters. By default there is one partition
+    """In a `Script` instances go on line by line and stand still where it matters. By default there is one partition
     with one record."""
 
     PROTOCOL = "group-fencing"

@@ -1,1 +1,2 @@
-"""These modules translate the events of a group to steps of its models (`conforming`), and back (`emitted`)."""
+"""The modules of this package translate the events of a group to steps of its models (`conforming`), and back
+(`emitted`)."""

@@ -45,18 +45,18 @@ from fencepost.properties.history import HistoryError
 from fencepost.properties.translation import Row, Tellers
 
 ROW_KINDS = ("processed", "killed", "fenced", "away", "replaced")
-"""These kinds of rows are not events."""
+"""The kinds of rows in `ROW_KINDS` are not events."""
 NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
 
 GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
-"""With these errors the group's coordinator refuses a commit by what it knows of the group. All other errors are of
-transactions."""
+"""With the errors in `GROUP_ERRORS` the group's coordinator refuses a commit by what it knows of the group. All other
+errors are of transactions."""
 FENCED_INSTANCE = 82
 STATIC_LEFT = -2
 OF_MEMBERS = frozenset({"joined", "left", "epoch_given", "member_removed"})
-"""With these events the group and a member report its membership."""
+"""With the events in `OF_MEMBERS` the group and a member report its membership."""
 OF_INSTANCES = frozenset({"consumed", "end_told", "instance_stopped", "instance_failed"})
-"""With these events the work of an instance is over, or another one begins."""
+"""With the events in `OF_INSTANCES` the work of an instance is over, or another one begins."""
 
 Pair = tuple[int, int]
 """A `Pair` identifies a transaction by producer id and epoch."""

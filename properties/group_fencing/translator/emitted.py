@@ -200,10 +200,12 @@ def _is_pending(s, p):
 
 
 NEVER = ("crash", "replace", "fence", "leave", "mishear")
-"""These steps have no rows: a member that has lost its memory goes on as another instance, what else fences a producer
-is not in histories, static members have instance ids that no model has, and no model follows a late heartbeat."""
+"""The steps in `NEVER` have no rows: a member that has lost its memory goes on as another instance, what else fences a
+producer is not in histories, static members have instance ids that no model has, and no model follows a late heartbeat.
+"""
 ONLY = {"give_up": _is_pending}
-"""These steps have rows only under a condition. The time-out of a transaction is observed by its pending offsets."""
+"""The steps in `ONLY` have rows only under a condition. The time-out of a transaction is observed by its pending
+offsets."""
 
 
 OLDER_OWNER = (

@@ -20,7 +20,7 @@ from fencepost.model.source_commits.connectors import (
 
 
 class Promises(Properties):
-    """These are the promises of a task of the at-least-once runtime."""
+    """`Promises` has the promises of a task of the at-least-once runtime."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
@@ -185,7 +185,7 @@ class Promises(Properties):
 
 
 class Lemmas(Promises, of=AtLeastOnce):
-    """These lemmas state where an offset is and which records precede it."""
+    """The lemmas of `Lemmas` state where an offset is and which records precede it."""
 
     @lemma
     def answered_is_done(s):
@@ -364,8 +364,8 @@ class Lemmas(Promises, of=AtLeastOnce):
 
 
 class MendedLemmas(Lemmas, of=Mended):
-    """These lemmas are for the repaired runtime, in which the task knows nothing of a flush and reads the topic's
-    content after it."""
+    """The lemmas of `MendedLemmas` are for the repaired runtime, in which the task knows nothing of a flush and reads
+    the topic's content after it."""
 
     def has_permit(s, t):
         return s.stage[t] == Stage.FLUSHING

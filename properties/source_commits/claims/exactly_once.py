@@ -19,7 +19,8 @@ from fencepost.properties.source_commits.claims.core import Promises
 
 
 class OncePromises(Properties):
-    """These are the promises of the exactly-once runtime, including those for an instance that has been fenced."""
+    """`OncePromises` has the promises of the exactly-once runtime, including those for an instance that has been
+    fenced."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
@@ -115,7 +116,7 @@ class OncePromises(Properties):
 
 
 class OnceLemmas(OncePromises, of=ExactlyOnce):
-    """These lemmas state that offsets only ever move on towards the topic."""
+    """The lemmas of `OnceLemmas` state that offsets only ever move on towards the topic."""
 
     @lemma
     def polled_is_accounted_for(s):
@@ -171,7 +172,8 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
 
 class NullPromises(Properties, of=NullOffsets):
-    """These are the promises where a record without an offset changes no offset, and the lemmas why they hold."""
+    """`NullPromises` has the promises where a record without an offset changes no offset, and the lemmas why
+    they hold."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):

@@ -14,7 +14,7 @@ from fencepost.properties.source_commits.interface import OUTCOMES, InTheEnd, Sy
 TASK, COMMITTER = 0, 1
 REQUESTS = ("record", "offset")
 MOST = 200
-"""One call lets at most this many operations happen, because a broken task may never come to rest."""
+"""One call lets at most `MOST` operations happen, because a broken task may never come to rest."""
 
 Without = Annotated[str, OneOf("", "", *REQUESTS)]
 Lines = Annotated[int, Between(1, 8)]
@@ -100,7 +100,7 @@ def finish(
 
 HELPERS = (arrive, work, commit, all_goes_on, finish)
 AT_REST = frozenset({"finish"})
-"""After these calls nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = InTheEnd
 
 TOUR = (
@@ -110,26 +110,26 @@ TOUR = (
     ("all_goes_on", 20), ("start",), ("work", 3), ("step", Named(("send", 2, TASK, -1)), "lost"),
     ("finish",),
 )  # fmt: skip
-"""In this tour a task reveals every kind of event that not every implementation reveals: a record is refused, a commit
+"""In `TOUR` a task reveals every kind of event that not every implementation reveals: a record is refused, a commit
 gives up, a record fails, and one is refused for good."""
 
 READ_BY_ONE = 6
-"""About this many records of each source partition are read while one scenario runs."""
+"""About `READ_BY_ONE` records of each source partition are read while one scenario runs."""
 LAST_FAULTS = (
     "offset", "record", "flush_late", "exception", "two_late", "refusal", "aborts", "poll", "offset", "start",
     "flush_late", "record", "two_late", "refusal", "aborts",
 )  # fmt: skip
-"""The last fault of a run is one of these, in turn."""
+"""The last fault of a run is one of `LAST_FAULTS`, in turn."""
 
 STEPS = {"one": "step", "due": "commit_due", "look": "audit"}
-"""These single calls are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overlapping": 4, "out_of_order": 3, "flush_fails": 4, "ends": 3, "refused": 2, "some_time": 2, "aborted": 2,
 }  # fmt: skip
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
-    """These are the scenarios of one task."""
+    """`Scenarios` has the scenarios of one task."""
 
     apart = True
     played = 0

@@ -22,7 +22,7 @@ from fencepost.model.source_offsets.shipped import (
 
 
 class Promises(Properties):
-    """These are the promises of exactly-once source tasks (KIP-618)."""
+    """`Promises` has the promises of exactly-once source tasks (KIP-618)."""
 
     @promise(rule="618.P2")
     def nothing_twice(s):
@@ -124,7 +124,8 @@ class Promises(Properties):
 
 
 class ViewPromises(Promises):
-    """These promises are for a connector that is given an offsets topic of its own, and for null offsets."""
+    """The promises of `ViewPromises` are for a connector that is given an offsets topic of its own, and for null
+    offsets."""
 
     @witness(of="resume_not_behind")
     def falls_back(s):
@@ -167,7 +168,7 @@ class ViewPromises(Promises):
 
 
 class InStep(Promises):
-    """These lemmas hold whichever topics a task reads its offsets from."""
+    """The lemmas of `InStep` hold whichever topics a task reads its offsets from."""
 
     def has_checked(s, n):
         return (s.stage[n] != Stage.NEW) & (s.stage[n] != Stage.OPENED)
@@ -282,7 +283,7 @@ class InStep(Promises):
 
 
 class Lemmas(ViewPromises, InStep, of=MergedView):
-    """These lemmas are about the two topics that are read as one."""
+    """The lemmas of `Lemmas` are about the two topics that are read as one."""
 
     @lemma
     def once_apart_always_apart(s):
@@ -331,7 +332,7 @@ class Lemmas(ViewPromises, InStep, of=MergedView):
 
 
 class WorkersTopicLemmas(InStep, of=WorkersTopic):
-    """These lemmas are about a connector that uses only the worker's topic."""
+    """The lemmas of `WorkersTopicLemmas` are about a connector that uses only the worker's topic."""
 
     @lemma
     def nothing_of_its_own(s):
@@ -347,7 +348,7 @@ class WorkersTopicLemmas(InStep, of=WorkersTopic):
 
 
 class OwnTopicFromTheStartLemmas(InStep, of=OwnTopicFromTheStart):
-    """These lemmas are about a connector that uses only its own topic."""
+    """The lemmas of `OwnTopicFromTheStartLemmas` are about a connector that uses only its own topic."""
 
     @lemma
     def always_its_own(s):
@@ -365,7 +366,7 @@ class OwnTopicFromTheStartLemmas(InStep, of=OwnTopicFromTheStart):
 
 
 class MendedLemmas(InStep, of=Mended):
-    """These lemmas are about both topics, where no stored offset is erased."""
+    """The lemmas of `MendedLemmas` are about both topics, where no stored offset is erased."""
 
     @lemma
     def never_back(s):

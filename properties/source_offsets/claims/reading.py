@@ -43,7 +43,7 @@ STEPS = {
 
 
 class ReadingPromises(Properties):
-    """These are the promises of reading the offsets topic to its end."""
+    """`ReadingPromises` has the promises of reading the offsets topic to its end."""
 
     @promise(rule="618.P2")
     def begins_with_all(s):
@@ -92,8 +92,8 @@ class ReadingPromises(Properties):
 
 
 class ReadingLemmas(ReadingPromises, of=Reading):
-    """These lemmas state why the promises hold: no entry of the task's partitions comes after the end for which the
-    task has asked, and no entry is passed before it is decided."""
+    """The lemmas of `ReadingLemmas` state why the promises hold: no entry of the task's partitions comes after the end
+    for which the task has asked, and no entry is passed before it is decided."""
 
     @refinement(of=AtOnce, actions=STEPS)
     def read_at_once(s):
@@ -166,8 +166,8 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
 
 class SnapshotPromises(Properties, of=Reading):
-    """This promise does not hold for other tasks' entries, which the single step that stands for the reading leaves
-    out."""
+    """The promise of `SnapshotPromises` does not hold for other tasks' entries, which the single step that stands for
+    the reading leaves out."""
 
     @promise(rule="618.P2")
     def whole_transactions(s):
@@ -205,7 +205,7 @@ MIGRATING_STEPS = {
 
 
 class StartPromises(Properties):
-    """These are the promises that both texts make."""
+    """`StartPromises` has the promises that both texts of KIP-618 make."""
 
     @promise(rule="618.P2")
     def resumes_in_step(s):
@@ -215,7 +215,7 @@ class StartPromises(Properties):
 
 
 class Begins(StartPromises):
-    """These promises are for starts that have to wait."""
+    """The promises of `Begins` are for starts that have to wait."""
 
     @service(rule="618.P4")
     def begins(s):
@@ -229,7 +229,7 @@ class Begins(StartPromises):
 
 
 class NotRepeated(StartPromises):
-    """These promises hold where the separate topic is never deleted."""
+    """The promises of `NotRepeated` hold where the separate topic is never deleted."""
 
     @step(rule="618.P2")
     def separate_only_grows(old, new):
@@ -248,7 +248,7 @@ class NotRepeated(StartPromises):
 
 
 class MergedLemmas(NotRepeated, of=MergedStart):
-    """These are the lemmas of the later text."""
+    """`MergedLemmas` has the lemmas of the later text of KIP-618, which merges two offsets topics."""
 
     @refinement(of=OneTopic, actions=MIGRATING_STEPS)
     def as_one_topic(s):
@@ -270,7 +270,7 @@ class MergedLemmas(NotRepeated, of=MergedStart):
 
 
 class MigratingPromises(NotRepeated, Begins):
-    """These are the promises of the earlier text."""
+    """`MigratingPromises` has the promises of the earlier text of KIP-618, which copies offsets."""
 
     @witness(of="resumes_in_step")
     def another_would_copy(s):
@@ -289,7 +289,7 @@ class MigratingPromises(NotRepeated, Begins):
 
 
 class MigratingLemmas(MigratingPromises, of=Migrating):
-    """These lemmas state why the earlier text holds with its fences."""
+    """The lemmas of `MigratingLemmas` state why the earlier text of KIP-618 holds with its fences."""
 
     @refinement(of=OneTopic, actions=MIGRATING_STEPS)
     def as_one_topic(s):
@@ -341,7 +341,8 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
 
 class DowngradingLemmas(Begins, of=Downgrading):
-    """These lemmas are about a downgrade, and about an upgrade when the separate topic is deleted."""
+    """The lemmas of `DowngradingLemmas` are about a downgrade, and about an upgrade when the separate topic
+    is deleted."""
 
     @promise(rule="618.P2")
     def older_in_step(s):

@@ -19,10 +19,10 @@ OWNER = -1
 
 STEP_MS = 100
 CALM_MS = 2_500
-"""This long after the last fault a correct connector has read its source to the end, because transactions time out
+"""`CALM_MS` after the last fault a correct connector has read its source to the end, because transactions time out
 within it."""
 MOST = 2_000
-"""At most this many operations happen at one instant, because a broken connector may never come to rest."""
+"""At most `MOST` operations happen at one instant, because a broken connector may never come to rest."""
 
 
 def walk(system: System, task: Task, steps: Steps = 1, without: str = "") -> int:
@@ -83,7 +83,7 @@ def _in_calm(system: System) -> Any:
 
 HELPERS = (walk, go, get_on, finish)
 AT_REST = frozenset({"finish"})
-"""After these calls nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = GettingOn
 
 
@@ -97,7 +97,7 @@ STEPS = {
     "step": "step", "restart": "restart", "kill": "kill", "stop": "stop", "lead": "change_leader",
     "fail_over": "fail_over", "pass_time": "advance", "audit": "audit",
 }  # fmt: skip
-"""These single calls are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 3, "configured_anew": 4, "behind_an_open_one": 3, "interrupted": 3, "given_its_own_topic": 4,
     "some_time": 2, "taken_away": 2, "asked_for": 3, "ended_in_order": 2,
@@ -105,15 +105,15 @@ WEIGHTS = {
 
 
 LAST_FAULTS = ("nothing", "refusals", "aborts", "lost", "refusals", "flush", "aborts")
-"""The last fault of a run is one of these, in turn."""
+"""The last fault of a run is one of `LAST_FAULTS`, in turn."""
 LEFT = 24
-"""A last fault strikes at most this many batches."""
+"""A last fault strikes at most `LEFT` batches."""
 SMALL = 8
-"""Two scenarios may have read this many records of each source partition."""
+"""Two scenarios may have read `SMALL` records of each source partition."""
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
-    """These are the scenarios of one connector."""
+    """`Scenarios` has the scenarios of one connector."""
 
     apart = True
     played = 0

@@ -23,7 +23,7 @@ STEP_MS = 5_000
 
 
 class Script(machine.Script):
-    """In this script tasks go on until they wait for an operation and stand still there. By default there is one task
+    """In a `Script` tasks go on until they wait for an operation and stand still there. By default there is one task
     with one source partition of four records, of which one poll returns one."""
 
     PROTOCOL = "source-offsets"

@@ -31,8 +31,8 @@ from fencepost.model.task_counts.parts.deletion import Stage as DeleteStage
 
 
 class ConnectorsProperties(Properties, of=Connectors):
-    """These are the promises of each connector and what it notices of the others, followed by lemmas about rounds,
-    counts and names."""
+    """`ConnectorsProperties` has the promises of each connector and what it notices of the others, followed by lemmas
+    about rounds, counts and names."""
 
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
@@ -221,8 +221,8 @@ class ConnectorsProperties(Properties, of=Connectors):
 
 
 class CollidingNamesProperties(Properties, of=CollidingNames):
-    """These are the promises of each connector whose names may collide, the promise that is lost (no other connector
-    fences a healthy task), and lemmas."""
+    """`CollidingNamesProperties` has the promises of each connector whose names may collide, the promise that is lost
+    (no other connector fences a healthy task), and lemmas."""
 
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
@@ -320,8 +320,8 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
 
 class DeletionProperties(Properties, of=Deletion):
-    """These are the promises across deletions, followed by lemmas about the numbers of sets, rounds, and which tasks
-    are covered."""
+    """`DeletionProperties` has the promises across deletions, followed by lemmas about the numbers of sets, rounds, and
+    which tasks are covered."""
 
     def is_old(s, i):
         return s.of[i] < s.generation
@@ -465,8 +465,8 @@ class DeletionProperties(Properties, of=Deletion):
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):
-    """These are the promises of a connector whose tasks are fenced when it is deleted, and the claims about what this
-    fencing saves."""
+    """`TombstoneAfterFencingProperties` has the promises of a connector whose tasks are fenced when it is deleted, and
+    the claims about what this fencing saves."""
 
     def has_no_count_to_expect(s):
         return s.pending | ~s.present

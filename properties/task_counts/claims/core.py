@@ -30,7 +30,8 @@ from fencepost.model.task_counts.abstract.cores import (
 
 
 class Promises(Properties):
-    """These are the promises of one connector. An instance can commit if it polls and its producer is not fenced."""
+    """`Promises` has the promises of one connector. An instance can commit if it polls and its producer is
+    not fenced."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -126,7 +127,7 @@ class Promises(Properties):
 
 
 class Serving(Properties):
-    """These are the liveness promises of starts that are not stopped, do not fail, and are not overtaken by a newer
+    """`Serving` has the liveness promises of starts that are not stopped, do not fail, and are not overtaken by a newer
     set."""
 
     @service(rule="618.P4")
@@ -157,7 +158,7 @@ class Serving(Properties):
 
 
 class CoreLemmas(Promises, Serving):
-    """These lemmas hold of every core."""
+    """The lemmas of `CoreLemmas` hold of every core."""
 
     @lemma
     def counts_follow_sets(s):
@@ -295,8 +296,8 @@ class CoreLemmas(Promises, Serving):
 
 
 class ALemmas(CoreLemmas, of=ACore):
-    """These are the lemmas of revision A, whose rounds run on the leader's only thread with views of the topic that may
-    be old."""
+    """`ALemmas` has the lemmas of revision A, whose rounds run on the leader's only thread with views of the topic that
+    may be old."""
 
     @lemma
     def covered_is_counted(s):
@@ -313,14 +314,15 @@ class ALemmas(CoreLemmas, of=ACore):
 
 
 class MLemmas(CoreLemmas, of=MCore):
-    """These are the lemmas of revision M, whose rounds run in parallel to the leader's thread with views of the topic
-    that may be old."""
+    """`MLemmas` has the lemmas of revision M, whose rounds run in parallel to the leader's thread with views of the
+    topic that may be old."""
 
     covered_is_counted = ALemmas.covered_is_counted
 
 
 class BLemmas(CoreLemmas, of=BCore):
-    """These are the lemmas of revision B, in which every start asks for a round and reads to the end of the topic."""
+    """`BLemmas` has the lemmas of revision B, in which every start asks for a round and reads to the end of
+    the topic."""
 
     @lemma
     def answered_is_counted(s):
@@ -335,11 +337,12 @@ class BLemmas(CoreLemmas, of=BCore):
 
 
 class ShippedLemmas(CoreLemmas, of=ShippedCore):
-    """These are the lemmas of the shipped protocol, in which every start asks for a round and waits for its answer."""
+    """`ShippedLemmas` has the lemmas of the shipped protocol, in which every start asks for a round and waits for its
+    answer."""
 
 
 class LingeringLemmas(ShippedLemmas, of=Lingering):
-    """These are the lemmas of rounds that are over and still answer."""
+    """`LingeringLemmas` has the lemmas of rounds that are over and still answer."""
 
     @lemma
     def over_is_counted(s):
@@ -358,7 +361,7 @@ class LingeringLemmas(ShippedLemmas, of=Lingering):
 
 
 class ClaimingLemmas(ShippedLemmas, of=Claiming):
-    """These are the lemmas of tasks that are claimed and started again."""
+    """`ClaimingLemmas` has the lemmas of tasks that are claimed and started again."""
 
     @lemma
     def id_of_the_set(s):
@@ -404,7 +407,7 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
 
 class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
-    """These are the lemmas for the case that the assignor takes claimed tasks into account."""
+    """`ClaimsTakenLemmas` has the lemmas for the case that the assignor takes claimed tasks into account."""
 
     @lemma
     def has_its_own_configuration(s):
@@ -413,12 +416,13 @@ class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
 
 
 class ClaimsRefusedLemmas(ClaimingLemmas, of=ClaimsRefused):
-    """These are the lemmas for the case that a worker refuses to start the claimed task that was left with it."""
+    """`ClaimsRefusedLemmas` has the lemmas for the case that a worker refuses to start the claimed task that was left
+    with it."""
 
 
 class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
-    """These lemmas are for mutants that refuse the claimed task in one place only. If that place is the start, the
-    second check has nothing left to refuse."""
+    """The lemmas of `ClaimsRefusedMutantLemmas` are for mutants that refuse the claimed task in one place only. If that
+    place is the start, the second check has nothing left to refuse."""
 
     @lemma
     def configured_as_started(s):

@@ -64,7 +64,7 @@ A_STEPS = CLUSTER_STEPS | {
 
 
 class FullPromises(Properties):
-    """These are the promises of one connector whose config topic is a log."""
+    """`FullPromises` has the promises of one connector whose config topic is a log."""
 
     no_zombie = CorePromises.no_zombie
 
@@ -113,7 +113,7 @@ class FullPromises(Properties):
 
 
 class GrainPromises(FullPromises, of=Full):
-    """These are the promises of the yardstick and of the core."""
+    """`GrainPromises` has the promises of the yardstick and of the core."""
 
     @promise(rule="618.P1")
     def one_generation(s):
@@ -154,7 +154,7 @@ class GrainPromises(FullPromises, of=Full):
 
 
 class ClusterPromises(FullPromises):
-    """These are the promises of workers that clean up, with users that restart what failed."""
+    """`ClusterPromises` has the promises of workers that clean up, with users that restart what failed."""
 
     @service(rule="618.P4")
     def polls_in_the_end(s, i: Task):
@@ -168,7 +168,7 @@ class ClusterPromises(FullPromises):
 
 
 class BPromises(ClusterPromises, of=B):
-    """These are the promises of revision B, in which each task's start asks for a round."""
+    """`BPromises` has the promises of revision B, in which each task's start asks for a round."""
 
     @refinement(of=BCore, actions=ASKING_STEPS | {"check_before": ("check_before", "stop")})
     def does_as_the_core(s):
@@ -177,7 +177,7 @@ class BPromises(ClusterPromises, of=B):
 
 
 class ShippedPromises(ClusterPromises, of=Shipped):
-    """These are the promises of the protocol that shipped in Kafka 3.3."""
+    """`ShippedPromises` has the promises of the protocol that shipped in Kafka 3.3."""
 
     @refinement(of=ShippedCore, actions=ASKING_STEPS)
     def does_as_the_core(s):
@@ -186,7 +186,7 @@ class ShippedPromises(ClusterPromises, of=Shipped):
 
 
 class APromises(ClusterPromises, of=A):
-    """These are the promises of revision A, in which the leader fences during the rebalance."""
+    """`APromises` has the promises of revision A, in which the leader fences during the rebalance."""
 
     @refinement(of=ACore, actions=A_STEPS)
     def does_as_the_core(s):
@@ -195,7 +195,7 @@ class APromises(ClusterPromises, of=A):
 
 
 class MPromises(ClusterPromises, of=M):
-    """These are the promises of revision M, in which the Connector's owner asks for the round."""
+    """`MPromises` has the promises of revision M, in which the Connector's owner asks for the round."""
 
     @refinement(of=MCore, actions=CLUSTER_STEPS | {"ask": (), "restart": (), "answer": ()})
     def does_as_the_core(s):
@@ -210,7 +210,7 @@ REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again
 
 
 class EagerPromises(ClusterPromises, of=Rebalancing):
-    """These are the promises of the shipped protocol with eager rebalances."""
+    """`EagerPromises` has the promises of the shipped protocol with eager rebalances."""
 
     @refinement(of=ShippedCore, actions=REBALANCING_STEPS)
     def does_as_the_core(s):
@@ -232,7 +232,7 @@ class EagerPromises(ClusterPromises, of=Rebalancing):
 
 
 class CooperativePromises(EagerPromises, of=Cooperative):
-    """These are the promises of the shipped protocol with cooperative rebalances."""
+    """`CooperativePromises` has the promises of the shipped protocol with cooperative rebalances."""
 
     @witness(of="polls_in_the_end")
     def runs_through(s):
@@ -243,8 +243,8 @@ class CooperativePromises(EagerPromises, of=Cooperative):
 
 
 class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
-    """These are the promises of Kafka with eager rebalances, where rounds that are over answer until their thread
-    removes them."""
+    """`ReleasedEagerPromises` has the promises of Kafka with eager rebalances, where rounds that are over answer until
+    their thread removes them."""
 
     @witness(of="polls_in_the_end")
     def let_through_uncounted(s):
@@ -263,7 +263,8 @@ class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
 
 
 class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
-    """These are the promises of Kafka with its default connect.protocol, where a claimed task is started as well."""
+    """`ReleasedPromises` has the promises of Kafka with its default connect.protocol, where a claimed task is started
+    as well."""
 
     @witness(of="polls_in_the_end")
     def starts_a_claimed_task(s):
@@ -280,7 +281,7 @@ class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
 
 
 class WritingPromises(Properties, of=Writing):
-    """These are the promises about the sets of task configurations that are in effect."""
+    """`WritingPromises` has the promises about the sets of task configurations that are in effect."""
 
     @promise(rule="618.P2")
     def each_part_has_one_reader(s):
@@ -362,7 +363,7 @@ class WritingPromises(Properties, of=Writing):
 
 
 class ConfigTopicProperties(Properties, of=ConfigTopic):
-    """These are the promises to workers that have read the config topic to the end."""
+    """`ConfigTopicProperties` has the promises to workers that have read the config topic to the end."""
 
     @promise(rule="618.P1")
     def runs_what_was_fenced_for(s):

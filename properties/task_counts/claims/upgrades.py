@@ -15,8 +15,8 @@ from fencepost.model.task_counts.parts.upgrading_in_steps import Start, Upgrades
 
 
 class UpgradesProperties(Properties, of=Upgrades):
-    """These are the promises from the moment they apply, followed by lemmas about the stages of the upgrade and about
-    counts."""
+    """`UpgradesProperties` has the promises from the moment they apply, followed by lemmas about the stages of the
+    upgrade and about counts."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -134,8 +134,8 @@ class UpgradesProperties(Properties, of=Upgrades):
 
 
 class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
-    """These are the promises where rounds and starts take several steps, so that an old start checks again and finds a
-    newer set."""
+    """`UpgradesInStepsProperties` has the promises where rounds and starts take several steps, so that an old start
+    checks again and finds a newer set."""
 
     @witness(of="covered")
     def opened_too_late(s):
@@ -182,7 +182,8 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
 
 class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
-    """These are the promises where writes are aborted and each worker reads only what is committed."""
+    """`UpgradesWithAbortsProperties` has the promises where writes are aborted and each worker reads only what is
+    committed."""
 
     @witness(of="covered")
     def another_count_is_seen(s):
@@ -191,7 +192,8 @@ class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
 
 
 class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
-    """These are the promises that remain from a later moment on, with the config topic as Kafka reads it."""
+    """`AfterwardsProperties` has the promises that remain from a later moment on, with the config topic as Kafka reads
+    it."""
 
     @lemma
     def counts_match(s):

@@ -1,1 +1,2 @@
-"""These modules state what must hold of the events of task counts. `view` comes first, then the properties."""
+"""The modules of this package state what must hold of the events of task counts. `view` comes first, then the
+properties."""

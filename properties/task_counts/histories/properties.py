@@ -20,11 +20,12 @@ _TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
 CONNECTOR, PRODUCER, INSTANCE = (("connector",), ("producer_id",), ("instance",))
 FINE = IT.error == 0
 GIVEN = (Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
-"""These kinds of event raise the epoch of a producer id."""
+"""The kinds of event in `GIVEN` raise the epoch of a producer id."""
 
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT = 14, 15, 16, 51
-"""After these answers to InitProducerId the admin client asks again, up to its time-out, which has a code of its own
-(FenceProducersHandler.handleError; Worker.fenceZombies gives it 90 s)."""
+"""After the answers LOADING, NOT_AVAILABLE, NOT_COORDINATOR and CONCURRENT to InitProducerId the admin client asks
+again, up to its time-out, which has a code of its own (FenceProducersHandler.handleError; Worker.fenceZombies gives it
+90 s)."""
 
 POLLED = greatest("set", Kind.task_running, by=CONNECTOR)
 RAISED = greatest("epoch", *GIVEN, by=PRODUCER, where=FINE)

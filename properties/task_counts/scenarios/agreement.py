@@ -46,7 +46,7 @@ def size(chance: int) -> dict[str, Any]:
 
 
 class Machine(Scenarios, weights=WEIGHTS):
-    """This machine has the steps that all texts of KIP-618 share."""
+    """`Machine` has the steps that all texts of KIP-618 share."""
 
     def begin(self, drawn: int) -> None:
         """Give every connector a set, and in some clusters another one, before anything goes wrong."""
@@ -61,7 +61,7 @@ class Machine(Scenarios, weights=WEIGHTS):
 
 
 class Shipped(Machine, steps={}):
-    """This machine drives Kafka 3.3 and later, where a user stops a connector now and then."""
+    """`Shipped` drives Kafka 3.3 and later, where a user stops a connector now and then."""
 
     def by_chance(self, chance: int) -> None:
         if chance % 16 == 0:
@@ -82,10 +82,10 @@ MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.from
 
 BY_LEADERS = frozenset(VOCABULARY.observed_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
-"""After one of these events a task may exist that should not."""
+"""After one of the events in `CHANGES` a task may exist that should not."""
 LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
 TWICE = 2
-"""A user restarts the same task at most this often when all faults are over. One restart repairs what a fault has
+"""A user restarts the same task at most `TWICE` times when all faults are over. One restart repairs what a fault has
 broken. Another is needed because a leader learns only when it writes that another worker has claimed the topic
 meanwhile, which fails the round of that write (DistributedHerder.writeToConfigTopicAsLeader), and then claims it back.
 """

@@ -31,7 +31,7 @@ class Thread(NamedTuple):
 
 
 class Script(machine.Script):
-    """This script lets every thread go on, oldest first, except those held up. Exactly-once support is on unless the
+    """`Script` lets every thread go on, oldest first, except those held up. Exactly-once support is on unless the
     script sets it otherwise, because nothing can be observed with the default, off."""
 
     PROTOCOL = "task-counts"

@@ -24,9 +24,9 @@ class Holding(Enum):
 
 
 STOP_MS = 6_000
-"""This time is longer than a worker waits for a task that has to stop (task.shutdown.graceful.timeout.ms, 5 s)."""
+"""`STOP_MS` is longer than a worker waits for a task that has to stop (task.shutdown.graceful.timeout.ms, 5 s)."""
 OF_A_SET = 12
-"""A leader reads and writes what it needs for a new set in fewer operations than this."""
+"""A leader reads and writes what it needs for a new set in fewer operations than `OF_A_SET`."""
 Tasks = Annotated[int, Between(1, 3)]
 Number = Annotated[int, Between(0, 5)]
 Fault = Annotated[str, OneOf("failed", "lost")]
@@ -80,7 +80,7 @@ Little = Annotated[
 
 
 class Scenarios(Verbs, steps={}):
-    """These are the scenarios and the steps that they consist of."""
+    """`Scenarios` has the scenarios and the steps that they consist of."""
 
     apart = True
     drawn = 0
@@ -483,7 +483,7 @@ SMALL: Mapping[str, Any] = dict(
     seed=0, workers=2, connectors=1, max_tasks=2, protocol="eager", preemptive_stop=True, group_id="connect",
     heartbeat_ms=0, support="enabled",
 )  # fmt: skip
-"""This cluster is large enough for every call to be tried."""
+"""The cluster `SMALL` is large enough for every call to be tried."""
 
 
 def tour(variant: str) -> list[Call]:

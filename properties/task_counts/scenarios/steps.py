@@ -193,10 +193,10 @@ def _key(event: Event) -> Key:
 # which may have to wait for a transaction to end, fences the new task while it runs, and the task stays failed.
 
 HARMLESS = frozenset({"run", "do", "work", "configure", "restart_task", "restart_connector", "status"})
-"""These calls cause no fault. Each other call may be the reason of a failure or of a wait: faults, and the deletion of
-a connector."""
+"""The calls in `HARMLESS` cause no fault. Each other call may be the reason of a failure or of a wait: faults, and the
+deletion of a connector."""
 PATIENCE_MS = 60_000
-"""At most this much time may pass in all, because a request for a round that is held up is given up after 90 s
+"""At most `PATIENCE_MS` may pass in all, because a request for a round that is held up is given up after 90 s
 (RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 
 
@@ -252,11 +252,11 @@ def _rests(made: Made, messages: Sequence[Message]) -> bool:
 
 
 DELAY_MS = 400_000
-"""This time is longer than an incremental rebalance waits for a worker to come back (shipped: 5 minutes)."""
+"""`DELAY_MS` is longer than an incremental rebalance waits for a worker to come back (shipped: 5 minutes)."""
 
 
 class Verbs(Machine, steps={}):
-    """These are the steps of scenarios. ``seen`` is what events have revealed, and ``stalled`` has the workers that
+    """`Verbs` has the steps of scenarios. ``seen`` is what events have revealed, and ``stalled`` has the workers that
     stand still."""
 
     call_type = Call

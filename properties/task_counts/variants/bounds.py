@@ -11,13 +11,13 @@ from fencepost.properties.entries import Wider
 FULL = dict(
     workers=2, tasks=1, instances=2, log=4, generations=4, sets=2, elections=1, failures=0, stops=0, duplicates=1,
 )  # fmt: skip
-"""These bounds allow an old task and a new one, on two workers of which one leads, or one task twice."""
+"""The bounds `FULL` allow an old task and a new one, on two workers of which one leads, or one task twice."""
 FEATURES: dict[str, Mapping[str, int]] = {
     "former leaders and crashes": dict(instances=1, elections=2, stops=1, duplicates=0),
     "two tasks and a round that fails": dict(workers=1, tasks=2, failures=1, duplicates=0),
 }
 TWO_WORKERS: Mapping[str, int] = dict(workers=2, tasks=2, duplicates=0)
-"""These bounds allow two tasks on two workers, so that a round fences what another worker runs."""
+"""The bounds `TWO_WORKERS` allow two tasks on two workers, so that a round fences what another worker runs."""
 IN_FULL: Mapping[str, dict[str, Mapping[str, int]]] = {
     "A": {"two old tasks and a new one, on two workers": dict(TWO_WORKERS, instances=3)},
     "B": {
@@ -26,10 +26,10 @@ IN_FULL: Mapping[str, dict[str, Mapping[str, int]]] = {
     },
     "shipped": {"two tasks on two workers": TWO_WORKERS},
 }
-"""These bounds allow the race of 618.40 where rounds fence."""
+"""The bounds `IN_FULL` allow the race of 618.40 where rounds fence."""
 THREE_INSTANCES = dict(FULL, tasks=2, duplicates=0, instances=3)
-"""These bounds allow the same race with three instances on two workers, for the forms that have millions of states
-there."""
+"""The bounds `THREE_INSTANCES` allow the race of 618.40 with three instances on two workers, for the forms that have
+millions of states there."""
 CI = dict(FULL, elections=3, stops=1)
 NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
 WIDER: Wider = {
@@ -48,8 +48,8 @@ wait for."""
 REBALANCING = dict(
     workers=2, tasks=2, instances=3, log=4, generations=4, sets=2, failures=0, stops=0, stalls=0, left_running=1,
 )  # fmt: skip
-"""These bounds allow two sets of up to two tasks, and a task that does not stop in time: two old tasks and a new one.
-"""
+"""The bounds `REBALANCING` allow two sets of up to two tasks, and a task that does not stop in time: two old tasks and
+a new one."""
 REBALANCING_FEATURES: Mapping[str, Mapping[str, int]] = {
     "a worker that falls out": dict(
         tasks=1, instances=2, sets=1, log=2, generations=2, stalls=1, left_running=0,
@@ -73,23 +73,24 @@ LINGERING = dict(ROUNDS, left_running=1)
 LINGERING_FEATURES: Mapping[str, Mapping[str, int]] = {"a worker that falls out": FALLING_OUT}
 """A task that does not stop in time occupies its place forever, so the bounds of progress have no such task."""
 CLAIMED_AND_ROUNDS = dict(FALLING_OUT, log=5, generations=5, sets=3)
-"""These bounds allow both at once: a claimed task, and a round that answers for a newer set whose task is wanted."""
+"""The bounds `CLAIMED_AND_ROUNDS` allow both at once: a claimed task, and a round that answers for a newer set whose
+task is wanted."""
 
 GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
 GRAIN_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two tasks and a round that fails": dict(workers=1, tasks=2, log=4, generations=4, failures=1),
 }
 YARDSTICK = dict(GRAIN, tasks=2, log=4, generations=4)
-"""These are the bounds of the yardstick, with two instances at a time instead of its four."""
+"""`YARDSTICK` are the bounds of the yardstick, with two instances at a time instead of its four."""
 ONE_LEADER = dict(GRAIN, workers=1, tasks=2, log=6, generations=6)
 """A wrong count has its effect one set later than it is written: sets of 2, 1, 2 and 1 tasks, with the second one's
 count late."""
 PLAIN_LEADER = dict(GRAIN, tasks=2, log=5, generations=5)
 
 STALLED = dict(FULL, duplicates=0)
-"""These bounds allow a start that wakes up late and no other fault."""
+"""The bounds `STALLED` allow a start that wakes up late and no other fault."""
 FAILING = dict(STALLED, instances=1, failures=1)
-"""These bounds allow one start at a time, so that none wakes up late, and one failure."""
+"""The bounds `FAILING` allow one start at a time, so that none wakes up late, and one failure."""
 
 REASONS = {
     "log": "set, count, set, count: old tasks run, are fenced, and new ones run; the same again for each set more",
@@ -108,5 +109,6 @@ SHIPPED = Kafka(
     lacks="a fencing round that is over answers until another thread takes it away (DistributedHerder."
     "activeZombieFencings), and a worker that was paused past its session starts a task again that the newest set has not",
 )
-"""This release is what shipped, except for two steps. A variant whose name has "released" has these steps as well."""
+"""The release `SHIPPED` is what shipped, except for two steps. A variant whose name has "released" has these steps as
+well."""
 UPGRADING = Kafka(settings={"exactly.once.source.support": "upgrading"})

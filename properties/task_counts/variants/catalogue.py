@@ -52,10 +52,11 @@ WIDE: Bounds = {
 }
 A_THIRD = {"a third worker": dict(workers=3)}
 WIDER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
-"""These bounds add a worker that has not led while two others did. The nightly bounds have elections for all three."""
+"""The bounds `WIDER` add a worker that has not led while two others did. The nightly bounds have elections for all
+three."""
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
-"""These bounds are for the forms that differ from what shipped only in how a task starts."""
+"""The bounds `FEWER_STEPS` are for the forms that differ from what shipped only in how a task starts."""
 
 REASONS = {
     "workers": "a former leader and the one after it; a third repeats the second (ci and nightly have it)",
@@ -175,7 +176,7 @@ AS_SHIPPED = (
         "618.51", None, Kafka(settings=_INCREMENTAL),
     ),
 )  # fmt: skip
-"""These variants have Kafka's deviations from the text, each with what would repair it."""
+"""The variants in `AS_SHIPPED` have Kafka's deviations from the text, each with what would repair it."""
 
 CLAIMS = (
     Claim(
@@ -202,7 +203,7 @@ CLAIMS = (
 )  # fmt: skip
 
 REMOVED_TASK = "task-counts-connect-removed-task"
-"""This is the recording of a worker that starts a task which the newest set does not have."""
+"""`REMOVED_TASK` is the recording of a worker that starts a task which the newest set does not have."""
 HIDDEN_BY_CONNECT = frozenset({
     "newest_set_polls", "silent_when_over", "sets_whole", "rounds_fence_the_count", "fences_of_the_round",
     "counts_of_newest_set", "checked_after_fencing", "not_reclaimed_since", "writes_while_leading", "answers_with_count",

@@ -88,7 +88,7 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
 
 
 LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
-"""In this setting no user restarts what failed."""
+"""With `LEFT` no user restarts what failed."""
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
@@ -264,8 +264,8 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
     ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
     ("618.4", "start_round: guard 1 looser"): "the same",
 }
-"""These mutants survive in the full models, which are explored and not proved, and each entry gives the reason why that
-is right."""
+"""The mutants in `FULL_SURVIVORS` survive in the full models, which are explored and not proved, and each entry gives
+the reason why that is right."""
 
 
 # These variants write sets configuration by configuration, with effect at their commit record.
