@@ -1,2 +1,1 @@
-"""The properties of this package state what must be true of group-aware fencing (KIP-447), and of which of its forms it
-is true."""
+"""The properties of this package state what must be true of each form of group-aware fencing (KIP-447)."""

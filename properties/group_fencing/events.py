@@ -253,8 +253,7 @@ def _answered(*steps: Do) -> Observation:
 
 
 def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
-    """Return the observations of the application. ``initialised`` has the steps that follow where a producer begins
-    anew."""
+    """Return the observations of the application, with the steps ``initialised`` where a producer begins anew."""
     anew = (Do("initialise", M, when=_is_over), *initialised)
     return (
         Observation("consumed", (Do("fetch", MP, when=may_fetch),)),
@@ -436,7 +435,6 @@ EPOCHS = (
     Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
-"""The observations in `EPOCHS` are of members with epochs, where what the coordinator gives them is reported when it is
-stored."""
+"""The observations in `EPOCHS` are of members with epochs, which are reported when they are stored."""
 
 MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

@@ -94,12 +94,10 @@ class System(Protocol):
         """Let the instance abort its transaction of its own accord, and return False if it has none."""
 
     def pause(self, slot: Slot) -> bool:
-        """Pause the instance's process, heartbeats included, so that what arrives waits, and return False if it is
-        paused already."""
+        """Pause the instance's process, with its heartbeats and arrivals, and return False if it is paused already."""
 
     def resume(self, slot: Slot) -> bool:
-        """Let the paused instance go on, which knows nothing of what happened meanwhile, and return False if it is not
-        paused."""
+        """Let the paused instance go on without news of the time between, and return False if it is not paused."""
 
     def close(self, slot: Slot) -> None:
         """Let the instance end in order, so that its consumer leaves the group."""

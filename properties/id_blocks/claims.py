@@ -71,8 +71,7 @@ class IdBlocksProperties(Promises):
 
     @witness(of="used_up_for_ever")
     def a_gap(s):
-        """An id was granted and no broker holds it, while a later one was handed out, so that the earlier id is used up
-        all the same."""
+        """An id was granted, no broker holds it, and a later id was handed out: the earlier one is used up."""
         return exists(
             Id,
             Id,
@@ -137,8 +136,7 @@ class RpcProperties(IdBlocksProperties):
 
     @witness(of="disjoint_blocks")
     def answered_twice(s):
-        """A request and its copy are both answered, each with a block of its own, and a broker waits for one of the two
-        answers."""
+        """A request and its copy are both answered, each with its own block, and a broker waits for one answer."""
         return exists(
             Request, Request, lambda r, q: (r != q) & exists(Broker, lambda b: s.waits_for(b, r) & s.waits_for(b, q))
         )
@@ -277,8 +275,7 @@ class ControllerProperties(RpcProperties):
 
     @lemma
     def recorded_is_new(s):
-        """A block that is recorded and not yet answered ends within the controller's memory, and none of its ids was
-        granted."""
+        """A block that is recorded and not answered ends within memory, and none of its ids was granted."""
         return forall(Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.block_end(r) <= s.next)) & forall(
             Request,
             Id,
@@ -359,8 +356,7 @@ class DefenceInDepth(KraftProperties, of=Kraft):
 
     @lemma
     def installable_is_ready_once(s):
-        """A block that passes the check is fetched ahead by no broker, except perhaps by the one that awaits it, as the
-        same block."""
+        """A block that passes the check is fetched ahead by no broker, unless by the one that awaits this block."""
         return forall(
             Broker,
             Request,
@@ -398,8 +394,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
 
     @witness(of="disjoint_blocks")
     def both_ways_at_once(s):
-        """One broker holds a block that it took from ZooKeeper itself, and another holds one that the controller took
-        for it (730.13)."""
+        """One broker holds a block that it took from ZooKeeper itself, another one from the controller (730.13)."""
         return exists(
             Broker,
             Broker,

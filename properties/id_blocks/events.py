@@ -76,8 +76,7 @@ def _granted_twice(e: Events) -> int:
 
 
 def _given_up(e: Events, *, answered: bool) -> int:
-    """Return how many requests were given up although a block was recorded for them (``answered``), or that no
-    controller saw."""
+    """Return how many requests were given up though a block was recorded (``answered``), or were never seen."""
     given_up = e.of(Kind.request_timed_out)
     seen = e.of(Kind.block_recorded) if answered else e.of(Kind.block_recorded, Kind.request_refused, Kind.answer_sent)
     mine, theirs = e.together((given_up, seen), "request")
@@ -238,8 +237,7 @@ KRAFT = (
 
 
 def _driven_code(s, e):
-    """Check that UNKNOWN_SERVER_ERROR is answered only if no ids are left for a block of the length that the active
-    controller makes."""
+    """Check that UNKNOWN_SERVER_ERROR is answered only if no ids are left for the controller's block length."""
     return _kraft_code(s, e) & implies(e.error == UNKNOWN_SERVER_ERROR, s.ids < s.next + e.size)
 
 
@@ -304,8 +302,7 @@ def _may_read(s, e):
 
 
 def _bridge_code(s, e):
-    """Check the error code in the bridge, where a ZooKeeper-mode controller may also answer
-    BROKER_ID_NOT_REGISTERED."""
+    """Check the error code in the bridge, where a ZooKeeper-mode controller may answer BROKER_ID_NOT_REGISTERED."""
     return implies((e.error == STALE_BROKER_EPOCH) | (e.error == BROKER_ID_NOT_REGISTERED), _is_stale(s, e)) & implies(
         e.error == UNKNOWN_SERVER_ERROR, ~_is_stale(s, e)
     )

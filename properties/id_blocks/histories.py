@@ -30,8 +30,7 @@ COLUMNS = ("history", "step", "kind", "broker", "grant", "first", "length", "pro
 
 @dataclass(frozen=True)
 class Blocks:
-    """A `Blocks` has blocks in order of (history, first id, row): their rows, and packed (history, id) keys of both
-    ends."""
+    """A `Blocks` has rows of blocks in order of (history, first id, row), with packed keys of both ends."""
 
     rows: np.ndarray
     first: np.ndarray
@@ -169,8 +168,7 @@ def _handed_out(view: IdBlockView, row: int) -> str:
 
 
 def _block(view: IdBlockView, row: int) -> str:
-    """Return `broker 1's block 1000..1999 (block_committed at step 7)`, or first id and length where the length is
-    broken."""
+    """Return `broker 1's block 1000..1999 (block_committed at step 7)`, or first id and a broken length."""
     broker, first, length = (_at(view, name, row) for name in ("broker", "first", "length"))
     owner = "the controller's" if broker < 0 else f"broker {broker}'s"
     ids = f"{first}..{first + length - 1}" if length > 0 else f"from {first} of length {length}"
@@ -200,8 +198,7 @@ def answers_disjoint(view: IdBlockView) -> Rows:
 
 
 def _overlaps(blocks: Blocks) -> Rows:
-    """Return the blocks that start at or below the greatest last id of the preceding ones. The key separates
-    histories."""
+    """Return the blocks that start at or below the greatest last id before them, within each history."""
     reach = np.maximum.accumulate(blocks.last)
     late = np.flatnonzero(blocks.first[1:] <= reach[:-1]) + 1
     other = blocks.rows[np.searchsorted(reach, reach[late - 1])]  # where the running maximum was first reached

@@ -50,8 +50,7 @@ COLUMNS = ID_BLOCKS.names
 
 
 class System(Protocol):
-    """A `System` is a cluster that does nothing by itself: all brokers are up and registered, and nothing happens
-    between two calls."""
+    """A `System` is a cluster with all brokers up and registered, in which nothing happens between two calls."""
 
     def messages(self) -> Sequence[Message]:
         """Return the messages in flight, oldest first."""
@@ -63,8 +62,7 @@ class System(Protocol):
         """Lose one message."""
 
     def init_producer_id(self, broker: Broker) -> tuple[int, int]:
-        """Ask for an id as a client, and return (0, id), or (14, -1) if there is none at hand. This method never
-        blocks."""
+        """Ask for an id as a client, without blocking, and return (0, id), or (14, -1) if there is none at hand."""
 
     def restart_broker(self, broker: Broker) -> None:
         """Crash a broker, which comes back with a new epoch and an empty memory, while old messages stay in flight."""
@@ -79,8 +77,7 @@ class System(Protocol):
         """Let the active controller write a snapshot and truncate its log."""
 
     def advance(self, ms: Ms) -> None:
-        """Let virtual milliseconds pass. A back-off is over after 50, and a request is given up some time within two
-        minutes."""
+        """Let virtual milliseconds pass. A back-off ends after 50, and a request is given up within two minutes."""
 
     def drain_events(self) -> Sequence[Event]:
         """Return the events since the last call, in order."""
@@ -90,8 +87,7 @@ class BridgeSystem(System, Protocol):
     """A system in modes "zookeeper" and "bridge" also has the methods of `BridgeSystem`."""
 
     def zk_step(self, broker: Broker) -> bool:
-        """Do the next ZooKeeper operation of a broker (-1: of the controller), and return False if there is
-        none to do."""
+        """Do the next ZooKeeper operation of a broker (-1: of the controller), and return False if there is none."""
 
     def upgrade_broker(self, broker: Broker) -> bool:
         """Restart a broker with a version that uses the RPC, and return False if it does already."""
@@ -108,8 +104,7 @@ class Permissions(Protocol):
 
 
 class Lengths(Protocol):
-    """A cluster with the optional method of `Lengths` reveals that brokers take the length of a block from the answer
-    (730.8)."""
+    """A cluster with `Lengths` reveals that brokers take a block's length from the answer (730.8)."""
 
     def set_block_size(self, size: Size) -> None:
         """Let the active KRaft controller make blocks of this many ids from now on, as a controller of another version
@@ -133,8 +128,7 @@ given any more or `USED_UP` rounds are over."""
 ASKS = 24
 """The clients of a broker ask at most `ASKS` times in one round."""
 OPERATIONS = 40
-"""One round has at most `OPERATIONS` deliveries, or ZooKeeper steps of one broker. More of them count as never coming
-to rest."""
+"""A round with more than `OPERATIONS` deliveries, or ZooKeeper steps of one broker, never comes to rest."""
 
 
 class Settled(NamedTuple):
@@ -174,8 +168,7 @@ def settle(
 
 
 def _deliver(system: System, brokers: int, zookeeper: bool) -> tuple[bool, int]:
-    """Deliver everything, write it to ZooKeeper, and return whether that ends and how many blocks may have been asked
-    for."""
+    """Deliver and write everything, and return whether that ends and how many blocks may have been asked for."""
     asked_for = 0
     for _ in range(OPERATIONS):
         waiting = system.messages()

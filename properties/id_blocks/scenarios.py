@@ -200,8 +200,7 @@ class Kraft(Rpc, steps={}):
 
 
 class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
-    """The scenarios of `Direct` are for brokers that take their blocks from ZooKeeper themselves, one operation at a
-    time."""
+    """The scenarios of `Direct` are for brokers that take blocks from ZooKeeper themselves, step by step."""
 
     @scenario
     def race(self, broker: Broker, order: Annotated[list[bool], Between(3, 6)]) -> None:

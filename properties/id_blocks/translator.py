@@ -63,8 +63,7 @@ Memory = tuple[tuple[str, int, int], ...]
 
 
 class BlocksInterpreter(PlainInterpreter):
-    """A `BlocksInterpreter` reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless the
-    cluster sets another size."""
+    """A `BlocksInterpreter` reads a cluster whose controllers make blocks of ``size``, or of a size that is set."""
 
     def __init__(self, brokers: int, size: int) -> None:
         self.brokers = brokers
@@ -401,8 +400,7 @@ def _sizes(values: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndarray:
-    """Return request numbers below the length of the longest history. Any numbers will do, as long as equal ones stay
-    equal."""
+    """Return request numbers below the longest history's length, of which only equality matters."""
     if request.max(initial=0) <= longest:
         return request
     return numbered(request[:, None], history, np.zeros(len(request), bool))[:, 0]

@@ -65,8 +65,7 @@ blocks of 2, the last block ends with the ids."""
 
 
 def _about(**bounds: int) -> Faults:
-    """Return the bounds of a variant that is about few faults: two brokers, two requests, blocks of one id, and those
-    faults only."""
+    """Return the bounds of a variant about these few faults: two brokers, two requests, blocks of one id."""
     return {"smoke": dict(_QUIET, brokers=2, requests=2, ids=2, size=1) | bounds}
 
 

@@ -307,8 +307,7 @@ HANDED_OVER = (
     PUT,
     Do("take_nothing", T, when=_committer_is_idle),
 )  # fmt: skip
-"""The steps in `HANDED_OVER` hand the offsets that a thread has taken to the writer when the thread is about to begin
-its flush."""
+"""The steps in `HANDED_OVER` hand the offsets that a thread has taken to the writer before its flush begins."""
 APART = tuple(
     {
         "snapshot_taken": Observation(

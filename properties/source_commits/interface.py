@@ -91,8 +91,7 @@ class System(Protocol):
         commits, or if no task runs that has a committer."""
 
     def start(self) -> bool:
-        """Start another instance of the task, and return False while there is one (which may be left behind in mode
-        zombie)."""
+        """Start another instance of the task, and return False while there is one (which mode zombie leaves behind)."""
 
     def stop(self) -> bool:
         """Ask the instance to stop, and return False if none runs or it is stopping."""
@@ -102,8 +101,7 @@ class System(Protocol):
         still arrive), and return False if there is none."""
 
     def abort(self) -> bool:
-        """Let the connector ask for its transaction to be aborted when the batch is sent, and return False if it has
-        none."""
+        """Let the connector have its transaction aborted when the batch is sent, and return False if it has none."""
 
     def audit(self) -> Any:
         """Let an auditor read all of the committed output and then the stored offsets, and reveal both."""
@@ -142,8 +140,7 @@ class Ending:
         self.reported = False
 
     def committable(self) -> dict[int, int]:
-        """Return for each source partition the offset of the last acknowledged record before which none is in flight
-        (src.3)."""
+        """Return by source partition the offset of the last acknowledged record with none in flight before (src.3)."""
         found = {}
         for partition, records in self.polled.items():
             for record, offset in records:

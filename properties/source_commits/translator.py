@@ -26,8 +26,7 @@ Placed = tuple[int, Row]
 
 
 class Translated:
-    """`Translated` has what both kinds of task share. ``kinds`` are the kinds of rows for which there is an
-    observation."""
+    """`Translated` has what both kinds of task share. ``kinds`` are the kinds of rows that are observed."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.kinds = kinds
@@ -108,8 +107,7 @@ THREADS = 2
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how many source partitions, records and threads there are. Records without a limit are counted in the
-    history."""
+    """Return how many source partitions, records (by default as in the history) and threads there are."""
     return {**{name: config[name] for name in ("partitions", "records") if config.get(name)}, "threads": THREADS}
 
 

@@ -41,8 +41,7 @@ CONFIG = {
 }  # fmt: skip
 """Simulated histories have faults for this many events, and then everything gets committed, if it can be."""
 OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
-"""The settings in `OVERLAPPING` make the final commit likely to overlap with the committer: threads stand still often
-and wait long."""
+"""The settings in `OVERLAPPING` make the final commit likely to overlap with the committer, which often stalls."""
 
 PACE = {"told-by-two-threads": OVERLAPPING, "shipped": {**OVERLAPPING, "stop": 0.5}}
 

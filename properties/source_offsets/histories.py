@@ -34,8 +34,7 @@ MIGRATING = ("migration-sentinel", "migration-race")
 COPIED_WHEN_COMMITTED = tuple(
     mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
 )
-"""In the modes in `COPIED_WHEN_COMMITTED` an offset is copied only when it is committed. Kafka copies an offset when it
-is sent."""
+"""In the modes in `COPIED_WHEN_COMMITTED` an offset is copied at its commit. Kafka copies it when sent."""
 MERGED = tuple(mode for mode in DRIVEN if mode not in (*MIGRATING, "copied"))
 """The modes in `MERGED` are of the text that merges two topics. The text that copies does not mention tombstones."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")

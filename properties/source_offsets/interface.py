@@ -29,8 +29,7 @@ from fencepost.properties.roles import Between, Count, Index, InFlight, OneOf
 from fencepost.properties.source_offsets.events import WITH_TOMBSTONES
 
 Thread = tuple[int, str, int, int]
-"""A `Thread` is (number, operation, task, instance). For the migration of the earlier text task and instance are -1 and
-the owner's number."""
+"""A `Thread` is (number, operation, task, instance), or for the earlier text's migration -1 and the owner."""
 
 OPERATIONS = (
     "open", "check", "ask_end", "read", "run", "poll", "send", "flush", "commit", "abort", "copy", "stop",
@@ -111,8 +110,7 @@ class System(Protocol):
         """Stall the newest instance of a task, and return False if none runs or it is stalled already."""
 
     def resume(self, task: Task) -> bool:
-        """Let all stalled instances of a task go on, which know nothing of what happened meanwhile, and return False if
-        none is stalled."""
+        """Let all stalled instances of a task go on without news of the time between; return False if none stalls."""
 
     def ask_boundary(self, task: Task, commit: bool) -> bool:
         """Let the connector ask that the transaction of the newest instance of a task ends with its batch, and return
@@ -148,8 +146,7 @@ class System(Protocol):
         """Let virtual milliseconds pass, so that intervals end and transactions time out."""
 
     def audit(self) -> Any:
-        """Let an auditor read the output as far as it is committed and, where no transaction is open, ask where a
-        restart would resume."""
+        """Let an auditor read the committed output and, if no transaction is open, ask where a restart resumes."""
 
     def drain_events(self) -> Sequence[Event]:
         """Return the events since the last call, in order."""
@@ -251,8 +248,7 @@ class GettingOn(AtRest):
             del newest.instances[task]
 
     def judged(self, events: Sequence[Event]) -> Iterable[tuple[Broken, Concerned]]:
-        """Yield violations of 618.P5: what a task that lives and has found its offsets has read is stored, and nothing
-        else is."""
+        """Yield violations of 618.P5: exactly what a living task has read, after finding its offsets, is stored."""
         newest, last_round = self.newest, int(self.config.get("rounds", 1)) - 1
         if newest.runtime != EXACTLY_ONCE:
             return

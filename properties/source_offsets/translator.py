@@ -20,8 +20,7 @@ from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFF
 from fencepost.properties.translation import Row, Tellers, Translator
 
 ROW_KINDS = ("given", "flushed")
-"""The kinds of rows in `ROW_KINDS` are not events: a source partition is given to an instance, and its offset is in the
-transaction or is not."""
+"""The rows in `ROW_KINDS` are not events: an instance gets a source partition, or a transaction its offset."""
 
 ENDS = ("instance_stopped", "instance_failed", "instance_killed")
 _NONE = -1
@@ -32,8 +31,7 @@ Placed = tuple[int, Row]
 
 
 class Tasks:
-    """`Tasks` translates the events of one connector. ``kinds`` are the kinds of rows for which there is an
-    observation."""
+    """`Tasks` translates the events of one connector. ``kinds`` are the kinds of rows that are observed."""
 
     def __init__(self, kinds: frozenset[str], partitions: int, tasks: int, separate: bool) -> None:
         self.kinds, self.partitions = kinds, partitions
@@ -76,8 +74,7 @@ class Tasks:
             yield from self.given(event)
 
     def own(self, task: int) -> range:
-        """Return the partitions of a task. No task has any while none is configured, whatever a history reports as
-        started."""
+        """Return the partitions of a task, which are none while no task is configured, whatever a history has."""
         return range(task, self.partitions, self.count) if self.count > 0 else range(0)
 
     def given(self, event: Any) -> Iterator[Row]:
@@ -100,8 +97,7 @@ class Tasks:
             yield _row(event)
 
     def _instance_checked(self, event: Any) -> Iterator[Row]:
-        """Yield the check of an instance that is followed, or that should not go on although its task has
-        partitions."""
+        """Yield the check of an instance that is followed, or that should not go on although it has partitions."""
         if event.instance in self.followed or (event.outcome == 1 and event.task < self.partitions):
             yield _row(event)
 

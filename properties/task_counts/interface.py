@@ -94,8 +94,7 @@ class System(Protocol):
         """Ask the worker, as a user, to restart a task that failed."""
 
     def stall(self, worker: Worker) -> None:
-        """Pause the worker's process: its threads do nothing until `resume`, and answers from other processes wait for
-        it."""
+        """Pause the worker's process: its threads do nothing until `resume`, and answers to others wait for it."""
 
     def resume(self, worker: Worker) -> None:
         """Let a paused worker go on, which knows nothing of what happened meanwhile."""
@@ -130,8 +129,7 @@ class System(Protocol):
 
 
 class Permissions(Protocol):
-    """A cluster with the optional method of `Permissions` reveals what follows from a round that is not allowed to
-    fence (618.7, 618.47)."""
+    """A cluster with `Permissions` reveals what follows from a round that may not fence (618.7, 618.47)."""
 
     def set_fencing(self, connector: Connector, allowed: bool) -> None:
         """Grant or revoke the connector's admin client's permission to write under the transactional ids of the
@@ -153,8 +151,7 @@ MOST = 1_500
 RETRY_MS = 300
 """`RETRY_MS` is longer than a back-off, which is 250 ms. A task that has to stop is given much longer."""
 WAITS_MS = (1_000, 10_000, 400_000)
-"""The waits in `WAITS_MS` cover a back-off, a graceful shutdown, and a rebalance that is delayed until a worker may
-have come back."""
+"""`WAITS_MS` are the times of a back-off, a graceful shutdown, and a rebalance delayed for a worker's return."""
 TRANSACTIONS = 2
 """Each running task ends `TRANSACTIONS` transactions before the run is judged."""
 ROUNDS = 4
@@ -231,8 +228,7 @@ def do(system: System, operation: str, worker: Worker) -> bool:
 
 
 def work(system: System, worker: Worker = -1, transactions: int = 1) -> int:
-    """Let each running task (of this worker) end that many transactions while nothing else happens, and return the
-    number of operations."""
+    """Let each running task (of this worker) end that many transactions, and return the number of operations."""
     done = 0
     for number in sorted({t[0] for t in system.threads() if t[1] in AT_WORK and worker in (-1, t[2])}):
         for _ in range(2 * transactions):
@@ -384,8 +380,7 @@ BY_THEMSELVES = frozenset({"assign", "ask", "answer", "hand_out", "read", "begin
 
 
 def valid(program: Program) -> bool:
-    """Return whether every worker that is down comes back before `finish`, without which neither rest nor running tasks
-    can be expected."""
+    """Return whether every worker that is down comes back before `finish`, which expects tasks to run."""
     down: set[int] = set()
     for call in program.calls:
         if call.name == "crash":
@@ -413,8 +408,7 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
 
 
 def turned(steps: Steps) -> Turned:
-    """Return the calls for a run of a model of rounds and starts. The steps of a core without workers do not determine
-    calls."""
+    """Return the calls for a run of a model of rounds and starts. A core without workers determines no calls."""
     calls = []
     for action, parameters in steps:
         call = call_of(action, parameters)

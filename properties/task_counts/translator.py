@@ -184,8 +184,7 @@ class Connector:
         return *stopped, self._row("round_failed", worker=event.node)
 
     def _round_asked(self, event: Any) -> Iterable[Row]:
-        """Note that a thread of the task on that worker asks. Which thread asks is unknown if several have not asked
-        yet."""
+        """Note the thread of the task that asks, which is unknown if several threads have not asked yet."""
         mine = {instance for instance, whose in self._threads.items() if whose == (event.node, event.task)}
         askers = mine & self._silent or mine
         self._askers[event.request] = askers
@@ -196,8 +195,7 @@ class Connector:
         return self._found()
 
     def _round_answered(self, event: Any) -> Iterable[Row]:
-        """Return the row of the asker that takes its answer. The asker may also be the connector's owner, which is not
-        a thread of a task."""
+        """Return the row of the asker's answer, unless the connector's owner asked, which is no thread of a task."""
         askers = self._askers.pop(event.request, set()) & self._threads.keys()
         if len(askers) != 1:
             return ()
@@ -207,8 +205,7 @@ class Connector:
 
 
 class Connectors:
-    """`Connectors` translates the events of one cluster. ``followed`` has the connectors to follow if not all are
-    followed."""
+    """`Connectors` translates the events of one cluster, of the connectors in ``followed`` or all."""
 
     def __init__(self, variant: str, followed: Collection[int] = ()) -> None:
         self.variant, self.followed = variant, followed
@@ -388,8 +385,7 @@ def _passed(s, p, t):
 
 
 def _committing(kind):
-    """Emit an event for each instance that can commit, as it is after the step, which changes none of them but the one
-    that begins."""
+    """Emit an event for each instance that can commit after the step, which changes only the one that begins."""
     return Emitted(kind, each={"j": Instance}, when=_may_commit, **_task("j"))
 
 

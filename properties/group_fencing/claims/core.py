@@ -1,5 +1,4 @@
-"""This module states what KIP-447 promises to a group: each input appears once in the output, and each partition has
-one producer at a time."""
+"""KIP-447 promises a group that each input is in the output once and each partition has one producer at a time."""
 
 from fencepost.model.group_fencing.by_requests import Phase, ShippedByRequests
 from fencepost.model.group_fencing.classic import Shipped
@@ -33,8 +32,7 @@ class Promises(Properties):
     """Every form makes these promises."""
 
     def may_commit(s, m, p):
-        """Return whether the member's transaction has inputs of the partition, and would be accepted and committed if
-        it went on now."""
+        """Return whether the member's transaction has inputs of the partition and would be committed if it went on."""
         taken = (s.stage[m] == Stage.ACCEPTED) | s.takes_of(m, p, s.stamp[m])
         return s.is_in(m, p) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & taken
 
@@ -69,8 +67,7 @@ class Promises(Properties):
 
     @step(rule="447.P2")
     def only_owners(old, new):
-        """Offsets are accepted from the owner of their partition only. No coordinator may check that, because it does
-        not know the owner."""
+        """Offsets are accepted from their partition's owner only, which no coordinator knows and may check."""
         return forall(
             Member, Partition,
             lambda m, p: implies((old.pending[m, p] == 0) & (0 < new.pending[m, p]), old.owner[p] == m),
@@ -90,8 +87,7 @@ class Promises(Properties):
 
     @promise(rule="447.P3")
     def owner_is_taken(s):
-        """A member that owns all partitions of its transaction's inputs, and has owned them since it polled, is not
-        refused."""
+        """A member that has owned all partitions of its transaction's inputs since it polled is not refused."""
         return ~s.owner_refused
 
     @service(rule="447.P3")
@@ -133,8 +129,7 @@ class Promises(Properties):
 
     @witness(of="starts_from_what_counts")
     def waits_for_a_marker(s):
-        """An owner is about to fetch an offset while a former owner's commit is decided and its marker is on
-        its way."""
+        """An owner is about to fetch an offset while a former owner's commit is decided and its marker on its way."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (s.owner[p] == m) & s.assigned[m, p] & ~s.has[m, p] & (s.fate[n] == Fate.COMMITTED)
@@ -185,8 +180,7 @@ class OverTransactions(Properties):
         }
 
     def is_astray(s, m, p):
-        """Return whether offsets are pending in the member's open transaction that are not the offsets it has sent for
-        it."""
+        """Return whether the member's open transaction has offsets pending that the member has not sent for it."""
         of_it = (s.stage[m] == Stage.ACCEPTED) & (s.pending[m, p] == s.next[m, p])
         return (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & (0 < s.pending[m, p]) & ~of_it
 
@@ -202,8 +196,7 @@ class OverTransactions(Properties):
 
 
 class DraftOverTransactions(OverTransactions):
-    """The properties of `DraftOverTransactions` apply where the initialisation of one member aborts the transactions of
-    others."""
+    """The properties of `DraftOverTransactions` apply where initialising a member aborts others' transactions."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence")})
     def does_as_fated(s, m: Member):
@@ -212,8 +205,7 @@ class DraftOverTransactions(OverTransactions):
 
 
 class UpgradeOverTransactions(OverTransactions):
-    """The properties of `UpgradeOverTransactions` apply where an old client may also take over the transactional id of
-    a partition."""
+    """The properties of `UpgradeOverTransactions` apply where an old client may take over a partition's id."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence"), "claim": ("give_up",)})
     def does_as_fated(s, m: Member):
@@ -265,8 +257,7 @@ class Lemmas(Promises, OverTransactions):
         )  # fmt: skip
 
     def where_it_goes_on(s, m, p):
-        """Return the committed offset, or the one that the member's last transaction brings if its commit is
-        decided."""
+        """Return the committed offset, or the one that the member's last transaction brings if that is decided."""
         decided = (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p])
         return when(decided, s.pending[m, p], s.committed[p])
 
@@ -280,8 +271,7 @@ class Lemmas(Promises, OverTransactions):
 
     @lemma
     def pending_goes_on(s):
-        """The pending offsets of an open transaction begin at the committed offset, and those of a decided transaction
-        are past it."""
+        """The pending offsets of an open transaction begin at the committed offset, those of a decided one after it."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -302,13 +292,11 @@ class Lemmas(Promises, OverTransactions):
 
 
 class OwnersGoOn(Lemmas):
-    """The lemmas of `OwnersGoOn` hold where commits are accepted from members that own the partitions of
-    their inputs."""
+    """The lemmas of `OwnersGoOn` hold where commits are accepted from owners of the partitions of their inputs."""
 
     @lemma
     def owner_goes_on(s):
-        """The offset that an owner has fetched, or has committed since, is the committed offset or the one that its
-        last transaction brings."""
+        """The offset that an owner has fetched, or committed since, is or will be the committed offset."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -369,8 +357,7 @@ class ByRequests(Properties, of=ShippedByRequests):
 
     @witness(of="does_as_shipped")
     def offset_of_another_time(s):
-        """An answer to OffsetFetch is on its way to a member whose partition has another owner by now, which has sent
-        its own offset."""
+        """An answer to OffsetFetch is on its way, while the partition's next owner has already sent an offset."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.says[m, p] & (s.owner[p] == n) & s.is_in(n, p) & (s.stage[n] == Stage.SENT),
@@ -494,8 +481,7 @@ class OverCore(Properties, of=ShippedOverCore):
         }
 
     def mine_is_fenced(s):
-        """Return whether another producer has the newest epoch, which is not so before the id is known, when no
-        producer has an epoch."""
+        """Return whether another producer has the newest epoch, which none has before the id is known."""
         return ~s.has_newest() & (s.txn.epoch != 0)
 
     def is_mine(s, t):

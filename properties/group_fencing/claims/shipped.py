@@ -30,8 +30,7 @@ class Generations(Lemmas):
 
     @lemma
     def in_is_had(s):
-        """A transaction has inputs only of partitions whose offset was fetched, and only of assigned partitions offsets
-        are fetched."""
+        """A transaction has inputs only of fetched partitions, and only assigned partitions are fetched."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.is_in(m, p), s.has[m, p]) & implies(s.has[m, p], s.assigned[m, p])
@@ -104,8 +103,7 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
 
     @lemma
     def initialised_is_settled(s):
-        """Once an owner has been initialised, no other member's commit of its partition is pending or can be
-        accepted."""
+        """Once an owner has been initialised, no other member's commit of its partition is or will be pending."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -141,8 +139,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
     @lemma
     def initialised_is_settled(s):
-        """Once a member has been initialised, and unless it is fenced, no other member's commit is pending or can be
-        accepted."""
+        """Once a member has been initialised, and is not fenced, no other member's commit is or will be pending."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -213,8 +210,7 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def epochs(s):
-        """No epoch is newer than the group's, and no member has an epoch newer than the one that the coordinator has
-        for it."""
+        """No epoch is newer than the group's, and no member's is newer than the coordinator's for that member."""
         return forall(
             Member,
             lambda m: (0 < s.newest) & (s.epoch[m] <= s.newest) & (s.knows[m] <= s.newest) & (s.stamp[m] <= s.newest)
@@ -223,8 +219,7 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def owners_are_members(s):
-        """An owner is a member, or a static member that has left for a while, and was assigned the partition in an
-        epoch of its own."""
+        """An owner is a member, or a static one that has left for a while, and got the partition in its own epoch."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -234,8 +229,7 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def members_own(s):
-        """A member owns what it believes to own, or has a newer epoch by now, and it has fetched the offset of no other
-        partition."""
+        """A member owns what it believes to own, or has a newer epoch by now, and has fetched nothing else."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -288,8 +282,7 @@ class ReadAtThePoll(EpochLemmas):
 
     @lemma
     def fetched_under_its_epoch(s):
-        """A member knows an epoch in which it owned each partition whose offset it has fetched, and so it did when it
-        polled."""
+        """A member knows, and knew at its poll, an epoch in which it owned each partition that it has fetched."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -300,8 +293,7 @@ class ReadAtThePoll(EpochLemmas):
 
     @witness(of="only_owners")
     def dropped_meanwhile(s):
-        """Offsets are in flight for a partition that the member has dropped but still owns, and they would
-        be accepted."""
+        """Offsets are in flight for a partition that the member has dropped but still owns, and would be accepted."""
         return exists(
             Member, Partition,
             lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & ~s.has[m, p] & s.takes_of(m, p, s.stamp[m]),
@@ -322,8 +314,7 @@ class ReadAtThePoll(EpochLemmas):
 
 
 class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
-    """The lemmas of `AtSendListeningLemmas` are for metadata that are read at the send, by an application with a
-    rebalance listener."""
+    """The lemmas of `AtSendListeningLemmas` are for metadata read at the send, with a rebalance listener."""
 
     @lemma
     def in_is_had(s):

@@ -36,8 +36,7 @@ CALM_MS = 8_000
 """`CALM_MS` after the last fault a correct cluster has copied everything, with time to spare: the group has new
 sessions and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
 MOVED_MS = 800
-"""Within `MOVED_MS` each member learns of a group's coordinator that has taken over at rest, and its session would be
-over."""
+"""`MOVED_MS` is enough for each member to learn of a group's new coordinator, and for its session to end."""
 OWNED = 40
 """Within `OWNED` lines, with `STEP_MS` each, an instance begins to consume if there is something for it."""
 
@@ -57,8 +56,7 @@ def arrive(system: System, without: str = "", backward: bool = False, one: bool 
 
 
 def walk(system: System, slot: Slot, lines: Lines = 1, without: Late = "", one: bool = False) -> int:
-    """Let the instance do that many lines of its loop while everything arrives and time passes, and return how many it
-    did."""
+    """Let the instance do that many lines while everything arrives and time passes, and return how many it did."""
     done = 0
     for _ in range(lines):
         done += system.step(slot)
@@ -82,8 +80,7 @@ def go(
 
 
 def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
-    """Let time pass and everything arrive, while no application does anything except in the background of
-    its clients."""
+    """Let time pass and everything arrive, while applications act only in the background of their clients."""
     for _ in range(0, ms, STEP_MS):
         system.advance(STEP_MS)
         arrive(system)
@@ -165,8 +162,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     def comes_to(
         self, slot: int, kind: str, without: str = "", of: Collection[int] = (), one: bool = False
     ) -> frozenset[int]:
-        """Let the instance go on to an event of this kind, ``of`` any of these partitions, and return the event's
-        partitions."""
+        """Let the instance go on to an event of this kind (``of`` these partitions), and return its partitions."""
         for _ in range(OWNED):
             made = self.call("walk", slot, 1, without=without, one=one)
             observed = [e for e in (made.events if made else ()) if (read(e, "kind"), read(e, "slot")) == (kind, slot)]
@@ -297,8 +293,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 4)], other: Slot, moved: bool,
         more: Annotated[int, Between(1, 8)],
     ) -> None:  # fmt: skip
-        """An instance loses its partitions to another one, which commits and ends. Then the first one has them again
-        and goes on where it was."""
+        """An instance loses its partitions to another one, which commits and ends, and then has them again."""
         other = self.another(slot, other)
         self.up(slot)
         if not (its := self.comes_to(slot, "consumed")):
@@ -316,8 +311,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def overtaken_unready(self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot) -> None:
-        """The overtaking instance has its offsets before the answer that fences its predecessor, which goes on
-        meanwhile."""
+        """The overtaking instance has its offsets before the answer that fences its predecessor, which goes on."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not (its := self.comes_to(slot, "consumed")):
@@ -558,8 +552,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def retained(self, slot: Slot, at: Annotated[str, OneOf("end", "marker")]) -> None:
-        """All instances leave while a transaction is about to be committed, and the retention of its pending offsets
-        ends."""
+        """All instances leave before a transaction is committed, and the retention of its pending offsets ends."""
         self.up(slot)
         if not self.comes_to(slot, "consumed") or not self.comes_to(slot, "end_sent", at):
             return
@@ -582,8 +575,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self.go(ms, backward=backward)
 
     def end(self) -> None:
-        """End the faults, first for the instances that run, then for all of them, and then change the group's
-        coordinator once more."""
+        """End the faults, first for the running instances, then for all, and then change the group's coordinator."""
         if not self.is_finished:
             self.call("get_on")
             if not self.run.over and any(self.run.system.is_over(slot) for slot in range(self.run.config["members"])):

@@ -25,8 +25,7 @@ PATIENCE_MS = 3_000
 
 
 class Script(machine.Messages):
-    """In a `Script` instances go on line by line and stand still where it matters. By default there is one partition
-    with one record."""
+    """In a `Script` instances go on line by line, by default with one partition of one record."""
 
     PROTOCOL = "group-fencing"
     SMALL = MappingProxyType({
@@ -63,8 +62,7 @@ class Script(machine.Messages):
             self.system.advance(TICK_MS)
 
     def cut_off(self, slot: int, ms: int = AFTER_SESSION_MS) -> None:
-        """Lose what the instance's consumer sends for a while, without the instance doing anything, while everything
-        else arrives."""
+        """Lose what the instance's consumer sends for a while, without the instance acting; all else arrives."""
         for _ in range(0, ms, TICK_MS):
             for number, _, source, *_ in list(self.system.messages()):
                 if source == f"consumer-{slot}":
@@ -73,8 +71,7 @@ class Script(machine.Messages):
             self.system.advance(TICK_MS)
 
     def hold_from(self, kind: str, source: str) -> list[int]:
-        """Let everything else arrive until this node sends a message of a kind, and hold that message up. Raise
-        RuntimeError if it never does."""
+        """Hold such a message of this node up, and let all else arrive. Raise RuntimeError if none is sent."""
         while not (found := [m[0] for m in self.system.messages() if m[1:3] == (kind, source)]):
             if not self.step():
                 raise RuntimeError(f"{source} never sends {kind}: in flight {self.system.messages()}")
@@ -132,8 +129,7 @@ def zombie_commits_first(script: Script) -> None:
 
 @KNOWN_BUGS.bug("fail-over", defect="group_stored_once")
 def next_coordinator_knows_the_zombie(script: Script) -> None:
-    """The group's coordinator fails over after a rebalance that was not stored, so that the preceding generation is
-    current."""
+    """The group's coordinator fails over after a rebalance that was not stored: the old generation is current."""
     script.taken_over()
     script.until(1, "end_told")
     script.system.move_group()
@@ -156,8 +152,7 @@ def old_zombie_commits_last(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.8-fail-over", defect="reverse_map_forgotten", **DRAFT, old=1, records=2, max_poll_records=1)
 def next_coordinator_does_not_know_who_committed(script: Script) -> None:
-    """An old client in the draft's upgrade commits after its successor has, and the group's coordinator fails over in
-    between."""
+    """An old client in the draft's upgrade commits after its successor, with a fail-over of the group between."""
     script.until(0, "offset_sent")
     script.system.pause(0)
     script.until(1, "end_told")

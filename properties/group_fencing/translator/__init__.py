@@ -1,2 +1,1 @@
-"""The modules of this package translate the events of a group to steps of its models (`conforming`), and back
-(`emitted`)."""
+"""The modules of this package translate a group's events to model steps (`conforming`) and back (`emitted`)."""

@@ -81,8 +81,7 @@ class Instance:
 
 
 class Applications:
-    """`Applications` translates what instances of the application are observed to do, and what becomes of their
-    commits."""
+    """`Applications` translates what instances of the application do, and what becomes of their commits."""
 
     def __init__(self) -> None:
         self.instances: dict[int, Instance] = {}
@@ -144,8 +143,7 @@ class Applications:
             yield from self.by(member, *rows)
 
     def txn_begun(self, event: Any) -> Iterable[Row]:
-        """Note a transaction that begins, with the epoch of the preceding one if no broker has received anything of
-        that."""
+        """Note a transaction that begins, with the preceding one's epoch if no broker has received any of that."""
         pair = event.producer_id, event.epoch
         self.owners[pair] = self.member_of(event.client)
         self.aborts.discard(pair)
@@ -172,8 +170,7 @@ class Applications:
             yield from self.by(member, _row("end_told", member, outcome=event.outcome), *self.goes_on(member, event))
 
     def goes_on(self, member: int, event: Any) -> list[Row]:
-        """Return the positions where the instance continues. Once it has aborted, it has to fetch every
-        position again."""
+        """Return where the instance continues, which after an abort has to fetch every position again."""
         instance = self.of(member)
         if event.outcome == 0:
             instance.positions.clear()
@@ -346,8 +343,7 @@ class ClassicTranslator(Applications):
 
 
 class ModernTranslator(Applications):
-    """A `ModernTranslator` translates one group whose members have epochs. A member retains its id for as long as its
-    instance lasts."""
+    """A `ModernTranslator` translates one group whose members have epochs, with one member id per instance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -371,8 +367,7 @@ class ModernTranslator(Applications):
         return self.by(event.member, _row("joined", event.member, generation=_epoch(event.generation)))
 
     def offset_fetched(self, event: Any) -> Iterable[Row]:
-        """Yield the rows of a fetched offset, with the epoch that the member has then, which may be over
-        when it polls."""
+        """Yield the rows of a fetched offset, with the member's epoch then, which may be over when it polls."""
         yield from super().offset_fetched(event)
         member = self.member_of(event.client)
         self.of(member).late.discard(event.partition)
@@ -391,8 +386,7 @@ class ModernTranslator(Applications):
         yield from super().poll()
 
     def offset_sent(self, event: Any) -> Iterable[Row]:
-        """Yield the rows of sent offsets. The models of the new protocol that are followed read the metadata at the
-        poll."""
+        """Yield the rows of sent offsets. The followed models of the new protocol read metadata at the poll."""
         if event.generation != self.of(self.member_of(event.client)).polled_in:
             raise Beyond("the application reads its metadata as it sends offsets, and has another epoch by then")
         yield from super().offset_sent(event)
@@ -419,8 +413,7 @@ class ModernTranslator(Applications):
         return ()
 
     def generation_begun(self, event: Any) -> Iterable[Row]:
-        """Yield the rows of an epoch that begins because a member was removed, or because one has joined and is given
-        its epoch at once."""
+        """Yield the rows of an epoch that begins because a member was removed, or has joined and gets its epoch."""
         if self.removed >= 0:
             self.away.discard(self.removed)
             yield {**_row("generation_begun", self.removed), "generation": _epoch(event.generation)}

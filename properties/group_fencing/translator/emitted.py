@@ -204,8 +204,7 @@ NEVER = ("crash", "replace", "fence", "leave", "mishear")
 producer is not in histories, static members have instance ids that no model has, and no model follows a late heartbeat.
 """
 ONLY = {"give_up": _is_pending}
-"""The steps in `ONLY` have rows only under a condition. The time-out of a transaction is observed by its pending
-offsets."""
+"""The steps in `ONLY` have rows only under a condition: a time-out is observed by its pending offsets."""
 
 
 OLDER_OWNER = (

@@ -1,5 +1,4 @@
-"""This module states what a source task may rely on when it is notified of committed offsets, and what a consumer of
-its output may rely on."""
+"""This module states what a source task that is notified of committed offsets, and its consumers, may rely on."""
 
 from fencepost.model.language import (
     Properties,
@@ -24,8 +23,7 @@ class Promises(Properties):
 
     @promise(rule="src.P1")
     def told_is_stored(s):
-        """Each offset of which a task was notified is in the offsets topic, so that no restart resumes from
-        before it."""
+        """Each offset of which a task was notified is in the offsets topic, so no restart resumes from before it."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
     @promise(rule="src.P1")
@@ -40,8 +38,7 @@ class Promises(Properties):
 
     @promise(rule="src.5")
     def told_is_the_latest(s):
-        """Where no commit is under way and nothing waits for one, the task was notified of everything that its instance
-        has committed."""
+        """Where no commit is under way or waited for, the task was notified of all that its instance committed."""
         return forall(
             Partition,
             lambda p: implies(
@@ -50,8 +47,7 @@ class Promises(Properties):
         )  # fmt: skip
 
     def is_quiet(s, p):
-        """Return whether no offset of this partition is with the writer, in a flush, or on its way, and no thread is
-        about to notify the task."""
+        """Return whether no offset of the partition is with the writer or under way, with no thread to notify."""
         nothing = (s.data[p] == 0) & (s.flushing[p] == 0) & forall(Offset, lambda v: ~s.sent[p, v])
         return nothing & forall(Thread, lambda t: s.stage[t] != Stage.WRITTEN)
 
@@ -63,8 +59,7 @@ class Promises(Properties):
 
     @promise(rule="src.P2")
     def nothing_lost_upstream(s):
-        """Each record that the upstream system has discarded was delivered, filtered, or failed where failures are
-        tolerated."""
+        """Each record that upstream has discarded was delivered, filtered, or failed where that is tolerated."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
 
     @promise(rule="src.8")
@@ -129,8 +124,7 @@ class Promises(Properties):
 
     @witness(of="nothing_skipped")
     def restarts_with_a_gap(s):
-        """A later record of an instance was acknowledged before an earlier one, and an instance before it had
-        committed."""
+        """A later record of an instance was acknowledged before an earlier one, after an instance that committed."""
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED)
@@ -144,8 +138,7 @@ class Promises(Properties):
 
     @witness(of="kept_for_a_restart")
     def discards_late(s):
-        """An instance that was notified is gone, and the upstream system has not yet discarded what the notification
-        covers."""
+        """A notified instance is gone, and upstream has not yet discarded what the notification covers."""
         return exists(Partition, lambda p: (s.released[p] < s.told[p]) & (s.life == Life.GONE))
 
     @witness(of="clean_end_covers_all")
@@ -204,8 +197,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def queue_is_ahead(s):
-        """Each record in the queue was polled and has a greater number than every offset that was collected from the
-        queue."""
+        """Each record in the queue was polled and is after every offset that was collected from the queue."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -254,8 +246,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def all_before_is_done(s):
-        """Each record that an offset covers, wherever that offset is on its way, was delivered, filtered or
-        tolerated."""
+        """Each record that an offset covers, wherever the offset is, was delivered, filtered or tolerated."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -267,8 +258,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def one_flush(s):
-        """A thread that flushes, or is about to notify the task of the flush, has the permit. Without a permit nothing
-        is flushed."""
+        """A thread that flushes, or is about to notify the task of it, has the permit that every flush needs."""
         return forall(Thread, lambda t: s.has_permit(t) == (s.permit == t)) & forall(
             Partition,
             lambda p: implies(0 < s.flushing[p], s.permit != None),  # noqa: E711
@@ -295,8 +285,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def stored_is_told(s):
-        """The task was notified of the offset in the topic, or its instance resumed from that offset, or it is written
-        once more."""
+        """The task was notified of the stored offset, or its instance resumed from it, or it is written again."""
         return forall(
             Partition,
             lambda p: implies(
@@ -315,8 +304,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def at_the_end(s):
-        """The last commit begins when the wait is over, and an instance ends cleanly only after a wait that did not
-        time out."""
+        """The last commit begins after the wait, and an instance ends cleanly only if the wait did not time out."""
         return (
             implies((s.ends != None) | s.drained, (s.life == Life.LAST) | (s.life == Life.OVER))  # noqa: E711
             & implies(s.clean, (s.life == Life.OVER) & s.drained)
@@ -325,8 +313,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def nothing_left_over(s):
-        """After a wait that did not time out every record is answered, and the last commit takes every record from the
-        queue."""
+        """After a wait that did not time out, every record is answered and the last commit takes them all."""
         return (
             forall(Partition, Offset, lambda p, i: implies(s.drained, ~s.is_unanswered(p, i)))
             & forall(
@@ -342,8 +329,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def own_is_somewhere(s):
-        """Each record that the instance has submitted is in its queue, or is covered by an offset that is on its way or
-        stored."""
+        """Each record that the instance has submitted is in its queue, or covered by an offset stored or on its way."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -402,8 +388,7 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def one_has_taken(s):
-        """At most one thread has taken offsets, and that thread has not begun its flush. Every other thread holds
-        nothing."""
+        """At most one thread has taken offsets and not begun its flush, and every other thread holds nothing."""
         return forall(
             Thread, Partition,
             lambda t, p: implies(~s.taken[t], s.holds[t, p] == 0)
@@ -413,8 +398,7 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def taken_is_newer(s):
-        """An offset that a thread holds is newer than every offset further on its way to the topic, and not newer than
-        the last polled record."""
+        """An offset that a thread holds is newer than each one further on its way, and was polled."""
         return forall(
             Thread, Partition,
             lambda t, p: implies(
@@ -438,8 +422,7 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def others_hold_nothing_at_the_end(s):
-        """After a wait that did not time out the last commit has taken every offset, and once it has begun its flush no
-        thread holds any."""
+        """After a wait without time-out the last commit has all offsets, and no thread holds any once it flushes."""
         return forall(
             Thread, Thread, Partition,
             lambda t, u, p: implies((s.ends == t) & s.drained & ((t != u) | s.has_begun(t)), s.holds[u, p] == 0),

@@ -1,5 +1,4 @@
-"""This module states what a task of the exactly-once runtime may rely on when it is notified of committed offsets, and
-why."""
+"""This module states what a notified task of the exactly-once runtime may rely on, and why."""
 
 from fencepost.model.language import (
     Properties,
@@ -19,8 +18,7 @@ from fencepost.properties.source_commits.claims.core import Promises
 
 
 class OncePromises(Properties):
-    """`OncePromises` has the promises of the exactly-once runtime, including those for an instance that has been
-    fenced."""
+    """`OncePromises` has the promises of the exactly-once runtime, also for an instance that was fenced."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
@@ -29,8 +27,7 @@ class OncePromises(Properties):
 
     @promise(rule="src.P1")
     def told_only_grows(s):
-        """The offset of which tasks are notified never goes back for a source partition, except for a task that has
-        been fenced."""
+        """The offset of which tasks are notified never goes back for a source partition, unless a task was fenced."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
     stored_only_grows = Promises.stored_only_grows
@@ -130,8 +127,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
     @lemma
     def in_order(s):
-        """An offset that is further on its way to the topic is older, and one that is in a transaction is not older
-        than the stored offset."""
+        """An offset further on its way is older, and one in a transaction is not older than the stored one."""
         return forall(
             Partition,
             lambda p: implies(~s.over, (s.data[p] <= s.polled[p]) & (s.flushing[p] <= s.polled[p]))
@@ -144,8 +140,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
     @lemma
     def ends_with_its_records(s):
-        """A transaction whose end is requested contains every record that its offsets cover and that was not done
-        before."""
+        """A transaction whose end is requested contains every record, not done before, that its offsets cover."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -172,8 +167,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
 
 class NullPromises(Properties, of=NullOffsets):
-    """`NullPromises` has the promises where a record without an offset changes no offset, and the lemmas why
-    they hold."""
+    """`NullPromises` has the promises, and their lemmas, where a record without an offset changes no offset."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
@@ -194,8 +188,7 @@ class NullPromises(Properties, of=NullOffsets):
 
     @lemma
     def in_order(s):
-        """An offset that is further on its way to the topic is older, every record that it covers was delivered, and
-        nothing is erased."""
+        """An offset further on its way is older, every record that it covers was delivered, and nothing is erased."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(s.queue[p, i], (s.data[p] < i) & (s.stored[p] < i) & (i <= s.polled[p]))

@@ -153,8 +153,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def some_time(self, lines: Lines, reported: Annotated[str, OneOf("ok", "ok", "failed")], again: Lines) -> None:
-        """The task works without faults for a while, and offsets are committed in between, even if the connector
-        throws."""
+        """The task works without faults for a while, with commits in between, even if the connector throws."""
         self.up()
         self.call("work", lines)
         self.call("commit", "tell")
@@ -167,8 +166,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self, lines: Lines, which: Annotated[int, Between(0, 1)], outcome: Outcome, polls: Lines,
         then: Annotated[str, OneOf("kill", "stop", "")],
     ) -> None:  # fmt: skip
-        """One record in flight is acknowledged, or fails, before others. Then offsets are committed, and the
-        task ends."""
+        """One record in flight is acknowledged, or fails, before others; offsets are committed; the task ends."""
         self.up()
         self.call("work", lines, without="record")
         records = self.waiting("record")

@@ -43,8 +43,7 @@ class Script(machine.Script):
         return bool(waits) and bool(self.system.step(waits[-1][0], outcome))
 
     def thread(self, kind: str, thread: int = TASK, instance: int = -1, times: int = 1) -> None:
-        """Let a thread go on until an event of this kind has happened that many times. Raise RuntimeError if it never
-        does."""
+        """Let a thread go on until an event of this kind has happened so often. Raise RuntimeError if it never does."""
         before = self.count(kind)
         for _ in range(STEPS_MAX):
             if self.count(kind) >= before + times:
@@ -293,8 +292,7 @@ def null_offset(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7f", defect="told_of_aborted_batch", **EXACTLY_ONCE)
 def batch_is_aborted(script: Script) -> None:
-    """The connector has a batch aborted: its offsets are committed in a transaction of their own and are reported after
-    that, not before."""
+    """The connector has a batch aborted, whose offsets are committed in a transaction and only then reported."""
     script.begin()
     script.system.abort()
     script.before("commit")

@@ -1,2 +1,1 @@
-"""The modules of this package state what must be true of source offsets and why it is. `core` comes first, then how
-offsets are read."""
+"""The modules of this package state what must be true of source offsets and why: `core`, then how they are read."""

@@ -72,8 +72,7 @@ class Promises(Properties):
 
     @witness(of="nothing_twice")
     def sent_again(s):
-        """A record is in the transaction of an instance and in that of an earlier instance, which was fenced and goes
-        on."""
+        """A record is in the transaction of an instance and in that of an earlier one, which was fenced and goes on."""
         return exists(
             Instance, Instance, Partition, Offset,
             lambda n, m, p, i: (n != m) & s.is_inside(n, p, i) & s.is_inside(m, p, i) & s.fenced[m] & ~s.over[m],
@@ -88,8 +87,7 @@ class Promises(Properties):
 
     @witness(of="resume_not_behind")
     def commits_unheard_of(s):
-        """The transaction of an instance that has failed was committed, and the next instance has opened its
-        producer."""
+        """The transaction of an instance that has failed was committed, and the next one has opened its producer."""
         return exists(
             Instance, Partition,
             lambda n, p: (s.stage[n] == Stage.OPENED) & (s.newest[p] == n) & (s.released[p] < s.found(p)),
@@ -124,13 +122,11 @@ class Promises(Properties):
 
 
 class ViewPromises(Promises):
-    """The promises of `ViewPromises` are for a connector that is given an offsets topic of its own, and for null
-    offsets."""
+    """The promises of `ViewPromises` are for a connector with an offsets topic of its own, and null offsets."""
 
     @witness(of="resume_not_behind")
     def falls_back(s):
-        """An instance with the connector's own topic finds no offset of a source partition there, while the worker's
-        topic has one."""
+        """An instance with the connector's own topic finds no offset there, while the worker's topic has one."""
         return exists(
             Instance, Partition,
             lambda n, p: s.apart[n] & s.reads[n, p] & (s.stage[n] == Stage.CHECKED)
@@ -224,8 +220,7 @@ class InStep(Promises):
 
     @lemma
     def polled_is_accounted_for(s):
-        """Each record up to the last one that an instance has polled is in its transaction, in the committed output, or
-        left out."""
+        """Each record up to an instance's last polled one is in its transaction, in the output, or left out."""
         return forall(
             Instance, Partition, Offset,
             lambda n, p, i: implies(
@@ -240,8 +235,7 @@ class InStep(Promises):
 
     @lemma
     def told_of_what_is_done(s):
-        """Tasks were notified only of records that are in the committed output or left out, and only such records are
-        discarded upstream."""
+        """Tasks are notified of, and upstream discards, only records in the committed output or left out."""
         return forall(
             Partition, Offset,
             lambda p, i: implies((0 < i) & (i <= s.told[p]), s.out[p, i] | s.left_out[p, i])
@@ -300,8 +294,7 @@ class Lemmas(ViewPromises, InStep, of=MergedView):
 
     @lemma
     def copied_over_nothing(s):
-        """An offset is copied only while the connector's own topic has one, and only by the instance that may commit or
-        is the newest."""
+        """An offset is copied only while the own topic has one, by the instance that may commit or is the newest."""
         return forall(
             Instance, Instance, Partition,
             lambda m, n, p: implies(0 < s.copying[n, p], 0 < s.own[p])
@@ -389,8 +382,7 @@ class MendedLemmas(InStep, of=Mended):
 
     @witness(of="resume_not_behind")
     def falls_back(s):
-        """An instance with the connector's own topic finds no offset of a source partition there, while the worker's
-        topic has one."""
+        """An instance with the connector's own topic finds no offset there, while the worker's topic has one."""
         return exists(
             Instance, Partition,
             lambda n, p: s.apart[n] & s.reads[n, p] & (s.stage[n] == Stage.CHECKED)

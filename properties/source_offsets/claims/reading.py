@@ -121,8 +121,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def whose_it_is(s):
-        """An undecided entry is in a transaction, and exactly the entries of predecessors are of the task's source
-        partitions."""
+        """An undecided entry is in a transaction, and only predecessors' entries are of the task's partitions."""
         return forall(
             Position,
             lambda p: implies(s.is_open(p), exists(Writer, lambda w: s.by[p] == w)),
@@ -140,8 +139,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def mine_is_before_the_target(s):
-        """When the task asks for the end, its predecessors are fenced, and all of their entries come before
-        that end."""
+        """When the task asks for the end, its predecessors are fenced, and all their entries come before that end."""
         return implies(
             s.stage != Stage.WAITING,
             forall(Writer, lambda w: implies(s.predecessor[w], s.fenced[w]))
@@ -166,8 +164,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
 
 class SnapshotPromises(Properties, of=Reading):
-    """The promise of `SnapshotPromises` does not hold for other tasks' entries, which the single step that stands for
-    the reading leaves out."""
+    """The promise of `SnapshotPromises` fails for other tasks' entries, which the single step leaves out."""
 
     @promise(rule="618.P2")
     def whole_transactions(s):
@@ -200,8 +197,7 @@ MIGRATING_STEPS = {
     "commit_older": ("commit_older",), "fence_older": ("upgrade",), "start": ("start",), "commit": ("commit",),
     "stop": ("stop",),
 }  # fmt: skip
-"""`MIGRATING_STEPS` maps the actions that one topic can observe to its actions. Every other action only moves offsets.
-"""
+"""`MIGRATING_STEPS` maps the actions that one topic can observe to its actions; others only move offsets."""
 
 
 class StartPromises(Properties):
@@ -311,8 +307,7 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
     @lemma
     def one_kind_at_a_time(s):
-        """Tasks with the separate topic run only when it is filled, and it is filled only when the earlier tasks are
-        fenced."""
+        """Tasks with the separate topic run only when it is filled, which happens after earlier tasks are fenced."""
         return implies(s.running, s.is_filled()) & implies(s.older, ~s.is_filled() & ~s.running)
 
     @lemma
@@ -341,8 +336,7 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
 
 class DowngradingLemmas(Begins, of=Downgrading):
-    """The lemmas of `DowngradingLemmas` are about a downgrade, and about an upgrade when the separate topic
-    is deleted."""
+    """`DowngradingLemmas` is about a downgrade, and an upgrade when the separate topic is deleted."""
 
     @promise(rule="618.P2")
     def older_in_step(s):
@@ -351,8 +345,7 @@ class DowngradingLemmas(Begins, of=Downgrading):
 
     @refinement(of=OneTopicThroughout, actions=MIGRATING_STEPS | {"downgrade": ("downgrade",)})
     def as_one_topic(s):
-        """The protocol refines a single topic, which is the global one while the old software runs and the merged view
-        otherwise."""
+        """The protocol refines one topic: the global one while the old software runs, else the merged view."""
         return dict(
             stored=each(lambda p: when(s.older, s.in_global[p], s.merged(p))),
             older=s.older, running=s.running, position=each(lambda p: s.position[p]),
@@ -370,8 +363,7 @@ class DowngradingLemmas(Begins, of=Downgrading):
 
     @lemma
     def stored_is_output(s):
-        """The global topic has the offset of the committed output while the old software runs, and the merged view has
-        it otherwise."""
+        """The global topic has the committed output's offset while the old software runs, else the merged view."""
         return ~(s.older & s.running) & forall(
             Partition,
             lambda p: implies(s.older, s.in_global[p] == s.output[p])

@@ -19,8 +19,7 @@ OWNER = -1
 
 STEP_MS = 100
 CALM_MS = 2_500
-"""`CALM_MS` after the last fault a correct connector has read its source to the end, because transactions time out
-within it."""
+"""A correct connector has read its source `CALM_MS` after the last fault: transactions time out before."""
 MOST = 2_000
 """At most `MOST` operations happen at one instant, because a broken connector may never come to rest."""
 
@@ -140,8 +139,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self, task: Task, at: Annotated[str, OneOf("send", "flush", "commit", "open", "check", "run")],
         further: Annotated[int, Between(0, 12)], more: Steps,
     ) -> None:  # fmt: skip
-        """An instance stands still before an operation, another instance takes its task and does some steps, and then
-        the first one goes on."""
+        """An instance stands still before an operation, another one does steps of its task, and the first goes on."""
         self.goes_to(task, at)
         self.call("stall", task)
         self.call("restart", task)
@@ -294,8 +292,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         """Cause no further fault."""
 
     def last_refusals(self, task: int) -> None:
-        """Let the producer of a task refuse one record of each batch that is left at the first attempt: the first
-        record, or the one after it."""
+        """Let a task's producer refuse one record of each batch left, the first or the second, at the first attempt."""
         for batch in range(LEFT):
             self.goes_to(task, "send")
             self.call("walk", task, batch % self.run.config["batch"])
@@ -304,8 +301,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.call("walk", task, self.run.config["batch"])
 
     def refused(self, task: int, operation: str, outcome: str = "failed") -> bool:
-        """Let the operation that a task waits for not happen, or be taken for failed, and return False if the task does
-        not reach it."""
+        """Let a task's operation not happen, or be taken for failed, and return False if the task does not reach it."""
         if not self.goes_to(task, operation):
             return False
         thread = next(each for each in self.waiting() if each[1] == operation and each[2] == task)

@@ -167,8 +167,7 @@ def commit_is_not_answered(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.27-dropped", defect="noted_before_sent", boundary="interval")
 def stops_while_a_record_waits(script: Script) -> None:
-    """The producer does not take a record now. Before it is tried again, the task ends in order and commits what it has
-    without that record."""
+    """The producer refuses a record for now, and before the next attempt the task ends and commits without it."""
     number = script.until(0, "send")
     script.system.stop(0)
     script.system.step(number, "failed")
@@ -212,8 +211,7 @@ def commits_after_a_new_set(script: Script) -> None:
 
 @KNOWN_BUGS.bug("C26", defect="global_preferred")
 def a_copy_is_late(script: Script) -> None:
-    """The copy of an offset to the worker's topic is not made, and a worker that prefers that topic goes back by one
-    record."""
+    """An offset is not copied to the worker's topic, and a worker that prefers that topic goes back by one record."""
     script.then(0, "copy")
     script.then(0, "commit")
     script.system.kill(0)
@@ -288,8 +286,7 @@ def tombstone_in_one_topic(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-15018-await", defect="flush_not_awaited", **TOMBSTONES)
 def tombstone_is_not_awaited(script: Script) -> None:
-    """The worker's producer is slow with a tombstone. The task, which does not wait for it, commits its records without
-    any offset and dies."""
+    """The worker's producer is slow with a tombstone, and the task does not wait, commits no offset and dies."""
     script.then(0, "commit")
     script.then(0, "commit" if script.broken else "copy")
     script.system.kill(0)
@@ -321,8 +318,7 @@ def two_owners(script: Script) -> None:
 
 @KNOWN_BUGS.bug("C25", defect="looks_first", **MIGRATION)
 def looked_before_it_fenced(script: Script) -> None:
-    """C25: the first of two owners that fence one another has looked whether the topic is empty and has not yet opened
-    its producer."""
+    """C25: of two owners that fence each other the first has seen an empty topic and not opened its producer."""
     script.then(0, "commit")
     script.system.configure(1, True)
     script.until(OWNER, "open")
@@ -401,8 +397,7 @@ def copied_twice(script: Script) -> None:
 
 
 def used_and_downgraded(script: Script, hard: bool) -> None:
-    """Two records are committed in the connector's own topic, the feature is taken away, and then more records are
-    committed."""
+    """Two records are committed in the own topic, the feature is taken away, and more records are committed."""
     script.then(0, "commit")
     script.then(0, "commit")
     script.system.downgrade(hard)
@@ -420,8 +415,7 @@ def stale_topic(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.36-deleted", OPERATED, OPERATED, followed=False)
 def stale_topic_deleted(script: Script) -> None:
-    """A topic is stale after a hard downgrade. The correct way, as the text states, is to delete the connector's own
-    topic before the upgrade."""
+    """A topic is stale after a hard downgrade, unless it was deleted before the upgrade, as the text requires."""
     used_and_downgraded(script, hard=True)
     if not script.broken:
         script.system.downgrade(False)

@@ -44,8 +44,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @promise(rule="618.P3")
     def covered(s):
-        """An instance that can commit is of the newest set of its connector, or has a task id below the connector's
-        count."""
+        """An instance that can commit is of its connector's newest set, or has a task id below its count."""
         return forall(
             Connector, Instance,
             lambda c, i: implies(s.can_commit(c, i), ~s.is_old(c, i) | (s.task[c, i] < s.count[c])),
@@ -82,8 +81,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @witness(of="no_zombie")
     def fenced_beside_another_round(s):
-        """A task was fenced in its connector's round, while a task of another connector can commit during a round of
-        its own."""
+        """A task was fenced in its connector's round, while another connector's task can commit in its own round."""
         return exists(
             Worker, Connector, Connector, Instance, Instance,
             lambda w, c, d, i, j: (c != d) & (s.stage[c, i] == Stage.RUNNING) & ~s.can_commit(c, i)
@@ -102,8 +100,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @witness(of="covered")
     def claimed_back(s):
-        """A former leader has claimed the config topic back for one connector and has a round for another connector
-        that is out of date."""
+        """A former leader has claimed the topic back for one connector and has an outdated round for another one."""
         return exists(
             Worker, Connector,
             lambda w, c: s.leads[w] & (s.owner == w) & s.opened[w] & (s.leader != w) & (0 < s.fencing[w, c])
@@ -139,8 +136,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def sets_in_order(s):
-        """No task is ahead of the newest set. Tasks of the newest set have ids below its size and open producers only
-        after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size and producers after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
@@ -198,8 +194,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def counted_is_fenced(s):
-        """When the newest set is counted, an instance of an earlier set that can commit has the id of the newest set's
-        only task."""
+        """When the newest set is counted, an earlier set's instance that can commit has the id of its only task."""
         return forall(
             Connector, Instance,
             lambda c, i: implies(s.can_commit(c, i) & s.is_old(c, i) & ~s.is_pending(c), s.is_the_only_one(c, i)),
@@ -259,8 +254,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @lemma
     def sets_in_order(s):
-        """No task is ahead of the newest set. Tasks of the newest set have ids below its size and open producers only
-        after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size and producers after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
@@ -328,8 +322,7 @@ class DeletionProperties(Properties, of=Deletion):
 
     @promise(rule="618.P1")
     def no_zombie(s):
-        """Once a task of a set polls, no producer of an earlier set can commit, even if the connector was deleted in
-        between."""
+        """Once a task of a set polls, no producer of an earlier set can commit, even with a deletion in between."""
         return forall(Instance, lambda i: implies(s.can_commit(i), s.polled <= s.of[i]))
 
     @promise(rule="618.P3")
@@ -356,8 +349,7 @@ class DeletionProperties(Properties, of=Deletion):
 
     @witness(of="covered")
     def a_deleted_one_can_commit(s):
-        """The connector is deleted and one of its tasks can commit, so that only the count record still covers that
-        task."""
+        """The connector is deleted and one of its tasks can commit, which only the count record still covers."""
         return ~s.present & exists(Instance, lambda i: s.can_commit(i) & (s.of[i] > 0))
 
     @lemma
@@ -473,8 +465,7 @@ class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFenci
 
     @lemma
     def cleaning_up(s):
-        """A connector whose deletion round is under way no longer exists, and each of its instances that can commit is
-        still to be fenced."""
+        """When a connector is deleted, each of its instances that can commit is still to be fenced in the round."""
         return implies(
             s.round == DeletionRound.CLEANING,
             ~s.present & forall(Instance, lambda i: implies(s.can_commit(i), s.task[i] < s.left)),

@@ -1,5 +1,4 @@
-"""This module states what KIP-618 promises about who may run: earlier generations are fenced, and counts cover the
-tasks that are left."""
+"""KIP-618 promises about who may run that earlier generations are fenced and counts cover the tasks left."""
 
 from fencepost.model.language import (
     Properties,
@@ -30,8 +29,7 @@ from fencepost.model.task_counts.abstract.cores import (
 
 
 class Promises(Properties):
-    """`Promises` has the promises of one connector. An instance can commit if it polls and its producer is
-    not fenced."""
+    """`Promises` has the promises of one connector, whose instance can commit if it polls and is not fenced."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -92,8 +90,7 @@ class Promises(Properties):
 
     @witness(of="all_covered")
     def fenced_by_its_successor(s):
-        """The newest set is counted, and yet an earlier task can commit because it is the only one and the new task
-        takes its id."""
+        """The newest set is counted, and an earlier task can commit that is the only one and has the new task's id."""
         return (s.counted == s.generation) & exists(
             Instance, lambda k: s.can_commit(k) & (s.of[k] < s.generation) & (s.size == 1)
         )
@@ -127,13 +124,11 @@ class Promises(Properties):
 
 
 class Serving(Properties):
-    """`Serving` has the liveness promises of starts that are not stopped, do not fail, and are not overtaken by a newer
-    set."""
+    """`Serving` has the liveness promises of starts that do not stop or fail and that no newer set overtakes."""
 
     @service(rule="618.P4")
     def polls_or_stops(s, k: Instance):
-        """A task of the newest set that is starting polls in the end, unless it is stopped or a newer set is
-        committed."""
+        """A task of the newest set that is starting polls in the end, unless it is stopped or a newer set comes."""
         return leads_to(
             s.is_starting(k) & (s.of[k] == s.generation),
             (s.stage[k] == Stage.RUNNING) | (s.stage[k] == Stage.NONE) | (s.of[k] < s.generation),
@@ -249,8 +244,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def counted_is_fenced(s):
-        """When the newest set is counted, an instance of an earlier set that can commit has the id of the newest set's
-        only task."""
+        """When the newest set is counted, an earlier set's instance that can commit has the id of its only task."""
         return forall(
             Instance,
             lambda k: implies(
@@ -263,8 +257,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def successor_has_the_id(s):
-        """An instance that can commit is not of an earlier set than another instance that has opened a producer with
-        the same id."""
+        """An instance that can commit is not of an earlier set than another that has opened a producer of its id."""
         return forall(
             Instance,
             Instance,
@@ -296,8 +289,7 @@ class CoreLemmas(Promises, Serving):
 
 
 class ALemmas(CoreLemmas, of=ACore):
-    """`ALemmas` has the lemmas of revision A, whose rounds run on the leader's only thread with views of the topic that
-    may be old."""
+    """`ALemmas` has the lemmas of revision A: rounds on the leader's only thread, with old views of the topic."""
 
     @lemma
     def covered_is_counted(s):
@@ -314,15 +306,13 @@ class ALemmas(CoreLemmas, of=ACore):
 
 
 class MLemmas(CoreLemmas, of=MCore):
-    """`MLemmas` has the lemmas of revision M, whose rounds run in parallel to the leader's thread with views of the
-    topic that may be old."""
+    """`MLemmas` has the lemmas of revision M: rounds in parallel to the leader's thread, with old views."""
 
     covered_is_counted = ALemmas.covered_is_counted
 
 
 class BLemmas(CoreLemmas, of=BCore):
-    """`BLemmas` has the lemmas of revision B, in which every start asks for a round and reads to the end of
-    the topic."""
+    """`BLemmas` has the lemmas of revision B, where every start asks for a round and reads to the topic's end."""
 
     @lemma
     def answered_is_counted(s):
@@ -337,8 +327,7 @@ class BLemmas(CoreLemmas, of=BCore):
 
 
 class ShippedLemmas(CoreLemmas, of=ShippedCore):
-    """`ShippedLemmas` has the lemmas of the shipped protocol, in which every start asks for a round and waits for its
-    answer."""
+    """`ShippedLemmas` has the lemmas of the shipped protocol, where every start asks for a round and waits."""
 
 
 class LingeringLemmas(ShippedLemmas, of=Lingering):
@@ -382,8 +371,7 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
     @lemma
     def has_its_own_configuration(s):
-        """An instance that was started from the newest set with an older configuration runs a task that the newest set
-        does not have."""
+        """An instance that starts from the newest set with an older configuration has a task that the set lacks."""
         return forall(
             Instance,
             lambda k: implies(
@@ -416,8 +404,7 @@ class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
 
 
 class ClaimsRefusedLemmas(ClaimingLemmas, of=ClaimsRefused):
-    """`ClaimsRefusedLemmas` has the lemmas for the case that a worker refuses to start the claimed task that was left
-    with it."""
+    """`ClaimsRefusedLemmas` has the lemmas for a worker that refuses to start the claimed task it was left with."""
 
 
 class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):

@@ -49,8 +49,7 @@ def of_the_core(s):
 
 
 STEPS: dict[str, tuple[str, ...]] = {"poll": (), "fence_fails": ("fail_round",)}
-"""`STEPS` maps each action to the core's actions that it stands for. An action that is not listed is the core's action
-of the same name."""
+"""`STEPS` maps each action to the core's actions that it stands for, by default the action of the same name."""
 CLUSTER_STEPS = STEPS | {
     "revoke": ("stop",),
     "notice": ("stop",),
@@ -248,14 +247,12 @@ class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
 
     @witness(of="polls_in_the_end")
     def let_through_uncounted(s):
-        """A task of the newest set has passed its check although no count stands after that set, because a round that
-        is over has answered."""
+        """A task of the newest set has passed its check without a count, because a round that is over answered."""
         return exists(Instance, lambda k: (s.stage[k] == Stage.CHECKED) & (s.of[k] == s.latest_set()) & s.is_pending())
 
     @witness(of="polls_in_the_end")
     def meets_a_failure(s):
-        """A start of the newest set, which is not counted, waits with a leader whose last round is over and
-        has failed."""
+        """A start of the newest set, which is not counted, waits with a leader whose last round is over and failed."""
         newest = s.latest_set()
         return s.is_pending() & exists(
             Instance, Worker, lambda k, w: (s.asked[k] == w) & (s.entry[w] == Entry.FAILED) & (s.of[k] == newest)
@@ -263,13 +260,11 @@ class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
 
 
 class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
-    """`ReleasedPromises` has the promises of Kafka with its default connect.protocol, where a claimed task is started
-    as well."""
+    """`ReleasedPromises` has the promises of Kafka by default (connect.protocol), which starts claimed tasks too."""
 
     @witness(of="polls_in_the_end")
     def starts_a_claimed_task(s):
-        """An instance was started from the newest set and has opened a producer for a task that this set
-        does not have."""
+        """An instance started from the newest set has opened a producer for a task that the set does not have."""
         newest = s.latest_set()
         return exists(
             Instance,
@@ -321,8 +316,7 @@ class WritingPromises(Properties, of=Writing):
 
     @lemma
     def written_is_there(s):
-        """While a call may still be written, every configuration that it sent is open or was the last one read for its
-        task."""
+        """While a call may still be written, every configuration it sent is open or was read last for its task."""
         return forall(
             Worker,
             Task,
@@ -367,8 +361,7 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @promise(rule="618.P1")
     def runs_what_was_fenced_for(s):
-        """A worker that may run tasks is right to do so: every task of earlier sets has been fenced for the
-        newest set."""
+        """A worker that may run tasks is right: every task of earlier sets has been fenced for the newest set."""
         return forall(Worker, lambda w: implies(s.may_run(w), s.fenced))
 
     @promise(rule="618.P1")
@@ -378,8 +371,7 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @promise(rule="618.P1")
     def starts_from_the_newest(s):
-        """A task whose worker has read to the end and finds the set number that the task began with is of the newest
-        set."""
+        """A task that finds the set number it began with, after its worker read to the end, is of the newest set."""
         return forall(
             Worker,
             lambda w: implies(
@@ -389,8 +381,7 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @promise(rule="618.P3")
     def covered(s):
-        """Every producer that may be alive has an id below the count, as every worker that has read to the end knows
-        it."""
+        """Every producer that may be alive has an id below the count known to each worker that has read to the end."""
         return forall(Worker, Task, lambda w, i: implies(s.has_read_all(w) & s.alive[i], i < s.count[w]))
 
     @witness(of="runs_what_was_fenced_for")
@@ -402,8 +393,7 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @witness(of="runs_that_set")
     def incomplete_from_the_start(s):
-        """A worker that read the topic to the end lacks a configuration of the newest set, which another
-        worker runs."""
+        """A worker that read the topic to the end lacks a configuration of the newest set, which another one runs."""
         return exists(Worker, Worker, lambda v, w: s.may_run(v) & s.has_read_all(w) & s.incomplete[w])
 
     @witness(of="starts_from_the_newest")

@@ -15,8 +15,7 @@ from fencepost.model.task_counts.parts.upgrading_in_steps import Start, Upgrades
 
 
 class UpgradesProperties(Properties, of=Upgrades):
-    """`UpgradesProperties` has the promises from the moment they apply, followed by lemmas about the stages of the
-    upgrade and about counts."""
+    """`UpgradesProperties` has the promises from when they apply, and lemmas about upgrade stages and counts."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -27,8 +26,7 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @promise(rule="618.P3")
     def covered(s):
-        """Once the guarantee has begun, an instance that can commit is of the newest set, or can be fenced and has an
-        id below the count."""
+        """Once the guarantee has begun, an instance that can commit is of the newest set or covered and fenceable."""
         return implies(
             s.promised(),
             forall(
@@ -167,8 +165,7 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
     @lemma
     def a_round_under_way_is_right(s):
-        """The round of a worker that may still write is for the newest set, and each producer that can be fenced is
-        still to be fenced."""
+        """A round of a worker that may still write is for the newest set and has each fenceable producer to fence."""
         return forall(
             Worker,
             lambda w: implies(s.fencing[w], s.round[w] == Round.NONE) & implies(
@@ -182,8 +179,7 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
 
 class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
-    """`UpgradesWithAbortsProperties` has the promises where writes are aborted and each worker reads only what is
-    committed."""
+    """`UpgradesWithAbortsProperties` has the promises where writes are aborted and workers read committed ones."""
 
     @witness(of="covered")
     def another_count_is_seen(s):
@@ -192,8 +188,7 @@ class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
 
 
 class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
-    """`AfterwardsProperties` has the promises that remain from a later moment on, with the config topic as Kafka reads
-    it."""
+    """`AfterwardsProperties` has the promises that remain from a later moment on, as Kafka reads the topic."""
 
     @lemma
     def counts_match(s):
@@ -204,8 +199,7 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
 
     @lemma
     def fenceable_is_covered(s):
-        """Once the cluster is settled, each task of a set since then that can be fenced, and has not been fenced, is
-        covered by the count."""
+        """Once the cluster is settled, each later task that can be fenced and is not fenced is below the count."""
         return forall(
             Worker, Task,
             lambda w, i: implies(

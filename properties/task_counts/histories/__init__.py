@@ -1,2 +1,1 @@
-"""The modules of this package state what must hold of the events of task counts. `view` comes first, then the
-properties."""
+"""The modules of this package state what must hold of the events of task counts: `view`, then properties."""

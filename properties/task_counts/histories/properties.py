@@ -1,5 +1,4 @@
-"""This module checks KIP-618's promises about who may run against what topics, coordinators and REST reveal from
-outside."""
+"""This module checks KIP-618's promises of who may run against what topics, coordinators and REST reveal."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

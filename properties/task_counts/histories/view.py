@@ -30,13 +30,11 @@ from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 
 OK, CONFLICT = 200, 409
 NEEDED = {"A": SUPPORT["enabled"], "M": SUPPORT["disabled"], "B": SUPPORT["disabled"]}
-"""`NEEDED` is the support level from which on a leader writes in transactions, by mode. As shipped, it is `preparing`
-(618.24)."""
+"""From the support level in `NEEDED` on, by mode, a leader writes in transactions (618.24; shipped: `preparing`)."""
 
 SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
 declared = partial(related.declared, implied={Kind.set_written: SETS})
-"""A set that is written after its connector was deleted counts as absent, so deletions must be recorded together with
-sets."""
+"""A set written after its connector was deleted counts as absent, so deletions must be recorded with sets."""
 
 
 class TaskCountView(EventView):
@@ -52,8 +50,7 @@ class TaskCountView(EventView):
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Return the kinds, without the sets that were written while their connector was deleted, which
-        workers ignore."""
+        """Return the kinds, without sets written while their connector was deleted, which workers ignore."""
         kind, numbers = self.columns["kind"], self.numbers_of("connector")
         there = np.flatnonzero((kind == Kind.connector_written) | (kind == Kind.connector_tombstoned))
         sets = np.flatnonzero(kind == Kind.set_written)
@@ -68,16 +65,14 @@ class TaskCountView(EventView):
         return self.timeline(columns, *kinds).before(self.numbers_of(*columns).of[rows], rows)
 
     def last_like(self, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:
-        """Return for each row the last earlier row of `among` in the same history whose values equal those wanted, or
-        NONE."""
+        """Return for each row the last earlier row of `among` in its history with the values wanted, or NONE."""
         both = np.concatenate([rows, among])
         stacked = [np.concatenate(pair) for pair in zip(wanted, values, strict=True)]
         number, _ = ranked(joined(self.place[both], *stacked))
         return Timeline(among, number[len(rows) :], self.size).before(number[: len(rows)], rows)
 
     def last_below(self, rows: np.ndarray, limit: np.ndarray, kind: Kind) -> np.ndarray:
-        """Return for each row, which names a connector, the row of this kind with the greatest offset below `limit`, or
-        NONE."""
+        """Return for each row of a connector the row of this kind with the greatest offset below `limit`, or NONE."""
         numbers, among = self.numbers_of("connector"), self.applying(("connector",), kind)
         offset = np.maximum(self.at("offset", among), 0)
         wide = 2 + max(int(offset.max(initial=0)), int(limit.max(initial=0)))
@@ -115,8 +110,7 @@ class TaskCountView(EventView):
         return np.where(tombstone, 0, self.value("count", rows))
 
     def latest_count(self, rows: np.ndarray) -> np.ndarray:
-        """Return for each row, which names a connector, the row of the latest count before it, or NONE if there is none
-        or a tombstone."""
+        """Return for each row of a connector the row of the latest count before it, or NONE (also for a tombstone)."""
         found = self.last(rows, ("connector",), Kind.count_written, Kind.count_tombstoned)
         return np.where(self.value("kind", found) == Kind.count_tombstoned, NONE, found)
 
@@ -146,8 +140,7 @@ _CONNECTOR, _INSTANCE, _TASK = ("connector",), ("instance",), ("connector", "tas
 
 
 def sets_whole(view: TaskCountView) -> Rows:
-    """Check that the set from which a task starts was committed before the start, with the configuration of each of its
-    tasks."""
+    """Check that the set from which a task starts was committed before, with each task's configuration."""
     rows, sets = view.applying(_TASK, Kind.task_starting), view.applying(_CONNECTOR, Kind.set_written)
     own = first_equal(
         view.place, rows, (view.at("connector", rows), view.at("set", rows)),

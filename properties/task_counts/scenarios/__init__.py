@@ -1,2 +1,1 @@
-"""The modules of this package drive implementations: `steps` comes first, then the runs themselves, and `agreement`,
-which combines them."""
+"""The modules of this package drive implementations: `steps`, then the runs, and `agreement` combines them."""

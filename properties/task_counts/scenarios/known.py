@@ -79,8 +79,7 @@ class Script(machine.Script):
         self.run(ms=ms)
 
     def until(self, operation: str, worker: int = -1, connector: int = -1, task: int = -1) -> Thread:
-        """Let everything else happen until such a thread waits at this operation, and hold it up. Raise RuntimeError if
-        none does."""
+        """Let everything else happen until such a thread waits, and hold it up. Raise RuntimeError if none does."""
 
         def fresh() -> list[Thread]:
             return [t for t in self.threads(operation, worker, connector, task) if t.number not in self.held]
@@ -101,8 +100,7 @@ class Script(machine.Script):
         self.system.step(thread.number, outcome)
 
     def ask(self, call: Callable[[int], bool]) -> int:
-        """Ask one worker after the other, as a user, until one accepts, and let everything settle. Raise RuntimeError
-        if none accepts."""
+        """Ask workers in turn, as a user, until one accepts, and settle. Raise RuntimeError if none accepts."""
         for worker in range(self.workers):
             if call(worker):
                 self.settle()
@@ -128,8 +126,7 @@ class Script(machine.Script):
         self.system.resume(worker)
 
     def alone(self, thread: Thread, *operations: str) -> None:
-        """Let a held thread do its operation, and then each of ``operations`` that it reaches, while all other threads
-        wait."""
+        """Let a held thread do its operation, and each of ``operations`` that it reaches, while all others wait."""
         self.outcome(thread, "ok")
         for operation in operations:
             for following in self.threads(operation, thread.worker, thread.connector, thread.task):

@@ -301,8 +301,7 @@ class Scenarios(Verbs, steps={}):
         self.go()
 
     def count_fails(self, connector: int, tasks: int, outcome: str) -> None:
-        """A leader cannot write a count, and the group does not change, so that the leader has to claim the topic again
-        by itself."""
+        """A leader cannot write a count, and the group does not change: the leader must claim the topic again."""
         self.all_up()
         self.configure(connector, tasks)
         late = self.brink("write_count", connector, 0)

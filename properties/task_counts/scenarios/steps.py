@@ -16,8 +16,7 @@ from fencepost.properties.task_counts.interface import AT_WORK, MOST, Call, Thre
 from hypothesis import currently_in_test_context, target
 
 Key = tuple[int, int]
-"""A `Key` identifies a transactional id: (its producer id, -1), or (connector, task) where no producer id is observed.
-"""
+"""A `Key` identifies a transactional id by (producer id, -1), or unobserved by (connector, task)."""
 Task = tuple[int, int]
 """A `Task` is (connector, task)."""
 
@@ -43,8 +42,7 @@ class Instance:
 
 @dataclass
 class Topic:
-    """A `Topic` is the content of the config topic for one connector. ``count`` is the latest count, or -1 if there is
-    none."""
+    """A `Topic` is the content of the config topic for one connector, with ``count`` -1 if there is no count."""
 
     sets: dict[int, int] = field(default_factory=dict)  # place: tasks, in order
     count: int = -1
@@ -107,8 +105,7 @@ class Seen:
         return (connector, task, self.topics[connector].newest) in self.failed
 
     def is_foreign(self, event: Event) -> bool:
-        """Return whether a task is started on a worker to which it was not assigned, where assignments are observed at
-        all."""
+        """Return whether a task starts on a worker to which it was not assigned, if assignments are observed."""
         of = (read(event, "node", -1), read(event, "connector", -1), read(event, "task", -1))
         return bool(self.assigned) and not self.assigned.get(of, False)
 
@@ -244,8 +241,7 @@ class Undisturbed:
 
 
 def _rests(made: Made, messages: Sequence[Message]) -> bool:
-    """Return whether nothing is under way after this call. A task that is about to commit may have something to wait
-    for."""
+    """Return whether nothing is under way after this call, except that a task may be about to commit."""
     if made.call.name != "run" or made.call.get("spared") or made.result is None or made.result >= MOST:
         return False
     return all(message[1] == "poll" for message in messages)
@@ -256,8 +252,7 @@ DELAY_MS = 400_000
 
 
 class Verbs(Machine, steps={}):
-    """`Verbs` has the steps of scenarios. ``seen`` is what events have revealed, and ``stalled`` has the workers that
-    stand still."""
+    """`Verbs` has the steps of scenarios. ``seen`` is what events revealed, ``stalled`` the workers that stall."""
 
     call_type = Call
     seen: Seen
@@ -271,8 +266,7 @@ class Verbs(Machine, steps={}):
             self._note(made)
 
     def teardown(self) -> None:
-        """End the faults: the workers that are up go on by themselves, then those that are down come back, and what
-        failed is restarted."""
+        """End the faults: the workers that are up go on, those that are down come back, failed tasks are restarted."""
         if not hasattr(self, "run"):
             return
         if not self.run.over and currently_in_test_context():

@@ -28,8 +28,7 @@ IN_FULL: Mapping[str, dict[str, Mapping[str, int]]] = {
 }
 """The bounds `IN_FULL` allow the race of 618.40 where rounds fence."""
 THREE_INSTANCES = dict(FULL, tasks=2, duplicates=0, instances=3)
-"""The bounds `THREE_INSTANCES` allow the race of 618.40 with three instances on two workers, for the forms that have
-millions of states there."""
+"""The bounds `THREE_INSTANCES` allow the race of 618.40 with three instances, for forms with millions of states."""
 CI = dict(FULL, elections=3, stops=1)
 NIGHTLY = dict(FULL, tasks=2, elections=2, stops=1)
 WIDER: Wider = {
@@ -42,14 +41,12 @@ PROGRESS = (
     dict(FULL, workers=1, tasks=2, failures=1, duplicates=0),
     dict(FULL, instances=1, elections=2, duplicates=0),
 )
-"""Progress is about the time after the last fault, so these bounds have one fault of each kind that leaves something to
-wait for."""
+"""Progress is about the time after the last fault, so the bounds have one fault of each kind to recover from."""
 
 REBALANCING = dict(
     workers=2, tasks=2, instances=3, log=4, generations=4, sets=2, failures=0, stops=0, stalls=0, left_running=1,
 )  # fmt: skip
-"""The bounds `REBALANCING` allow two sets of up to two tasks, and a task that does not stop in time: two old tasks and
-a new one."""
+"""The bounds `REBALANCING` allow two sets of up to two tasks: two old tasks, one that does not stop, and a new one."""
 REBALANCING_FEATURES: Mapping[str, Mapping[str, int]] = {
     "a worker that falls out": dict(
         tasks=1, instances=2, sets=1, log=2, generations=2, stalls=1, left_running=0,
@@ -73,8 +70,7 @@ LINGERING = dict(ROUNDS, left_running=1)
 LINGERING_FEATURES: Mapping[str, Mapping[str, int]] = {"a worker that falls out": FALLING_OUT}
 """A task that does not stop in time occupies its place forever, so the bounds of progress have no such task."""
 CLAIMED_AND_ROUNDS = dict(FALLING_OUT, log=5, generations=5, sets=3)
-"""The bounds `CLAIMED_AND_ROUNDS` allow both at once: a claimed task, and a round that answers for a newer set whose
-task is wanted."""
+"""The bounds `CLAIMED_AND_ROUNDS` allow a claimed task, and a round that answers for a newer wanted set."""
 
 GRAIN = dict(workers=2, tasks=1, instances=2, log=3, generations=3, failures=0)
 GRAIN_FEATURES: Mapping[str, Mapping[str, int]] = {
@@ -83,8 +79,7 @@ GRAIN_FEATURES: Mapping[str, Mapping[str, int]] = {
 YARDSTICK = dict(GRAIN, tasks=2, log=4, generations=4)
 """`YARDSTICK` are the bounds of the yardstick, with two instances at a time instead of its four."""
 ONE_LEADER = dict(GRAIN, workers=1, tasks=2, log=6, generations=6)
-"""A wrong count has its effect one set later than it is written: sets of 2, 1, 2 and 1 tasks, with the second one's
-count late."""
+"""A wrong count has its effect one set later: sets of 2, 1, 2 and 1 tasks, with the second one's count late."""
 PLAIN_LEADER = dict(GRAIN, tasks=2, log=5, generations=5)
 
 STALLED = dict(FULL, duplicates=0)
@@ -109,6 +104,5 @@ SHIPPED = Kafka(
     lacks="a fencing round that is over answers until another thread takes it away (DistributedHerder."
     "activeZombieFencings), and a worker that was paused past its session starts a task again that the newest set has not",
 )
-"""The release `SHIPPED` is what shipped, except for two steps. A variant whose name has "released" has these steps as
-well."""
+"""The release `SHIPPED` lacks two steps of what shipped, which variants named "released" have as well."""
 UPGRADING = Kafka(settings={"exactly.once.source.support": "upgrading"})

@@ -52,8 +52,7 @@ WIDE: Bounds = {
 }
 A_THIRD = {"a third worker": dict(workers=3)}
 WIDER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
-"""The bounds `WIDER` add a worker that has not led while two others did. The nightly bounds have elections for all
-three."""
+"""The bounds `WIDER` add a worker that has not led while two others did; nightly has elections for all three."""
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
 """The bounds `FEWER_STEPS` are for the forms that differ from what shipped only in how a task starts."""

@@ -92,8 +92,7 @@ LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
-    """Return a variant in which a worker that fell out of the group claims what it had, to check what is
-    covered then."""
+    """Return a variant where a worker that fell out of the group claims what it had, to check what is covered."""
     settings: dict[str, Any] = dict(asks=("all_covered",))
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
@@ -101,8 +100,7 @@ def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
 def _released(
     name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]
 ) -> Variant:
-    """Return a variant in which rounds that are over answer, to check what polls in the end and what commits
-    meanwhile."""
+    """Return a variant where rounds that are over answer, to check what polls and commits in the end."""
     return Variant(
         name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
         features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), asks=("polls_in_the_end",),
