@@ -1,5 +1,4 @@
-"""This module defines what fencepost needs of a consumer group that copies its input exactly once, to drive it and to
-watch it.
+"""This module defines what fencepost needs of a consumer group that copies exactly once, to drive and to watch it.
 
 The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes brokers, a group, and
 instances of the application in ``members`` slots. The driver decides every delivery, loss, step of an instance and

@@ -1,5 +1,4 @@
-"""This module states what producer id blocks promise, and the lemmas about brokers from which that follows for every
-kind of controller.
+"""This module states what producer id blocks promise, and the lemmas from which that follows for every controller.
 
 The idea of the proof: every id below the *book* is used up; an id is first granted, then held by a broker, then handed
 out, and belongs to at most one broker.
@@ -55,7 +54,7 @@ class IdBlocksProperties(Promises):
 
     @step(rule="730.7")
     def used_up_for_ever(old, new):
-        """A block that is persisted is used up, answered or not, because the book never goes back."""
+        """The book never goes back, so a persisted block is used up whether it was answered or not."""
         return old.book() <= new.book()
 
     @service(rule="730.P3")

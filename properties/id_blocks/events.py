@@ -1,5 +1,4 @@
-"""This module defines the events of producer id blocks (KIP-730): their kinds, their columns, and which columns each
-kind uses.
+"""This module defines the events of producer id blocks (KIP-730): kinds, columns, and which kind uses which columns.
 
 Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
 """

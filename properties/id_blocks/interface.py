@@ -228,8 +228,7 @@ _ANSWER_DELIVERED = frozenset({"take", "fail", "reject"})
 def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
     """Return the call for a step of the model.
 
-    A step that no driver causes (registering, answering, forgetting) has none, and neither has an action of an unknown
-    variant.
+    A step that no driver causes (registering, answering, forgetting) has none, nor has an unknown variant's action.
     """
     broker = parameters.get("b", -1)
     if action in _BROKER_CALLS:

@@ -1,5 +1,4 @@
-"""This module has what drives implementations of id blocks: scenarios, the machines that run them, and the run's
-monitor.
+"""This module drives implementations of id blocks: scenarios, the machines that run them, and the run's monitor.
 
 Scenarios on producer id blocks fetch a block, use it up, deliver everything, or race.
 
@@ -354,8 +353,7 @@ def _a_round(run: Run) -> None:
 def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for small clusters with small blocks, most of them with few ids.
 
-    In bridge mode no block ends exactly one past the last id, because ZooKeeper and KRaft, as shipped, have different
-    limits there.
+    In bridge mode no block ends exactly one past the last id, where ZooKeeper and KRaft have different limits.
     """
 
     def config(count: int, size: int, blocks: int, rest: int, prefetch: float) -> dict[str, Any]:
@@ -568,9 +566,8 @@ def answered_before_commit(machine: Rpc) -> None:
     """A controller that answers before its record is committed loses the block. The KIP does not state that the commit
     comes *before* the answer.
 
-    Broker 0 gets [0, 9] from a controller that dies with the record uncommitted. The next one does not know it and
-    gives [0, 9] to broker 1. If the controller waits for the commit, broker 0's answer dies with the controller
-    instead.
+    Broker 0 gets [0, 9] from a controller that dies with the record uncommitted. The next one gives [0, 9] to broker 1.
+    If the controller waits for the commit, broker 0's answer dies with the controller instead.
     """
     machine.ask(0)
     machine.deliver_all()

@@ -1,5 +1,4 @@
-"""This module translates events of id blocks to steps of the model, in driven runs and in histories, and runs of the
-model to events.
+"""This module translates events of id blocks, in driven runs and histories, to steps of the model and back.
 
 It reads the calls and events of one cluster as rows of the model: the numbers of requests and of their copies, the
 time, how many elections there were, and which brokers lost a permission.

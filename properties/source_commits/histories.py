@@ -1,5 +1,4 @@
-"""This module checks what is promised of the source offsets of which a task is notified, against what tasks, topics and
-upstream reveal.
+"""This module checks what is promised of source offsets and notifications, against tasks, topics and upstream.
 
 An offset n in the offsets topic stands for all records up to the n-th of its source partition, and a restart resumes
 after them. So no offset may be stored before all of these records are done, no offset may be reported before it is
@@ -89,9 +88,8 @@ FAILED_FLUSH = last(Kind.flush_ended, by=OF_INSTANCE, where=IT.outcome == 0)
 
 @dataclass(frozen=True)
 class Covered:
-    """A `Covered` finds the rows of `covering`, whose offset stands for all records up to it, that come before some
-    polled record up to that offset was done, if it ever was. Records and rows are of one source partition, and of one
-    instance where `own`."""
+    """A `Covered` finds rows of `covering`, whose offset stands for all records up to it, that come before one of these
+    records was done. Records and rows are of one source partition, and of one instance where `own`."""
 
     covering: Kind
     done: tuple[Kind, ...]

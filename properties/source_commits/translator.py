@@ -1,5 +1,4 @@
-"""This module determines when the steps of a source task are reported, where events contain less than a step of the
-model.
+"""This module determines when steps of a source task are reported, where events contain less than a step.
 
 Offsets that never arrive are not observed. The loss of a write is known when a later write of the same source partition
 has arrived, because writes arrive in order, or when its instance has ended, because none of its writes arrives any

@@ -1,6 +1,6 @@
 """This module has the variants of source commits, their bounds and reasons, and which of them are driven and simulated.
 
-It also determines which variants the reference implementation has, and how histories of each are simulated.
+The module also determines which variants the reference implementation has, and how their histories are simulated.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
-"""This module has the variants of source offsets, of reading them to the end, of migrating and of what ships, with
-their bounds.
+"""This module has the variants of source offsets, of reading them to the end, of migrating and of what ships.
 
-For reading source offsets to the end (618.32), the variants are the reading as it is, the single step that stands for
-it, and faulty readings.
+The variants of reading to the end (618.32) are the reading, the single step that stands for it, and faulty readings.
 """
 
 from collections.abc import Mapping

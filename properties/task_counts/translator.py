@@ -332,7 +332,7 @@ def _followed(variant: str, workers: int, tasks: int) -> Followed:
 
 CONFLICT, FENCED = 409, 47
 LEADERS_ID = 0
-"""The leaders have this producer id, and each task's producer id is one more than its number."""
+"""`LEADERS_ID` is the leaders' producer id, and each task's producer id is one more than its number."""
 
 _offset = {"connector": 0, "offset": Number("offset")}
 _last = Remembered("offset", at=0)

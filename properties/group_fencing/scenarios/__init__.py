@@ -1,8 +1,7 @@
 """This module drives a group that copies its input through two owners of one partition, commits that arrive late, and
 instances and brokers that fail in the middle of a transaction.
 
-`go`, `walk`, `idle`, `get_on` and `finish` are calls as well. Programs are written with them, so they need nothing but
-the interface.
+`go`, `walk`, `idle`, `get_on` and `finish` are calls of programs, so they need nothing but the interface.
 """
 
 from collections.abc import Collection
@@ -220,9 +219,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot,
         how: Annotated[str, OneOf("paused", "paused", "hears", "awake")], last: bool,
     ) -> None:  # fmt: skip
-        """An instance is overtaken by another one that is new in the group. The first one's client ``hears`` of the
-        change before its application goes on, or is ``awake`` all the time, so that the application alone stands still.
-        """
+        """An instance is overtaken by another that is new in the group. The first one's client ``hears`` of the change
+        before its application goes on, or is ``awake`` all the time, so that only the application stands still."""
         other = self.another(slot, other)
         self.call("kill", other)
         self.sessions_end()

@@ -1,5 +1,4 @@
-"""This module has known bugs and holes of exactly-once consumer groups as scenarios, and a history in which every kind
-of event occurs.
+"""This module has known bugs and holes of exactly-once groups as scenarios, and a history with every kind of event.
 
     script.until(0, "consumed")              # slot 0 has joined the group, and polled a record
     script.system.pause(0)
@@ -291,8 +290,7 @@ def late_commit_joins_the_next_transaction(script: Script) -> None:
 def regains_what_it_had(script: Script) -> None:
     """A member has a partition again that another one had meanwhile, so that what it polled before is older than that.
 
-    A coordinator that checks only the current epoch and the current owner of the partition accepts the commit
-    (447.21-regained).
+    A coordinator that checks only the current epoch and owner of the partition accepts the commit (447.21-regained).
     """
     script.until(0, "consumed")
     script.cut_off(0)
@@ -331,8 +329,7 @@ LINES_MAX = 1_000
 
 
 def rows() -> list[tuple[int, ...]]:
-    """Return the rows of a history of a consumer group, as KIP-447 shipped, in which nearly every kind of event happens
-    once.
+    """Return the rows of a group's history, as KIP-447 shipped, in which nearly every kind of event happens once.
 
     Two members copy two partitions. One stands still with its offsets sent and its transaction undecided. Its successor
     has to wait for these offsets and then has its partition, and what the first one sends afterwards is refused. One

@@ -260,11 +260,10 @@ class ClassicTranslator(Applications):
         self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
     def joined(self, event: Any) -> Iterable[Row]:
-        """Yield the rows of a join, into a generation that is stored, so that it is reported by now, or into one that
-        is over.
+        """Yield the rows of a join, into a generation that is stored, and so is reported by now, or into one that is
+        over.
 
-        A static member replaces its predecessor in its generation (KIP-345), which may be notified of its own place
-        only then.
+        A static member replaces its predecessor in its generation (KIP-345), and may be notified of that only then.
         """
         yield from self.store(event.generation)
         instance = self.of(event.client)

@@ -198,8 +198,7 @@ def flush_fails_and_the_next_does_not(script: Script) -> None:
 @KNOWN_BUGS.bug("late-time-out", LATE, PROPOSED)
 def times_out_as_the_flush_ends(script: Script) -> None:
     """The wait for a flush times out just as its callback has run: every offset is stored, none comes back, and the
-    task is never notified. An offset in the map is committed, but an offset that is not in the map may be committed as
-    well."""
+    task is never notified. An offset in the map is committed, but one that is not in the map may be too."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -343,8 +342,8 @@ def left_behind(script: Script) -> None:
 
 
 def rows() -> list[tuple[int, ...]]:
-    """Return the rows of one history of a source task, with commit(map) as proposed, in which nearly every kind of
-    event happens once.
+    """Return the rows of one history of a source task, with commit(map), in which nearly every kind of event happens
+    once.
 
     Records of two source partitions are filtered, refused, given up and acknowledged in any order. A flush fails and
     its offsets come back, an exception of commit is ignored, the final commit times out, and a process is killed. Every

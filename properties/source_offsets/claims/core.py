@@ -364,8 +364,7 @@ class MendedLemmas(InStep, of=Mended):
     @lemma
     def never_back(s):
         """If the connector's own topic has an offset of a source partition, or an instance of the partition uses that
-        topic, then each later instance uses it as well. A copy is made only where the own topic has an offset, which
-        stays there."""
+        topic, each later instance uses it too. A copy is made only where the own topic has an offset, which stays."""
         return forall(
             Instance, Instance, Partition,
             lambda m, n, p: implies(s.apart[n] | (0 < s.own[p]), s.separate)

@@ -428,9 +428,8 @@ def stale_topic_deleted(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.36-soft", {**OPERATED, "implicit": True}, OPERATED, followed=False)
 def soft_downgrade(script: Script) -> None:
-    """With the feature switched off, a topic that the connector's configuration names stays in use, and nothing is
-    stale. A topic that was implied by another cluster of the connector's producer does not stay in use, and becomes
-    stale."""
+    """With the feature switched off, a topic named in the connector's configuration stays in use and is not stale. A
+    topic that was implied by another cluster of the connector's producer does not stay in use and becomes stale."""
     used_and_downgraded(script, hard=False)
     script.system.upgrade()
     script.audit()

@@ -1,9 +1,6 @@
 """This module states the claims about several connectors: connectors that share a leader, connectors with colliding
 names, and deleted connectors.
 
-The first claims are what connectors of one group promise when they share a leader, its thread and its producer, and
-why.
-
 The idea of the proof: a leader that writes a count still owns the config topic and has claimed it before it looked for
 sets, for whichever connector, so no write for this connector has come in between. A round or a start touches only one
 thing outside its own connector, a transactional id, which no other connector has.
@@ -180,9 +177,8 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def left_or_fenced(s):
-        """While a round for the newest set goes on, an instance of an earlier set that can commit is still to be
-        fenced, or is the only one and has the id of the only new task. When the round has fenced all ids, only the
-        latter is possible."""
+        """While a round for the newest set goes on, an earlier set's instance that can commit is still to be fenced, or
+        is the only one and has the only new task's id. When all ids are fenced, only the latter is possible."""
         return forall(
             Worker, Connector, Instance,
             lambda w, c, i: implies(

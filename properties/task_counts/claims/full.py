@@ -1,8 +1,7 @@
-"""This module states the claims about the full models, about sets that are written record by record, and about
-compaction.
+"""This module states the claims about the full models, sets that are written record by record, and compaction.
 
-The claims about the full models are what these promise about who may run, and how they map onto the cores. `Promises`
-applies to any protocol whose helpers name the newest set, the count and the instances alike in all variants.
+The full models fulfil KIP-618's promises of who may run, and refine the cores. `Promises` applies to any protocol whose
+helpers name the newest set, the count and the instances alike in all variants.
 """
 
 from fencepost.model.language import (

@@ -167,8 +167,7 @@ def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
 
 
 def checked_with_count(view: TaskCountView) -> Rows:
-    """Check that a passed check finds a count after the newest set, as far as the worker has read the topic, or at its
-    end (B).
+    """Check that a passed check finds a count after the newest set that the worker has read, or at the topic's end (B).
 
     A set that was compacted away may be one that the worker never read, so no check is judged by it.
     """
@@ -214,12 +213,10 @@ _OF_LEADERS = (
 
 
 def fenced_before_count(view: TaskCountView) -> Rows:
-    """Check that every id that the preceding count covers was fenced after the newest set was written and before the
-    new count.
+    """Check that every id that the preceding count covers was fenced between the newest set and the new count.
 
-    A count may be written again, with the same value, for a set that has one: by a leader that looked for a newer set
-    and found none, while another leader finished its own round in between. The second count covers what the first one
-    covered.
+    A count may be written again, with the same value, for a set that has one: by a leader that found no newer set,
+    while another leader finished its own round in between. The second count covers what the first one covered.
     """
     rows = view.applying(_TOPIC_CONNECTOR, Kind.count_written)
     before, newest = view.latest_count(rows), view.newest_set[rows]
@@ -318,12 +315,10 @@ def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
 
 
 def newest_set_polls(view: TaskCountView) -> Rows:
-    """Check that every task of the newest set polls at the end, for each connector that has a set and was not deleted
-    since.
+    """Check that every task of the newest set polls at the end, for each connector that has a set and still exists.
 
-    Failed tasks are restarted if REST reports their failure. A failure that REST does not report (`_unnoticed`) is
-    excused, because Kafka's own workers leave such a task as it is. A set that compaction has torn (`_is_torn`) is not
-    judged.
+    Failed tasks are restarted if REST reports their failure. An unreported failure (`_unnoticed`) is excused, because
+    Kafka's own workers leave such a task as it is. A set that compaction has torn (`_is_torn`) is not judged.
     """
     numbers, newest = view.numbers_of(*_COMMITS_CONNECTOR), _last_of_group(view, Kind.set_written)
     known = _last_of_group(view, Kind.connector_written) != NONE

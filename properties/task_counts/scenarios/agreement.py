@@ -92,8 +92,8 @@ meanwhile, which fails the round of that write (DistributedHerder.writeToConfigT
 
 
 class CountsContext(RunContext):
-    """A `CountsContext` monitors one run. ``outside`` is the call, counted from 1, since which nothing is promised, or
-    None until then.
+    """A `CountsContext` monitors one run, of which nothing is promised since call number ``outside`` (None: until the
+    end).
 
     The model judges how workers uphold the promises, except for what can be observed in the topic and of running tasks.
     """

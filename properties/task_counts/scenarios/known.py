@@ -1,11 +1,10 @@
-"""This module has known bugs and holes of exactly-once source connectors as scenarios, and one history in which every
-kind of event occurs.
+"""This module has known bugs of exactly-once source connectors as scenarios, and one history with every kind of event.
 
-    script.configure(0, tasks=2)             # a user asks; the set is written, fenced, and its tasks start
-    script.work()                            # every task that runs sends something, and commits it
-    script.until("open_producer", task=0)    # a thread is about to open task 0's producer: it is held up
-    script.configure(0, tasks=1)             # the others go on
-    script.go()                              # and now it
+script.configure(0, tasks=2)             # a user asks; the set is written, fenced, and its tasks start
+script.work()                            # every task that runs sends something, and commits it
+script.until("open_producer", task=0)    # a thread is about to open task 0's producer: it is held up
+script.configure(0, tasks=1)             # the others go on
+script.go()                              # and now it
 """
 
 from collections.abc import Callable
@@ -172,8 +171,7 @@ def slow_starter(script: Script) -> Thread:
 @KNOWN_BUGS.bug("618.40-shipped", defect="no_check_after", mode="shipped")
 @KNOWN_BUGS.bug("H4", defect="check_after_count_only")
 def late_producer(script: Script) -> None:
-    """Worker F opens its producer late and fences worker O's, so that only the check after that prevents F from
-    polling.
+    """Worker F opens its producer late and fences worker O's, and only the check after that prevents F from polling.
 
     F goes on alone: it opens its producer, checks (or does not), and polls if it may.
     """
@@ -231,8 +229,7 @@ def count_of_a_former_leader(script: Script) -> None:
 def second_task_outlives_its_set(script: Script) -> None:
     """The worker of task 1 stalls, a set of one task follows, and then that worker goes on where it stopped.
 
-    The group gives the worker up only when the set is committed, so no other worker gets task 1, whose producer would
-    fence the stalled one.
+    The group gives the worker up only after the set, so no other worker gets task 1 and fences the stalled one.
     """
     script.work()
     owner = script.owner(0, 1)
@@ -275,8 +272,7 @@ def deleted_and_created_again(script: Script) -> None:
 
 @KNOWN_BUGS.bug("removed-task", defect="starts_removed_tasks", mode="shipped")
 def removed_task_is_started_again(script: Script) -> None:
-    """A worker is out of the group when its connector gets one task instead of two, and that set is fenced for and
-    counted.
+    """A worker is out of the group when its connector gets, fences for and counts one task instead of two.
 
     The worker comes back, stops its task of the old set, reports to the group that it has the task, and as released
     starts it again (618.52, 618.53).
@@ -297,8 +293,7 @@ def removed_task_is_started_again(script: Script) -> None:
 def set_between_round_and_count(script: Script) -> None:
     """618.34: a follower writes a set of two tasks, between the check of the leader's round and its count of 1.
 
-    The count then stands after a set that it does not belong to, so the next round fences one task, and the other goes
-    on.
+    The count then stands after another set than its own, so the next round fences one task, and the other goes on.
     """
     for connector, tasks in ((0, 1), (1, 2)):  # so that neither leader nor follower has task 1 of the other connector
         script.configure(connector, tasks)
@@ -358,12 +353,11 @@ def comes_back(script: Script, owner: int, connector: int) -> None:
 
 
 def rows() -> list[tuple[int, ...]]:
-    """Return the rows of a history of a cluster, as text B of KIP-618 has it, in which nearly every kind of event
-    happens once.
+    """Return the rows of a history, as text B of KIP-618 has it, in which nearly every kind of event happens once.
 
     Two tasks become one and two again. A worker with a task stands still and comes back as a zombie, then the leader
-    does, so that another worker leads. A connector is deleted and created again. Every promise holds, and at the end
-    every task runs.
+    does, and another worker leads. A connector is deleted and created again. Every promise holds, and at the end every
+    task runs.
     """
     script = Script.of_reference(mode="B", workers=3, connectors=2)
     system = script.system

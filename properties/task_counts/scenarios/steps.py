@@ -1,7 +1,6 @@
 """This module has steps of scenarios on Connect, and what a driver knows of the cluster meanwhile.
 
-The events of a Connect cluster reveal what stands in the config topic, which tasks run, and whose producers can still
-commit.
+Events of a Connect cluster reveal the content of the config topic, running tasks, and producers that can commit.
 """
 
 from collections import defaultdict

@@ -1,5 +1,4 @@
-"""This module has the catalogue's entries for KIP-618, who may run, in the four forms that documents and Kafka have
-had.
+"""This module has the catalogue's entries for KIP-618, who may run, in the forms of the documents and of Kafka.
 
 The cores are proved and judge most mechanisms, and the full models refine them. The consequence of a misread rule,
 where it is known or instructive, is a variant of its own.

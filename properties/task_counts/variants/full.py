@@ -2,8 +2,7 @@
 
 The full models of task counts in the catalogue are A, M, B and what shipped, and what a stalled worker costs (H5).
 
-`catalogue.py` has the entry. The cores there are proved, and every step explored here is checked to be a step of
-theirs.
+`catalogue.py` has the entry. The cores there are proved, and each step explored here is checked to be one of theirs.
 """
 
 from collections.abc import Mapping
