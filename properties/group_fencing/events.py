@@ -1,7 +1,7 @@
 """This module defines the events of a consumer group that copies its input exactly once (KIP-447): their kinds, their
 columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 Codes below 10 are events of instances of the application, from 10 on of their consumers, from 20 on of their producers,
 from 40 on of the group's coordinator, from 50 on of the transactions' coordinator, and from 60 on of what an auditor
 reads.

@@ -80,7 +80,7 @@ MISTAKES = frozenset({
 """The mistakes in `MISTAKES` are driven and simulated to observe what they break."""
 
 CONFIG = {"events": 400, "records": 8, "transaction_timeout_ms": 400, "quiet_end": True}
-"""Simulated histories have faults for this many events, and then everything gets copied, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then everything gets copied, if it can be."""
 
 UNDECIDED = {
     f"group-fencing-kafka-{protocol}": frozenset(

@@ -1,6 +1,6 @@
 """This module defines the events of producer id blocks (KIP-730): kinds, columns, and which kind uses which columns.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """This module defines the events of one source task, its offsets topic and its upstream system: their kinds, their
 columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 Codes below 10 are events of instances of the task, from 10 on of records, from 20 on of offsets, from 30 on of
 notifications to the connector, from 40 on of upstream, from 50 on of transactions, and from 60 on of what an auditor
 reads.

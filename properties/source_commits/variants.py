@@ -39,7 +39,7 @@ CONFIG = {
     "events": 300, "partitions": 2, "records": 40, "outputs": 2, "batch": 3, "filtered": 5, "tolerance": "all",
     "quiet_end": True,
 }  # fmt: skip
-"""Simulated histories have faults for this many events, and then everything gets committed, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then everything gets committed, if it can be."""
 OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
 """The settings in `OVERLAPPING` make the final commit likely to overlap with the committer, which often stalls."""
 

@@ -1,7 +1,7 @@
 """This module defines the events of one source connector whose tasks write records and source offsets exactly once
 (KIP-618): their kinds, their columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 Codes below 10 are events of operators, from 10 on of instances of tasks, from 20 on of reading the offsets topics, from
 30 on of polling and writing, from 50 on of the topics, from 60 on of what an auditor reads, and from 70 on of the
 migration of the earlier text.
@@ -141,7 +141,7 @@ NOW_AND_THEN = MISTAKES | {FROM_THE_START}
 """`fencepost verify` drives and simulates these modes on request."""
 
 CONFIG = {"events": 400, "partitions": 3, "tasks": 3, "records": 12, "quiet_end": True}
-"""Simulated histories have faults for this many events, and then the source is read to its end, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then the source is read to its end, if it can be."""
 
 WITH_TOMBSTONES = ("tombstone-primary-first", "late-copies")
 SWITCHED_ON = (

@@ -1,7 +1,7 @@
 """This module defines the events of exactly-once source connectors (KIP-618, who may run): their kinds, their columns,
 and which columns each kind uses.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end, and never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 Codes below 10 are events of workers, from 10 on of the group, from 20 on of the config topic and its writers, from 40
 on of fencing rounds, from 50 on of tasks, and from 60 on of what the tasks' producers write.
 

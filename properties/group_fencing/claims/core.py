@@ -67,7 +67,7 @@ class Promises(Properties):
 
     @step(rule="447.P2")
     def only_owners(old, new):
-        """Offsets are accepted from their partition's owner only, which no coordinator knows and may check."""
+        """Offsets are accepted from their partition's owner only, although no coordinator may check the owner."""
         return forall(
             Member, Partition,
             lambda m, p: implies((old.pending[m, p] == 0) & (0 < new.pending[m, p]), old.owner[p] == m),

@@ -15,7 +15,7 @@ from fencepost.properties.task_counts.interface import AT_WORK, MOST, Call, Thre
 from hypothesis import currently_in_test_context, target
 
 Key = tuple[int, int]
-"""A `Key` identifies a transactional id by (producer id, -1), or unobserved by (connector, task)."""
+"""A `Key` is (producer id, -1) of a transactional id, or (connector, task) if that is not observed."""
 Task = tuple[int, int]
 """A `Task` is (connector, task)."""
 
