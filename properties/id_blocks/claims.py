@@ -348,7 +348,7 @@ class DefenceInDepth(KraftProperties, of=Kraft):
     @lemma
     def installable_is_new(s):
         """An id in a block that passes the broker's check alone (730.20) was never handed out and is in no broker's
-        block. It is what remains of the lemmas about awaited blocks where an answer is awaited for too long."""
+        block. The lemma is what remains of those about awaited blocks where an answer is awaited for too long."""
         return forall(
             Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.installable(b, r, i), ~s.given[i] & ~s.held(c, i))
         )

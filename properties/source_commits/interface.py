@@ -91,7 +91,7 @@ class System(Protocol):
         commits, or if no task runs that has a committer."""
 
     def start(self) -> bool:
-        """Start another instance of the task, and return False while there is one (which mode zombie leaves behind)."""
+        """Start another instance of the task, and return False while there is one (mode zombie leaves it behind)."""
 
     def stop(self) -> bool:
         """Ask the instance to stop, and return False if none runs or it is stopping."""
