@@ -207,8 +207,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         again: Annotated[str, OneOf("ok", "failed", "lost")], then: Annotated[str, OneOf("kill", "stop", "", "")],
         ahead: bool,
     ) -> None:  # fmt: skip
-        """Some write of a flush fails, or no thread learns that it succeeded, or it takes too long and arrives while the
-        next flush is under way, perhaps with records in flight that were polled since."""
+        """Some write of a flush fails, or no thread learns that it succeeded, or it takes too long and arrives while
+        the next flush is under way, perhaps with records in flight that were polled since."""
         self.up()
         self.call("work", lines)
         self.call("work", 4)
