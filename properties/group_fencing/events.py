@@ -1,11 +1,12 @@
-"""The events of a consumer group that copies its input exactly once (KIP-447): kinds, columns, and who observes them.
+"""This module defines the events of a consumer group that copies its input exactly once (KIP-447): their kinds, their
+columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what happens to instances of the application, from 10 on what their consumers see, from 20 on what their
-producers send and hear, from 40 on what the group's coordinator does, from 50 on the transactions' coordinator, from 60
-on what an auditor reads.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
+Codes below 10 are events of instances of the application, from 10 on of their consumers, from 20 on of their producers,
+from 40 on of the group's coordinator, from 50 on of the transactions' coordinator, and from 60 on of what an auditor
+reads.
 
-A copy is known by the place of the record that it is a copy of: `partition` and `offset` are of the input throughout,
+A copy is identified by the place of the record that it is a copy of: `partition` and `offset` are always of the input,
 `output` and `position` of the output. A committed offset is that of the next record to read, as in Kafka.
 """
 
@@ -26,8 +27,6 @@ OFFSETS = "offsets"  # it stands in the log that the group's offsets are stored 
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
-
     instance_started = 1, CLIENT, APPLICATION  # an instance of the application, or its successor in the slot
     instance_stopped = 2, f"{CLIENT} error?", APPLICATION  # it ends in order, or was killed: what it sent stays
     instance_failed = 3, f"{CLIENT} error?", APPLICATION  # error: of its consumer or producer, if known
@@ -45,7 +44,11 @@ class Kind(EventKind):
     init_told = 20, f"{PRODUCER}! error?", APPLICATION  # initTransactions() has its answer
     txn_begun = 21, PRODUCER, APPLICATION
     output_sent = 22, f"{PRODUCER} output {PLACE}", APPLICATION  # the copy of one record is sent
-    offset_sent = 23, f"{PRODUCER} {PLACE} generation? member? instance?", APPLICATION  # with what it says of itself
+    offset_sent = (
+        23,
+        f"{PRODUCER} {PLACE} generation? member? instance?",
+        APPLICATION,
+    )  # with the metadata that it sends
     end_sent = 24, f"{PRODUCER} outcome", APPLICATION
     end_told = 25, f"{PRODUCER} outcome error?", APPLICATION
     offset_put = 26, f"{CLIENT} {PLACE} generation?", APPLICATION  # committed outside any transaction
@@ -100,12 +103,10 @@ FENCED_INSTANCE = 82
 
 
 def _aborts(e: Events) -> int:
-    """Offsets that were pending when their transaction was aborted."""
     return int((e["outcome"][e.of(Kind.offset_settled)] == 0).sum())
 
 
 def _replaced(e: Events) -> int:
-    """Static members whose instance id another one has."""
     return int((e["error"][e.of(Kind.instance_failed)] == FENCED_INSTANCE).sum())
 
 
@@ -125,11 +126,12 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of group fencing a row of the translation stands for, and what it checks.
+# These observations state which steps of the models of group fencing a row of the translation stands for, and what it
+# checks.
 #
-# What an instance does for itself is taken as steps only where the model has them: a zombie may go on from an answer
-# that came long ago, or from a place that the model does not know of.  Whether its commits count is what has to fit,
-# and a commit is taken in the model only of a member that has come to it by steps.
+# What an instance does by itself is translated to steps only where the model has them: a zombie may go on from an
+# answer that arrived long ago, or from a position that the model does not know. What has to agree is whether its
+# commits count, and the model accepts a commit only from a member that has reached it by steps.
 
 MODEL_COLUMNS = {
     "client": Member, "other": Member, "partition": Partition, "offset": Offset, "first": Offset, "generation": Epoch,
@@ -140,19 +142,19 @@ M, MP, MPO = {"m": "client"}, {"m": "client", "p": "partition"}, {"m": "client",
 
 
 def _is_over(s, e):
-    """The transaction of a producer that was fenced is, so that it may begin anew."""
+    """Return whether the client's fenced producer has no transaction left, so that it may begin anew."""
     return s.fenced[e.client] & (s.fate[e.client] == Fate.NONE)
 
 
 def _may_fetch(s, e):
-    """What it begins with is what counts."""
+    """Return whether the member may fetch the partition's offset and the fetched offset is the committed one."""
     m, p = e.client, e.partition
     polls = (s.stage[m] == Stage.POLLING) & ~s.fenced[m] & ~s.crashed[m]
     return polls & s.assigned[m, p] & ~s.has[m, p] & s.is_stable(p) & (s.committed[p] == e.offset)
 
 
 def _may_process(s, e):
-    """It goes on from where it is."""
+    """Return whether the member may process inputs of the partition and continues from its position."""
     m, p = e.client, e.partition
     begins = (s.stage[m] == Stage.POLLING) & (s.fate[m] == Fate.NONE)
     goes_on = (s.stage[m] == Stage.PROCESSING) & (s.fate[m] == Fate.OPEN)
@@ -160,29 +162,27 @@ def _may_process(s, e):
 
 
 def _may_send(s, e):
-    """What it says of itself is what the model's member would."""
+    """Return whether the member may send offsets and sends the epoch that the model's member would send."""
     return (s.stage[e.client] == Stage.PROCESSING) & (s.epoch_sent(e.client) == e.generation)
 
 
 def _is_sent(s, e):
-    """The offset is one that the model's member has sent, and that was not taken."""
+    """Return whether the offset is one that the model's member has sent and that was not accepted yet."""
     m, p = e.client, e.partition
     return s.has_arrived(m) & s.is_in(m, p) & (s.next[m, p] == e.offset)
 
 
 def _ends(s, e):
-    """The member has a transaction that it may end."""
     return (s.stage[e.client] != Stage.POLLING) & (s.fate[e.client] == Fate.OPEN) & ~s.fenced[e.client]
 
 
 def _is_refused(s, e):
-    """The member's offsets have arrived, and are not taken."""
     m = e.client
     return s.has_arrived(m) & ~s.takes(m, s.stamp[m]) & ~s.crashed[m]
 
 
 def _may_be_fenced(s, e):
-    """By another one that initialises its transactional id."""
+    """Return whether another client that initialises the member's transactional id may fence the member."""
     return s.is_settled(e.client) & ~s.fenced[e.client]
 
 
@@ -191,14 +191,13 @@ def _nothing_pending(s, e):
 
 
 def _decided(s, e):
-    """The transaction is, as the marker says."""
     m = e.client
     is_so = (e.outcome & (s.fate[m] == Fate.COMMITTED)) | (~e.outcome & (s.fate[m] == Fate.ABORTED))
     return is_so & (0 < s.pending[m, e.partition])
 
 
 def _is_replaced(s, e):
-    """A static member that had something, by one that has nothing yet."""
+    """Return whether a static member that was in the group is replaced by an instance that is not in it yet."""
     return (0 < s.epoch[e.other]) & (s.epoch[e.client] == 0)
 
 
@@ -240,11 +239,11 @@ COORDINATOR = (
     ),
     Observation("fetch_held", before=lambda s, e: ~s.is_stable(e.partition), rule="447.9"),
 )  # fmt: skip
-"""Of the group's coordinator."""
+"""The observations in `COORDINATOR` are of the group's coordinator."""
 
 
 def _answered(*steps: Do) -> Observation:
-    """A fetch; ``steps``: where it says whose it is."""
+    """Return the observation of an answered fetch, with ``steps`` where it names the member that asked."""
     return Observation(
         "fetch_answered",
         steps,
@@ -254,7 +253,7 @@ def _answered(*steps: Do) -> Observation:
 
 
 def _application(may_fetch: Condition = _may_fetch, *initialised: Do) -> tuple[Observation, ...]:
-    """Of the application.  ``initialised``: what follows where a producer begins anew."""
+    """Return the observations of the application, with the steps ``initialised`` where a producer begins anew."""
     anew = (Do("initialise", M, when=_is_over), *initialised)
     return (
         Observation("consumed", (Do("fetch", MP, when=may_fetch),)),
@@ -285,8 +284,8 @@ CLASSIC = (*GENERATIONS, *COORDINATOR, _answered(), *_application())
 
 
 def _is_answered(s, e):
-    """InitProducerId is, as nothing is pending; where something is, the member is a zombie by the time it is
-    reported."""
+    """Return whether InitProducerId may be answered because nothing is pending. Where something is pending, the member
+    is a zombie by the time it is reported."""
     return s.asks(e.client) & s.nothing_pending_for(e.client)
 
 
@@ -300,19 +299,20 @@ DRAFT = (
 
 
 def _may_fence(s, e):
-    """Others are remembered for its partitions, none of them in a later generation."""
+    """Return whether other members are remembered for the member's partitions, none of them in a later generation."""
     m = e.client
     none_later = forall(Member, lambda n: implies(s.is_in_the_way(m, n), s.may_be_fenced_by(m, n)))
     return s.asks(m) & exists(Member, lambda n: s.is_in_the_way(m, n)) & none_later
 
 
 def _has_no_transaction(s, n):
-    """One that has is only aborted yet: its own abort may still be given the next epoch (KAFKA-19367)."""
+    """Return whether the member has no transaction. A member with a transaction is only aborted, because its own abort
+    may still be given the next epoch (KAFKA-19367)."""
     return s.fate[n] == Fate.NONE
 
 
 def _fences_the_last(s, e):
-    """All that are in the way are fenced with this one."""
+    """Return whether all members that are in the way are fenced with this one."""
     m = e.client
     each = lambda n: _has_no_transaction(s, n) & ((n == e.other) | s.fenced[n])  # noqa: E731
     return _may_fence(s, e) & forall(Member, lambda n: implies(s.is_in_the_way(m, n), each(n)))
@@ -323,7 +323,7 @@ def _fences(s, e):
 
 
 def _is_answered_alone(s, e):
-    """And no other one is remembered for its partitions."""
+    """Return whether InitProducerId may be answered and no other member is remembered for the member's partitions."""
     return _is_answered(s, e) & ~exists(Member, lambda n: s.is_in_the_way(e.client, n))
 
 
@@ -346,50 +346,48 @@ BY_ASSIGNMENT = (
 
 
 def _falls_out(s, e):
-    """The member was put out, or has what it does not own."""
+    """Return whether the member was removed from the group, or has partitions that it does not own."""
     m = e.client
     return ((s.epoch[m] == 0) & s.has_some(m)) | s.has_too_much(m)
 
 
 def _is_fenced(s, e):
-    """It has missed an answer."""
+    """Return whether the member has missed an answer."""
     return (s.knows[e.client] < s.epoch[e.client]) & s.has_some(e.client)
 
 
 def _is_unknown(s, e):
-    """A former coordinator has not heard of it, or not any more."""
+    """Return whether a former coordinator may not know the member, or not any more."""
     return (0 < s.epoch[e.client]) & s.has_some(e.client)
 
 
 def _may_fetch_as_member(s, e):
-    """With the epoch that the coordinator has."""
+    """Return whether the member may fetch with the epoch that the coordinator has for it."""
     m = e.client
     return _may_fetch(s, e) & (s.epoch[m] == s.knows[m]) & (0 < s.epoch[m])
 
 
 def _learns(s, e):
-    """The epoch is the one that the coordinator has by now."""
     m = e.client
     return (s.epoch[m] == e.generation) & (s.knows[m] != e.generation) & ~s.has_too_much(m)
 
 
 def _is_freed(s, e):
-    """A partition of the member is free."""
     return ~e.outcome & (s.owner[e.partition] == e.client)
 
 
 def _gives_up(s, e):
-    """What the member has not given up itself, as it has never heard of it."""
+    """Return whether a partition is freed that the member has not given up itself, because it never learnt of it."""
     return _is_freed(s, e) & s.assigned[e.client, e.partition]
 
 
 def _is_released(s, e):
-    """With which its epoch moves."""
+    """Return whether a partition is freed that the member has given up, so that its epoch advances."""
     return _is_freed(s, e) & ~s.assigned[e.client, e.partition] & (s.epoch[e.client] < e.generation)
 
 
 def _is_given_back(s, e):
-    """To a member that has joined again while it was known."""
+    """Return whether a partition is given back to a member that has joined again while it was known."""
     m, p = e.client, e.partition
     return (s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p]
 
@@ -437,6 +435,6 @@ EPOCHS = (
     Observation("lost", (_OUT, Do("be_fenced", M, when=_is_fenced), Do("be_unknown", M, when=_is_unknown))),
     _answered(Do("fetch", MP, when=_may_fetch_as_member)),
 )
-"""Of members with epochs: what the coordinator gives them is reported as it is stored."""
+"""The observations in `EPOCHS` are of members with epochs, which are reported when they are stored."""
 
 MODERN = (*EPOCHS, *COORDINATOR, *_application(_may_fetch_as_member))

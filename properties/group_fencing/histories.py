@@ -1,10 +1,10 @@
-"""What KIP-447 promises of a consumer group that copies its input, held against what applications, an auditor and the
-group's offsets show.
+"""This module checks what KIP-447 promises of a consumer group that copies its input, against what applications, an
+auditor and the group's offsets reveal.
 
 An auditor reads the committed output in the order of its positions, and asks for the group's offsets after that. What
-it reads is the promise itself: every place of the input once. The others say where it was lost: who committed though
-another had begun, which was given an offset that was not settled. `ProtocolView` has the sizes and time-outs that the
-config does not say.
+it reads is the promise itself: every place of the input once. The other properties locate the fault: which member
+committed after another had begun, and which was given an offset that was not settled. `ProtocolView` has the sizes and
+time-outs that the config omits.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from fencepost.properties.planting.edits import END, Plant, change, drop, put
 CLASSIC = ("shipped", "group-id-only")
 NEW = ("new-protocol", "new-protocol-relaxed")
 SINCE = (*CLASSIC, *NEW, *(f"{mode}-metadata-at-send" for mode in NEW))
-"""What shipped, and what followed; the draft promises the same by other means."""
+"""The modes in `SINCE` are what shipped and what followed. The draft makes the same promise by other means."""
 DRAFTS = ("draft", "draft-repaired-by-assignment", "draft-repaired-by-generation", "draft-static-members")
 
 PARTITION, PLACE, OWNER = ("partition",), ("partition", "offset"), ("partition", "client")
@@ -55,8 +55,9 @@ TAKEN_ENDED = following(Kind.offset_settled, by=("producer_id",), asking=TAKEN) 
 TAKEN_COUNTS = (TAKEN_ENDED.at < IT.at) & (TAKEN_ENDED.outcome == 1)
 PUT = last(Kind.offset_put, by=PARTITION)
 FENCED = (22, 35, 47, 48, 49, 82, 85, 90, 111)
-"""With which an instance may be ended, as its place is taken (22, 82, 90, 111; 85 in the draft), its transaction has
-timed out or a late copy has moved its epoch on (47, 48), its id has expired (49), or brokers are from before (35)."""
+"""An instance may end with one of the errors in `FENCED`, because its place is taken (22, 82, 90, 111; 85 in the
+draft), its transaction has timed out or a late copy has moved its epoch on (47, 48), its id has expired (49), or
+brokers are older than the feature (35)."""
 BY_ANOTHER_ERROR = reduce(and_, (IT.error != code for code in FENCED))
 HOLDER = last(Kind.init_told, by=("producer_id",), where=IT.error == 0)
 
@@ -157,11 +158,11 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(GROUP_FENCING.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 
 class GroupView(EventView):
-    """Parts of one piece; what the config does not say of the cluster is as in Kafka."""
+    """A `GroupView` has the parts of one piece. Settings of the cluster that the config omits are as in Kafka."""
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
@@ -170,7 +171,7 @@ class GroupView(EventView):
 
 
 def figures(view: GroupView) -> dict[str, int]:
-    """Return what became of the copies of one piece; the figures of several pieces add up."""
+    """Return what became of the copies of one piece. The figures of several pieces can be added."""
     kinds = {
         "consumed": Kind.consumed, "transactions": Kind.txn_begun, "offsets_taken": Kind.offset_taken,
         "offsets_refused": Kind.offset_refused, "fetches_held": Kind.fetch_held, "failed": Kind.instance_failed,
@@ -188,9 +189,10 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in a history of a consumer group that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of a consumer group that the reference wrote, with what each property must
+# then report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
 # named too. Client 0 has producer id 0 and partition 0, of which client 1, with producer id 1, is the next owner.
 
 _PENDING = {"partition": 0, "offset": 1, "producer_id": 1, "epoch": 0}

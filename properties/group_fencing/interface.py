@@ -1,15 +1,16 @@
-"""The plug: what fencepost needs of a consumer group that copies its input exactly once, to drive it and to watch it.
+"""This module defines what fencepost needs of a consumer group that copies exactly once, to drive and to watch it.
 
-Structural: nothing has to be imported or inherited. ``factory(config)`` makes brokers, a group, and instances of the
-application in ``members`` slots; the driver decides every delivery, loss, step of an instance and passing of time, and
-reads back events.  Config keys: ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs`` (partitions), ``records``
-in each partition of the input, ``fetch_records`` (how many records of a partition an instance is handed before it is
-the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot has a group.instance.id
-of its own), ``stable_ids`` (a slot keeps its transactional id), ``metadata_at`` ("poll" or "send": when an instance
-asks groupMetadata()), and the time-outs in milliseconds, which are short so that a little time is enough for each.
+The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes brokers, a group, and
+instances of the application in ``members`` slots. The driver decides every delivery, loss, step of an instance and
+passing of time, and reads back events. The config keys are ``seed``, ``mode`` (the variant), ``inputs`` and ``outputs``
+(partitions), ``records`` in each partition of the input, ``fetch_records`` (how many records of a partition an instance
+is handed before it is the turn of its next one: with few, a transaction has inputs of several), ``static`` (each slot
+has a group.instance.id of its own), ``stable_ids`` (a slot retains its transactional id), ``metadata_at`` ("poll" or
+"send": when an instance asks groupMetadata()), and the time-outs in milliseconds, which are short so that a little time
+is enough for each.
 
-Of the events only what instances and an auditor see is needed; every further kind of the history vocabulary that an
-implementation emits is held against the promises as well, and makes a violation show earlier.
+An implementation has to emit only the events that instances and an auditor observe. Each further kind of the history
+vocabulary that it emits is checked against the promises as well, and reveals a violation earlier.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,8 +23,8 @@ from fencepost.properties.monitoring import Broken, Concerned
 from fencepost.properties.roles import Between, Index, InFlight, OneOf
 
 Message = tuple[int, str, str, str, int]
-"""(number, kind, source, target, request).  Answers have ``_answer`` behind the kind of what they answer; ``request``
-is the number of the request that a message belongs to."""
+"""A `Message` is (number, kind, source, target, request). The kind of an answer is the kind of what it answers with
+``_answer`` appended, and ``request`` is the number of the request that a message belongs to."""
 
 
 def _remark(message: Message) -> str:
@@ -56,108 +57,107 @@ SIZES: dict[str, Between | OneOf] = {
 }
 
 SIZES_OF = {mode: {"metadata_at": OneOf("poll")} for mode in ("new-protocol", "new-protocol-relaxed")}
-"""What is drawn otherwise for a variant, whose model has it so."""
+"""The settings in `SIZES_OF` are drawn differently for a variant, because its model fixes them."""
 
 LIVE = "fencepost.reference_impl.live.group_fencing.over_tcp:over_tcp"
 LIVE_VARIANTS = (
     "shipped", "new-protocol", "new-protocol-relaxed", "group-id-only", "new-protocol-metadata-at-send",
     "new-protocol-relaxed-metadata-at-send",
 )  # fmt: skip
-"""What brokers and applications can be: no release has the draft.  Whether brokers of the new protocol are from before
-or after KIP-1251 is for their owner to know."""
+"""Brokers and applications can be one of the variants in `LIVE_VARIANTS`, because no release has the draft. The owner
+of brokers of the new protocol has to know whether they are from before or after KIP-1251."""
 
 DANGERS = {
     "drop": ("loss",), "deliver keep": ("duplicate",), "pause": ("zombie",), "restart": ("client-crash",),
     "kill": ("client-crash",), "fail_over": ("coordinator-fail-over",), "move_group": ("coordinator-fail-over",),
     "advance": ("time-out",),
 }  # fmt: skip
-"""Which dangers it is to make a call."""
 
 
 class System(Protocol):
-    """A cluster with its application, which does nothing by itself: nothing happens between two calls."""
+    """A `System` is a cluster with its application, which does nothing by itself: nothing happens between two calls."""
 
     def messages(self) -> Sequence[Message]:
-        """What is in flight, oldest first."""
+        """Return the messages in flight, oldest first."""
 
     def deliver(self, number: Number, keep: bool = False) -> None:
-        """Deliver one message now; with ``keep`` a copy stays in flight."""
+        """Deliver one message now. With ``keep`` a copy stays in flight."""
 
     def drop(self, number: Lost) -> None:
         """Lose one message."""
 
     def step(self, slot: Slot) -> bool:
-        """The instance does the next line of its loop; False, and nothing happens, where it waits."""
+        """Let the instance do the next line of its loop. Return False, and let nothing happen, if it has to wait."""
 
     def abort(self, slot: Slot) -> bool:
-        """The instance aborts its transaction of its own accord; False if it has none."""
+        """Let the instance abort its transaction of its own accord, and return False if it has none."""
 
     def pause(self, slot: Slot) -> bool:
-        """Its process stands still, heartbeats included, and what arrives waits; False if it does already."""
+        """Pause the instance's process, with its heartbeats and arrivals, and return False if it is paused already."""
 
     def resume(self, slot: Slot) -> bool:
-        """It goes on, and knows nothing of what happened meanwhile; False if it does not stand still."""
+        """Let the paused instance go on without news of the time between, and return False if it is not paused."""
 
     def close(self, slot: Slot) -> None:
-        """It ends in order: its consumer leaves the group."""
+        """Let the instance end in order, so that its consumer leaves the group."""
 
     def restart(self, slot: Slot) -> None:
-        """It is killed if it still runs, and another one takes its slot."""
+        """Kill the instance if it still runs, and let another one take its slot."""
 
     def kill(self, slot: Slot) -> bool:
-        """It is killed, and its slot stays empty until `restart`; False if it does not run."""
+        """Kill the instance, leave its slot empty until `restart`, and return False if none runs."""
 
     def is_over(self, slot: Slot) -> bool:
-        """Has the instance in the slot ended, by an error, killed or closed?"""
+        """Return whether the instance in the slot has ended, by an error, killed or closed."""
 
     def log_append(self, ok: bool = True) -> bool:
-        """The oldest append to the transaction log succeeds, or fails; False if there is none."""
+        """Let the oldest append to the transaction log succeed or fail, and return False if there is none."""
 
     def fail_over(self, durable: bool = True) -> None:
-        """Another broker coordinates transactions; ``durable``: unfinished appends made it into the log."""
+        """Let another broker coordinate transactions. With ``durable`` the unfinished appends are in the log."""
 
     def move_group(self, ms: Annotated[int, OneOf(0, 150, 400)] = 0) -> None:
-        """Another broker coordinates the group, after so many milliseconds in which it loads what there is of it."""
+        """Let another broker coordinate the group, after that many milliseconds in which it loads the group's state."""
 
     def expire_pending(self) -> bool:
-        """The retention of offsets is over, for a group without members, where a transaction has offsets pending, and
-        nowhere else; False if none is deleted, as none may be."""
+        """Let the retention of offsets end, for a group without members, where a transaction has offsets pending, and
+        nowhere else. Return False if none is deleted, as none may be."""
 
     def change_leader(self, output: Annotated[int, Index("outputs")]) -> None:
-        """Another broker leads a partition of the output."""
+        """Let another broker lead a partition of the output."""
 
     def advance(self, ms: Ms) -> None:
-        """Virtual milliseconds pass: heartbeats leave, sessions, requests and transactions time out."""
+        """Let virtual milliseconds pass, so that heartbeats leave, and sessions, requests and transactions time out."""
 
     def audit(self) -> Any:
-        """An auditor reads all of the committed output, then asks for the group's offsets, and reveals both."""
+        """Let an auditor read all of the committed output and then ask for the group's offsets, and reveal both."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
-# What is true of a driven group that no property of histories says: what may end an instance once faults are over.
+# This context judges what no property of histories states about a driven group: what may end an instance once faults
+# are over.
 #
 # An instance that is started when nothing is under way any more, in a slot whose former instance has ended, has its
-# transactional id and its place in the group to itself from then on.  What fences it, or has it wait too long, must be
-# the doing of brokers or of its own, which are not as promised; that it is started once more is no cure for it
-# (447.P4). The same is true of every instance that is left when everything has had its time, though coordinators
-# change then.
+# transactional id and its place in the group to itself from then on. If it is fenced, or has to wait too long, brokers
+# or the instance itself do not work as promised, and a restart does not excuse that (447.P4). The same holds of every
+# instance that is left when everything has had its time, though coordinators change then.
 #
-# Of any earlier one it can't be stated from outside: a request of its predecessor, or an older copy of its own, may
-# come late and fence it, and its transaction may have timed out.
+# It cannot be stated from outside of an earlier instance: a request of its predecessor, or an older copy of its own,
+# may arrive late and fence it, and its transaction may have timed out.
 
 UNRELEASED = 111
-"""A static member of the new protocol is refused its instance id until the session of the one before is over, and its
-consumer takes that for fatal.  (GroupMetadataManager.throwIfInstanceIdIsUnreleased, ConsumerHeartbeatRequestManager)"""
+"""A static member of the new protocol is refused its instance id until the session of its predecessor is over, and its
+consumer takes that for fatal (GroupMetadataManager.throwIfInstanceIdIsUnreleased, ConsumerHeartbeatRequestManager)."""
 SHARED = frozenset({"draft-static-members"})
-"""Variants whose slots share instance ids, so that no instance has its place to itself."""
+"""The slots of these variants share instance ids, so that no instance has its place to itself."""
 OF_BROKERS = frozenset({"fail_over", "move_group", "change_leader", "log_append", "audit"})
-"""Calls that leave alone what is stated about an instance at rest."""
+"""The calls in `OF_BROKERS` do not change what is stated about an instance at rest."""
 
 
 class Calm(AtRest):
-    """The calls after which nothing is left to happen are without faults."""
+    """`Calm` checks that calls without faults, after which nothing is left to happen, end no instance."""
 
     def __init__(self, config: Mapping[str, Any], expecting: frozenset[str]) -> None:
         super().__init__(config, expecting)
@@ -166,7 +166,7 @@ class Calm(AtRest):
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[DriverMessage]
     ) -> Iterable[tuple[Broken, Concerned]]:
-        """An instance is ended that began in this call, or that rested."""
+        """Yield a violation if an instance ends that began in this call, or that was at rest."""
         rested, self.rests = self.rests, self.is_quiet(made) or (self.rests and made.call.name in OF_BROKERS)
         started = set[int]()
         judged = self.is_quiet(made) and self.config.get("mode") not in SHARED

@@ -1,6 +1,6 @@
-"""The variants of group fencing, their bounds and reasons, and those that are driven and simulated.
+"""This module has the variants of group fencing, their bounds and reasons, and which of them are driven and simulated.
 
-Which variants the reference implementation has, and how histories of each are simulated.
+The module also determines which variants the reference implementation has, and how their histories are simulated.
 """
 
 from collections.abc import Mapping
@@ -77,10 +77,10 @@ MISTAKES = frozenset({
     "draft", "draft-static-members", "group-id-only", "new-protocol-metadata-at-send",
     "new-protocol-relaxed-metadata-at-send",
 })  # fmt: skip
-"""Which are driven and simulated to see what they break."""
+"""The mistakes in `MISTAKES` are driven and simulated to observe what they break."""
 
 CONFIG = {"events": 400, "records": 8, "transaction_timeout_ms": 400, "quiet_end": True}
-"""Of simulated histories: faults for so many events, and then all there is gets copied, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then everything gets copied, if it can be."""
 
 UNDECIDED = {
     f"group-fencing-kafka-{protocol}": frozenset(
@@ -94,14 +94,14 @@ UNDECIDED = {
     )
     for protocol in ("classic", "consumer")
 }
-"""Of recordings: neither clients nor logs show what the coordinator answers to a member that fetches an offset, and in
-these no error ends an instance."""
+"""Recordings leave these properties undecided: neither clients nor logs reveal what the coordinator answers to a member
+that fetches an offset, and in these recordings no error ends an instance."""
 
 AT_POLL = {"metadata_at": "poll"}
 NEW = ("new-protocol", "new-protocol-relaxed")
 FOLLOWED = dict.fromkeys(NEW, 0.85)
-"""Where a late heartbeat frees a partition that its member has by now, the rest is not followed.  Of 600 histories
-98 % are followed to their end, 97 % with KIP-1251; of 30, as few as are simulated at times, it may be less."""
+"""Where a late heartbeat frees a partition that its member has by now, the rest is not followed. Of 600 histories 98 %
+are followed to their end, 97 % with KIP-1251. Of 30, as few as are simulated at times, it may be less."""
 
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
@@ -111,9 +111,10 @@ SIMULATORS = tuple(
 )
 
 
-# KIP-447 in the catalogue: the draft, what repairs it, what shipped, and the new group protocol.
+# These variants of KIP-447 are the draft, what repairs it, what shipped, and the new group protocol.
 #
-# What a rule misread leads to, and what an application, a client or a release does otherwise, is a variant of its own.
+# The consequence of a misread rule, and each deviation of an application, a client or a release, is a variant of its
+# own.
 
 
 GENERATIONS = dict(members=2, partitions=1, epochs=2, inputs=1, rebalances=1, crashes=0, restarts=0, fencings=0)
@@ -167,11 +168,12 @@ BY_REQUESTS_FEATURES: Mapping[str, Mapping[str, int]] = {
     "two partitions": dict(partitions=2),
     "two inputs": dict(inputs=2),
 }
-"""Two rebalances each, so that a member can hear of the first one when the second is over (`hears_too_late`)."""
+"""The bounds `BY_REQUESTS_FEATURES` allow two rebalances each, so that a member can be notified of the first one when
+the second is over (`hears_too_late`)."""
 
 A_THIRD: Mapping[str, Mapping[str, int]] = {"a third member": dict(members=3, epochs=3, rebalances=2, inputs=2)}
 A_THIRD_MEMBER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
-"""With one rebalance, one epoch and one input more than two members have."""
+"""A third member is explored with one rebalance, one epoch and one input more than two members have."""
 
 REASONS = {
     "members": "a former owner and the one after it; a third is the second again (ci and nightly have it)",
@@ -206,8 +208,8 @@ HALF = "a coordinator acts on a Prepare record that may be lost, and half of a t
 
 
 def _over_v2(settings: Mapping[str, str], since: str = NAMES[0], until: str = NAMES[-1]) -> Of:
-    """Members whose transactions are what `Fated` says, which no release keeps whole: each span with what is in the
-    way there."""
+    """Return the releases in which members' transactions are as `Fated` specifies, which no release fulfils completely,
+    with what each span lacks."""
     spans = (("4.0.0", "4.1", LATE), ("4.2", "4.2", HALF), ("4.3", "trunk", DROPPED))
     cut = [(max(since, a, key=NAMES.index), min(until, b, key=NAMES.index), lacks) for a, b, lacks in spans]
     return tuple(Kafka(a, b, {**V2, **settings}, lacks) for a, b, lacks in cut if NAMES.index(a) <= NAMES.index(b))
@@ -219,7 +221,8 @@ def _main(name: str, properties: Any, says: str, bounds: Mapping[str, int], **mo
 
 
 NOT_OVER_CORE = all_but(OverCore, "does_as_shipped", "txn.nothing_hangs", roles=("lemma",))
-"""Its promises are those of what it refines; of transactions, that is left which the proof rests on."""
+"""The composed model's promises are those of the models that it refines. Of the properties of transactions only those
+remain on which the proof rests."""
 OUTPUT = ("nothing_twice", "nothing_skipped", "offsets_agree")
 OF_ONE_OWNER = ("one_producer", "only_owners", "owner_is_taken")
 TWICE = ("nothing_twice", "one_producer", "only_owners", "starts_from_what_counts")

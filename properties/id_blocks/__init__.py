@@ -1,1 +1,1 @@
-"""What must be true of producer id blocks."""
+"""The properties of this package state what must be true of producer id blocks."""

@@ -1,7 +1,7 @@
-"""What producer id blocks promise, and the lemmas about brokers from which it follows for every kind of controller.
+"""This module states what producer id blocks promise, and the lemmas from which that follows for every controller.
 
-The idea of the proof: every id is below the *book*, granted, held, or given, in that order, and each is at most one
-broker's.
+The idea of the proof: every id below the *book* is used up; an id is first granted, then held by a broker, then handed
+out, and belongs to at most one broker.
 """
 
 from fencepost.model.id_blocks.bridge import Bridge, Controller
@@ -25,7 +25,7 @@ from fencepost.model.language import (
 
 
 class Promises(Properties):
-    """What every variant promises, the rejected ones included."""
+    """Every variant makes these promises, the rejected ones included."""
 
     @promise(rule="730.P1")
     def no_id_twice(s):
@@ -49,29 +49,28 @@ class Promises(Properties):
 
 
 class IdBlocksProperties(Promises):
-    """For any variant that says, as `book`, which ids are used up so far, and as `none_left`, when there are no
-    more."""
+    """The properties of `IdBlocksProperties` hold of each variant that defines `book`, the ids used up so far, and
+    `none_left`, whether no ids are left."""
 
     @step(rule="730.7")
     def used_up_for_ever(old, new):
-        """A block once persisted is used up, answered or not: the book never goes back."""
+        """The book never goes back, so a persisted block is used up whether it was answered or not."""
         return old.book() <= new.book()
 
     @service(rule="730.P3")
     def an_id_in_the_end(s, b: Broker):
-        """A broker that has run out has an id again in the end, once faults stop, unless there are none left in the
-        cluster."""
+        """A broker that has run out gets an id again in the end, once faults stop, unless the cluster has none left."""
         return leads_to_id(s, b, s.none_left())
 
     @progress(rule="730.16")
     def an_id_even_at_the_end(s, b: Broker):
-        """A client gets an id in the end, even at the end of the ids.  It fails, and the cycle shows how: there brokers
-        ask for ever."""
+        """A client gets an id in the end, even when the cluster runs out of ids. This property fails: the
+        counterexample is a cycle in which brokers ask forever."""
         return leads_to_id(s, b, s.size == 0)
 
     @witness(of="used_up_for_ever")
     def a_gap(s):
-        """An id was granted and no broker holds it, while a later one was handed out: it is used up all the same."""
+        """An id was granted, no broker holds it, and a later id was handed out: the earlier one is used up."""
         return exists(
             Id,
             Id,
@@ -80,12 +79,12 @@ class IdBlocksProperties(Promises):
 
     @witness(of="an_id_in_the_end")
     def run_out(s):
-        """A broker has used up a block, and there are ids left."""
+        """A broker has used up a block, and ids are left in the cluster."""
         return exists(Broker, lambda b: (s.cursor[b] == s.end[b]) & (s.end[b] > 0)) & ~s.none_left()
 
     @witness(of="an_id_even_at_the_end")
     def nothing_left(s):
-        """A broker has run out, and so has the cluster."""
+        """A broker has run out of ids, and so has the cluster."""
         return s.none_left() & exists(Broker, lambda b: s.cursor[b] == s.end[b])
 
     def held(s, b, i):
@@ -103,12 +102,12 @@ class IdBlocksProperties(Promises):
 
     @lemma
     def granted_is_booked(s):
-        """Granted blocks are used up by the book, so that a block after the book is new."""
+        """Every id of a granted block is below the book, so that a block that starts at the book is new."""
         return forall(Id, lambda i: implies(s.granted[i], i < s.book()))
 
     @lemma
     def held_was_granted(s):
-        """What a broker still has to hand out was granted and not handed out before."""
+        """Each id that a broker still has to hand out was granted and not handed out before."""
         return forall(Broker, Id, lambda b, i: implies(s.held(b, i), s.granted[i] & ~s.given[i]))
 
     @lemma
@@ -127,7 +126,7 @@ def leads_to_id(s, b, unless):
 
 
 class RpcProperties(IdBlocksProperties):
-    """Lemmas about brokers that ask a controller."""
+    """The lemmas of `RpcProperties` are about brokers that ask a controller."""
 
     @witness(of="no_id_twice")
     def fetched_ahead(s):
@@ -136,8 +135,7 @@ class RpcProperties(IdBlocksProperties):
 
     @witness(of="disjoint_blocks")
     def answered_twice(s):
-        """A request and its copy are both answered, each with a block of its own, and a broker waits for one of
-        them."""
+        """A request and its copy are both answered, each with its own block, and a broker waits for one answer."""
         return exists(
             Request, Request, lambda r, q: (r != q) & exists(Broker, lambda b: s.waits_for(b, r) & s.waits_for(b, q))
         )
@@ -150,14 +148,14 @@ class RpcProperties(IdBlocksProperties):
 
     @lemma
     def ready_was_granted(s):
-        """A block fetched ahead was granted, ends within the book, and none of it was handed out."""
+        """A block fetched ahead was granted, ends within the book, and none of its ids was handed out."""
         return forall(Broker, lambda b: implies(s.ready[b], s.ready_first[b] + s.ready_length(b) <= s.book())) & forall(
             Broker, Id, lambda b, i: implies(s.in_ready(b, i), s.granted[i] & ~s.given[i])
         )
 
     @lemma
     def ready_by_one(s):
-        """No id of a block fetched ahead is in any current block, or in another one fetched ahead."""
+        """No id of a block fetched ahead is in any current block, or in another block fetched ahead."""
         return forall(
             Broker,
             Broker,
@@ -200,7 +198,7 @@ class RpcProperties(IdBlocksProperties):
 
     @lemma
     def answered_was_granted(s):
-        """The block of an answer was granted, within the book."""
+        """The block of an answer was granted and ends within the book."""
         return forall(Request, lambda r: implies(s.stage[r] == Stage.ANSWERED, s.block_end(r) <= s.book())) & forall(
             Request,
             Id,
@@ -209,7 +207,7 @@ class RpcProperties(IdBlocksProperties):
 
     @lemma
     def answers_are_disjoint(s):
-        """No two answers carry the same id."""
+        """No two answers have an id in common."""
         return forall(
             Request,
             Request,
@@ -243,40 +241,40 @@ class RpcProperties(IdBlocksProperties):
         return forall(Broker, Request, lambda b, r: implies(s.waits_for(b, r), s.end[b] <= s.first[r]))
 
 
-# The properties of each variant: which book is in force there, and the lemmas about who keeps it.
+# These are the properties of each variant: which book applies there, and the lemmas about what maintains it.
 
 
 class ControllerProperties(RpcProperties):
-    """What the KRaft controller promises of its log, and lemmas about it."""
+    """`ControllerProperties` has the promises of the KRaft controller about its log, and lemmas about the log."""
 
     @promise(rule="730.P2")
     def persisted_once(s):
-        """No two blocks that the log ever had for good share an id, answered or not."""
+        """No two blocks that were ever committed to the log share an id, answered or not."""
         return ~s.persisted_twice
 
     @witness(of="persisted_once")
     def never_answered(s):
-        """A block is persisted that was never answered, and a later one is in use."""
+        """A block is persisted that was never answered, and a later block is in use."""
         return exists(Id, Id, lambda i, j: (i < j) & s.persisted[i] & ~s.granted[i] & s.given[j])
 
     @lemma
     def persisted_is_committed(s):
-        """What was persisted is used up by the committed log."""
+        """Every persisted id is below the end of the committed log."""
         return forall(Id, lambda i: implies(s.persisted[i], i < s.committed))
 
     @lemma
     def log_follows_memory(s):
-        """The next block starts after the log, and the log does not end before what is committed of it."""
+        """The next block starts after the log, and the log does not end before its committed part."""
         return (s.committed <= s.logged) & (s.logged <= s.next)
 
     @lemma
     def snapshot_and_log_say_all(s):
-        """A controller that takes over finds the committed book: after the snapshot, or in it."""
+        """A controller that takes over finds the committed book, in a record after the snapshot or in the snapshot."""
         return s.record_follows | (s.snapshot == s.committed)
 
     @lemma
     def recorded_is_new(s):
-        """A block that is recorded and not yet answered ends within memory, and none of it was granted."""
+        """A block that is recorded and not answered ends within memory, and none of its ids was granted."""
         return forall(Request, lambda r: implies(s.stage[r] == Stage.RECORDED, s.block_end(r) <= s.next)) & forall(
             Request,
             Id,
@@ -297,7 +295,7 @@ class ControllerProperties(RpcProperties):
 
     @lemma
     def recorded_comes_after(s):
-        """A block recorded for a request that a broker waits for starts past its current one."""
+        """A block recorded for a request that a broker waits for starts past the broker's current block."""
         return forall(
             Broker,
             Request,
@@ -306,11 +304,11 @@ class ControllerProperties(RpcProperties):
 
 
 class NodeProperties(IdBlocksProperties):
-    """Lemmas about brokers that write the block node themselves."""
+    """The lemmas of `NodeProperties` are about brokers that write the block node themselves."""
 
     @lemma
     def read_is_of_this_version(s):
-        """What a broker read is what the node says, if the version is still the same."""
+        """The id that a broker has read is the next id in the node, if the version is still the same."""
         return forall(
             Broker,
             lambda b: implies(s.has_read[b] & (s.read_version[b] == s.version), s.read_next[b] == s.next_in_node()),
@@ -318,7 +316,7 @@ class NodeProperties(IdBlocksProperties):
 
     @lemma
     def versions_go_up(s):
-        """No broker has read a version that is still to come."""
+        """No broker has read a version newer than the node's."""
         return forall(Broker, lambda b: s.read_version[b] <= s.version)
 
     @lemma
@@ -328,7 +326,7 @@ class NodeProperties(IdBlocksProperties):
 
 
 class KraftProperties(ControllerProperties, of=Kraft):
-    """The book is the committed log."""
+    """The book of KRaft is the committed log."""
 
     def book(s):
         return s.committed
@@ -338,9 +336,10 @@ class KraftProperties(ControllerProperties, of=Kraft):
 
 
 class DefenceInDepth(KraftProperties, of=Kraft):
-    """Lemmas declared for mutants in which the broker's check (730.20) alone keeps a block from being installed twice.
+    """The lemmas of `DefenceInDepth` are declared for mutants in which the broker's check (730.20) alone keeps a block
+    from being installed twice.
 
-    Of the protocol itself they say nothing: there a block that is fetched ahead is awaited no more.
+    They add nothing about the protocol itself, in which a block that is fetched ahead is no longer awaited.
     """
 
     def installable(s, b, r, i):
@@ -348,16 +347,15 @@ class DefenceInDepth(KraftProperties, of=Kraft):
 
     @lemma
     def installable_is_new(s):
-        """An id in a block that passes the broker's check alone (730.20) was never handed out, and is in no broker's
-        block: what is left of the lemmas about awaited blocks where an answer is awaited for too long."""
+        """An id in a block that passes the broker's check alone (730.20) was never handed out and is in no broker's
+        block. The lemma is what remains of those about awaited blocks where an answer is awaited for too long."""
         return forall(
             Broker, Request, Broker, Id, lambda b, r, c, i: implies(s.installable(b, r, i), ~s.given[i] & ~s.held(c, i))
         )
 
     @lemma
     def installable_is_ready_once(s):
-        """A block that passes the check is fetched ahead by no broker, except perhaps by the one that awaits it, as the
-        same block."""
+        """A block that passes the check is fetched ahead by no broker, unless by the one that awaits this block."""
         return forall(
             Broker,
             Request,
@@ -375,7 +373,7 @@ class DefenceInDepth(KraftProperties, of=Kraft):
 
 
 class ZookeeperProperties(NodeProperties, of=Zookeeper):
-    """The book is the node."""
+    """The book of ZooKeeper mode is the node."""
 
     def book(s):
         return s.next_in_node()
@@ -385,7 +383,7 @@ class ZookeeperProperties(NodeProperties, of=Zookeeper):
 
 
 class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
-    """The book is the node until the cluster moves, and the committed log from then on."""
+    """The book of the bridge is the node until the cluster moves, and the committed log from then on."""
 
     def book(s):
         return when(s.moved, s.committed, s.next_in_node())
@@ -395,7 +393,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
 
     @witness(of="disjoint_blocks")
     def both_ways_at_once(s):
-        """One broker holds a block from ZooKeeper by its own hand, and another one by the controller's (730.13)."""
+        """One broker holds a block that it took from ZooKeeper itself, another one from the controller (730.13)."""
         return exists(
             Broker,
             Broker,
@@ -415,12 +413,12 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
 
     @lemma
     def moved_means_upgraded(s):
-        """After the move no broker writes the node any more; only those that write it themselves read it."""
+        """After the move no broker writes the node any more, and only brokers that write it themselves read it."""
         return forall(Broker, lambda b: implies(s.moved, ~s.direct[b]) & implies(s.has_read[b], s.direct[b] & ~s.moved))
 
     @lemma
     def direct_brokers_do_not_ask(s):
-        """A broker that takes its blocks from ZooKeeper waits for no controller."""
+        """A broker that takes its blocks from ZooKeeper itself waits for no controller."""
         return forall(
             Broker,
             lambda b: implies(s.direct[b], ~s.ready[b] & ~s.in_flight[b] & (s.outstanding[b] == None)),  # noqa: E711
@@ -428,7 +426,7 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
 
     @lemma
     def controller_read_this_version(s):
-        """What a controller read is what the node says, if the version is still the same."""
+        """The id that a controller has read is the next id in the node, if the version is still the same."""
         return forall(
             Controller,
             lambda c: (
@@ -441,11 +439,11 @@ class BridgeProperties(NodeProperties, ControllerProperties, of=Bridge):
         )
 
 
-# The properties of blocks that differ in length: those of blocks that do not, and lemmas about lengths.
+# These are the properties of blocks of different lengths: those of blocks of one length, and lemmas about lengths.
 
 
 class LengthsProperties(ControllerProperties, of=Lengths):
-    """The book is the committed log."""
+    """The book is the committed log, with blocks of several lengths."""
 
     def book(s):
         return s.committed
@@ -455,7 +453,7 @@ class LengthsProperties(ControllerProperties, of=Lengths):
 
     @lemma
     def no_block_is_empty(s):
-        """A block recorded, answered or fetched ahead has an id."""
+        """A block that is recorded, answered or fetched ahead has an id."""
         return forall(
             Request,
             lambda r: implies((s.stage[r] == Stage.RECORDED) | (s.stage[r] == Stage.ANSWERED), 0 < s.length_of[r]),
@@ -468,7 +466,7 @@ class LengthsProperties(ControllerProperties, of=Lengths):
 
     @witness(of="no_id_twice")
     def lengths_differ(s):
-        """A broker uses a block, and another one is ready that is shorter than it was."""
+        """A broker uses a block while another broker has a shorter block ready."""
         return exists(
             Broker, Broker,
             lambda b, c: s.ready[b] & (s.ready_length_of[b] < s.size) & (s.cursor[c] + s.ready_length_of[b] < s.end[c]),

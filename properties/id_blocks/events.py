@@ -1,6 +1,6 @@
-"""The events of producer id blocks (KIP-730): kinds, columns, and which column speaks in which kind.
+"""This module defines the events of producer id blocks (KIP-730): kinds, columns, and which kind uses which columns.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
 """
 
 from typing import Any
@@ -20,8 +20,6 @@ OUTSIDE = "outside"  # what every implementation can show
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
-
     broker_started = 1, "broker broker_epoch"  # (re)started with an empty memory and registered under that epoch
     broker_stopped = 2, "broker"  # crashed: its blocks, its outstanding request and its back-off are gone
     request_sent = 3, "broker broker_epoch request", OUTSIDE  # AllocateProducerIds leaves the broker
@@ -43,7 +41,7 @@ class Kind(EventKind):
     id_refused = 14, "broker error", OUTSIDE  # a client's InitProducerId was answered with an error
     backoff_over = 15, "broker"  # the back-off deadline has passed; seen at the next demand after it
     controller_elected = 16, "node"  # a controller became active; uncommitted records and waiting requests are gone
-    snapshot_taken = 17, "node first"  # a snapshot that says `first` is the next free id; the log before it is dropped
+    snapshot_taken = 17, "node first"  # a snapshot with the next free id `first`; the log before it is dropped
     zk_read = 18, "broker first"  # read ZooKeeper's block node; `first` is the first id it will try to take
     zk_written = 19, f"broker request {BLOCK}"  # the conditional write won: the block is taken
     zk_conflict = 20, "broker request"  # the conditional write lost
@@ -73,12 +71,11 @@ ID_BLOCKS = Vocabulary("id-blocks", Kind, COLUMNS, public=(OUTSIDE,))
 
 
 def _granted_twice(e: Events) -> int:
-    """Blocks recorded for a request for which one was recorded before."""
     return e.further(e.of(Kind.block_recorded), ("request",), "step")
 
 
 def _given_up(e: Events, *, answered: bool) -> int:
-    """Requests given up although a block was recorded for them; or which no controller saw."""
+    """Return how many requests were given up though a block was recorded (``answered``), or were never seen."""
     given_up = e.of(Kind.request_timed_out)
     seen = e.of(Kind.block_recorded) if answered else e.of(Kind.block_recorded, Kind.request_refused, Kind.answer_sent)
     mine, theirs = e.together((given_up, seen), "request")
@@ -87,7 +84,6 @@ def _given_up(e: Events, *, answered: bool) -> int:
 
 
 def _late(e: Events) -> int:
-    """Answers to a request that was given up."""
     return len(e.after(e.of(Kind.answer_dropped), e.of(Kind.request_timed_out), "request"))
 
 
@@ -105,13 +101,13 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the events of an id-blocks history say about the model's state and steps.
+# These observations relate the events of an id-blocks history to the model's state and steps.
 #
-# Four columns are computed, not stored.  ``slot``: the number under which the model knows a request or a copy of it;
+# Four columns are computed, not stored. ``slot`` is the number under which the model knows a request or a copy of it:
 # the first time that a controller acts on a request its slot is the request's own number, and each further time (the
-# network delivered it again) a number of its own.  ``asker``: the broker whose request it is.  ``controller``: which
-# ZooKeeper-mode controller, one per election.  ``by_controller``: a ZooKeeper operation of the controller, not of a
-# broker.  Of a driven cluster also ``size``: the length of the blocks that the active controller makes.
+# network delivered it again) a number of its own. ``asker`` is the broker whose request it is. ``controller`` is the
+# ZooKeeper-mode controller, one per election. ``by_controller`` is whether a ZooKeeper operation is the controller's,
+# not a broker's. A driven cluster also has ``size``, the length of the blocks that the active controller makes.
 
 MODEL_COLUMNS = {
     "broker": Broker, "request": Request, "slot": Request, "first": Id, "length": Nat, "producer_id": Id, "error": Int,
@@ -142,7 +138,8 @@ def _is_stale(s, e):
 
 
 def _kraft_code(s, e):
-    """STALE_BROKER_EPOCH says what it says, wins over exhaustion, and stands for "not registered" too (730.18)."""
+    """Check that STALE_BROKER_EPOCH is answered only to a stale broker, has precedence over exhaustion, and stands for
+    "not registered" too (730.18)."""
     return (
         (e.error != BROKER_ID_NOT_REGISTERED)
         & implies(e.error == STALE_BROKER_EPOCH, _is_stale(s, e))
@@ -155,7 +152,7 @@ def _block_of_the_answer(s, e):
 
 
 def _good_answer(s, e):
-    """Each conjunct on its own, so that a violation names the one that is broken."""
+    """Check first id and length in conjuncts of their own, so that a violation names the one that is broken."""
     return implies(e.error == 0, s.first[e.slot] == e.first) & implies(e.error == 0, e.length == s.length(e.slot))
 
 
@@ -239,7 +236,7 @@ KRAFT = (
 
 
 def _driven_code(s, e):
-    """No ids are left for a block of the length that the active controller makes blocks of."""
+    """Check that UNKNOWN_SERVER_ERROR is answered only if no ids are left for the controller's block length."""
     return _kraft_code(s, e) & implies(e.error == UNKNOWN_SERVER_ERROR, s.ids < s.next + e.size)
 
 
@@ -261,12 +258,13 @@ DRIVEN_KRAFT = (
     Observation(REFUSED.kind, REFUSED.steps, before=_driven_code, rule="730.18"),
     KRAFT[-1],
 )
-"""Of a driven cluster, whose controllers make blocks of several lengths: ``size`` is that of the active one."""
+"""The observations in `DRIVEN_KRAFT` are of a driven cluster whose controllers make blocks of several lengths. ``size``
+is the length of the active controller's blocks."""
 
 
 def _no_ids_after(s, next):
-    """A reader that finds the ids used up puts aside what it read, and reads again when a broker asks again: the same
-    once more."""
+    """Return whether no ids are left after ``next``. A reader that finds the ids used up discards what it has read, and
+    reads the same again when a broker asks again."""
     return s.ids < next + s.size
 
 
@@ -303,7 +301,7 @@ def _may_read(s, e):
 
 
 def _bridge_code(s, e):
-    """A ZooKeeper-mode controller may also say BROKER_ID_NOT_REGISTERED."""
+    """Check the error code in the bridge, where a ZooKeeper-mode controller may answer BROKER_ID_NOT_REGISTERED."""
     return implies((e.error == STALE_BROKER_EPOCH) | (e.error == BROKER_ID_NOT_REGISTERED), _is_stale(s, e)) & implies(
         e.error == UNKNOWN_SERVER_ERROR, ~_is_stale(s, e)
     )
@@ -364,16 +362,16 @@ BY_VARIANT = {"kraft": KRAFT, "zookeeper": ZOOKEEPER, "bridge": BRIDGE}
 DRIVEN = {**BY_VARIANT, "kraft": DRIVEN_KRAFT}
 
 
-# What each call on the plug lets happen, seen or unseen, and what must be so when it returns.
+# This table has what each call lets happen, observed or not, and what must hold when it returns.
 #
-# A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else.  So of an implementation
-# that reveals little, only what this table allows is guessed at.
+# A driver knows what it does itself: a restart happens in ``restart_broker`` and nowhere else. So of an implementation
+# that reveals little, only what this table allows is guessed.
 
 BACK_OFF_MS = (50, 100)
-"""A back-off lasts at least, and at most, so long (shipped: 50 ms)."""
+"""A back-off lasts between the two times in `BACK_OFF_MS` (shipped: 50 ms)."""
 
 GIVEN_UP_MS = 120_000
-"""A request that was not answered for so long is given up (shipped: 60 s)."""
+"""A request that was not answered for `GIVEN_UP_MS` is given up (shipped: 60 s)."""
 
 
 CALLS = {
@@ -407,7 +405,7 @@ AFTERWARDS = {
     "commit": "everything appended is committed, and whoever waited for it is answered",
     "snapshot": "the snapshot says as much as the committed log",
 }
-"""Names of what is checked when a call returns, with the words for it."""
+"""`AFTERWARDS` describes what is checked when a call returns, by the name of the check."""
 
 _LOG = (
     Observation("commit", before=_everything_committed_and_answered, rule="730.7"),

@@ -1,9 +1,9 @@
-"""What must hold of histories of id blocks: a view of them, the kernels, and the properties.
+"""This module has what must hold of histories of id blocks: a view of them, the kernels, and the properties.
 
-What the properties of id blocks look at: the ids, blocks and answers of many histories, ordered once and shared.
+The properties use the ids, blocks and answers of many histories, which are ordered once and shared.
 
-Keys put the history first, so that one sorted array holds all histories one after another and neighbours, running
-maxima and binary searches never reach over from one into the next.
+Keys put the history first, so that one sorted array holds all histories one after another, and neighbours, running
+maxima and binary searches never reach from one history into the next.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ from fencepost.properties.planting.edits import Plant, change, swap
 MAX_ID = 2**63 - 1  # 730.16: ids end at Long.MAX_VALUE, which is never the first of a next block
 NEVER = np.iinfo(np.int64).max
 WELL_FORMED = (IT.first >= 0) & (IT.length >= 1) & (IT.first <= MAX_ID - IT.length)
-"""A block holds at least one id, and none below 0 or above the last id there is."""
+"""A well-formed block holds at least one id, and none below 0 or above the greatest possible id."""
 COLUMNS = ("history", "step", "kind", "broker", "grant", "first", "length", "producer_id", "error")
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks in order of (history, first id, row): their rows, and packed (history, id) keys of both ends."""
+    """A `Blocks` has rows of blocks in order of (history, first id, row), with packed keys of both ends."""
 
     rows: np.ndarray
     first: np.ndarray
@@ -38,26 +38,24 @@ class Blocks:
 
 
 class IdBlockView(EventView):
-    """Lazily computed parts of one piece: blocks, answers and ids."""
+    """An `IdBlockView` computes the blocks, answers and ids of one piece lazily."""
 
     @cached_property
     def grants(self) -> np.ndarray:
-        """Rows by which a block came into being: a committed record, or a conditional write that won."""
+        """Return the rows by which a block was granted: a committed record, or a conditional write that won."""
         return self.rows_of(Kind.block_committed, Kind.zk_written)
 
     @cached_property
     def ids(self) -> np.ndarray:
-        """Rows by which a client got an id."""
         return self.rows_of(Kind.id_handed_out)
 
     def is_well_formed(self, rows: np.ndarray) -> np.ndarray:
-        """Return whether each row's block holds at least one id and none below 0 or above the last id there is."""
         well_formed: np.ndarray = evaluated(WELL_FORMED, self, {IT: rows})
         return well_formed
 
     @cached_property
     def _scale(self) -> tuple[dict[str, np.ndarray], int]:
-        """Ids and ends of granted and answered blocks on one narrow scale."""
+        """Return ids and ends of granted and answered blocks on one narrow scale."""
         granted, answers = self.grants[self.is_well_formed(self.grants)], self.fine(Kind.answer_sent)
         answered = answers[self.is_well_formed(answers)]
         first, length = self.columns["first"], self.columns["length"]
@@ -78,17 +76,15 @@ class IdBlockView(EventView):
 
     @cached_property
     def granted(self) -> Blocks:
-        """The well-formed blocks that came into being."""
         return self._blocks("granted")
 
     @cached_property
     def answered(self) -> Blocks:
-        """The well-formed blocks in successful answers."""
         return self._blocks("answered")
 
     @cached_property
     def ids_in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, packed keys) of the ids handed out, in order of (history, id, row)."""
+        """Return (rows, packed keys) of the ids handed out, in order of (history, id, row)."""
         scale, bits = self._scale
         order, key = sorted_stably(packed(self.place[self.ids], scale["ids"], bits))
         return self.ids[order], key
@@ -97,9 +93,10 @@ class IdBlockView(EventView):
     def granted_since(self) -> np.ndarray:
         """Return, for each of `ids_in_order`, the row at which the first block that holds it was granted, or NEVER.
 
-        Blocks cut the line of ids into intervals. A block covers a run of them; the run is written as two overlapping
-        windows of a power of two, and the windows are then halved level by level, keeping the least row. So blocks that
-        overlap (a violation elsewhere) still give the exact answer, in O(n log n), and disjoint ones need one level.
+        Blocks cut the line of ids into intervals. A block covers a run of intervals. The run is written as two
+        overlapping windows of a power of two, and the windows are then halved level by level, with the least row
+        winning. So blocks that overlap (a violation elsewhere) still give the exact answer, in O(n log n), and disjoint
+        ones need one level.
         """
         blocks = self.granted
         _, key = self.ids_in_order
@@ -121,42 +118,35 @@ class IdBlockView(EventView):
         return since[interval]  # before the first edge: -1, the extra last element, NEVER
 
 
-# How a violated id block property is reported: one line that names the events concerned and the steps they stand at.
+# A violated id block property is reported in one line that names the events concerned and their steps.
 
 
 def again(view: IdBlockView, at: int, other: int) -> str:
-    """An id handed out twice."""
     return f"{_handed_out(view, at)}; broker {_at(view, 'broker', other)} did so at step {_at(view, 'step', other)}"
 
 
 def overlap(view: IdBlockView, at: int, other: int) -> str:
-    """Two blocks that share ids."""
     return f"{_block(view, at)} overlaps {_block(view, other)}"
 
 
 def uncommitted_answer(view: IdBlockView, at: int, other: int) -> str:
-    """An answer sent before its record was committed, or though it never was."""
     when = "is never committed" if other < 0 else f"is committed only at step {_at(view, 'step', other)}"
     return f"{_block(view, at)}, but its record {_at(view, 'grant', at)} {when}"
 
 
 def too_early(view: IdBlockView, at: int, other: int) -> str:
-    """An id handed out before the first block that holds it was granted."""
     return f"{_handed_out(view, at)}, before {_block(view, other)}"
 
 
 def outside(view: IdBlockView, at: int, _: int) -> str:
-    """An id of no block."""
     return f"{_handed_out(view, at)}, which no block of this history holds"
 
 
 def back(view: IdBlockView, at: int, other: int) -> str:
-    """A broker whose ids do not increase."""
     return f"{_handed_out(view, at)}, after {_handed_out(view, other)} in the same lifetime"
 
 
 def apart(view: IdBlockView, at: int, other: int) -> str:
-    """A block that does not start where the one before it ends."""
     if view.columns["kind"][other] == Kind.migrated:
         due = f"KRaft took over at step {_at(view, 'step', other)} with next free id {_at(view, 'first', other)}"
     else:
@@ -165,7 +155,6 @@ def apart(view: IdBlockView, at: int, other: int) -> str:
 
 
 def malformed(view: IdBlockView, at: int, _: int) -> str:
-    """A block that cannot be."""
     return f"{_block(view, at)}: not a range of ids between 0 and 2^63 - 2"
 
 
@@ -179,38 +168,37 @@ def _handed_out(view: IdBlockView, row: int) -> str:
 
 
 def _block(view: IdBlockView, row: int) -> str:
-    """`broker 1's block 1000..1999 (block_committed at step 7)`; with a broken length, its first id and length."""
+    """Return `broker 1's block 1000..1999 (block_committed at step 7)`, or first id and a broken length."""
     broker, first, length = (_at(view, name, row) for name in ("broker", "first", "length"))
     owner = "the controller's" if broker < 0 else f"broker {broker}'s"
     ids = f"{first}..{first + length - 1}" if length > 0 else f"from {first} of length {length}"
     return f"{owner} block {ids} ({Kind(_at(view, 'kind', row)).name} at step {_at(view, 'step', row)})"
 
 
-# The kernels of the id block properties: which rows of a piece violate what, in a few NumPy passes each.
+# The kernels of the id block properties find which rows of a piece violate what, in a few NumPy passes each.
 #
-# A block comes into being by a committed record (KRaft) or a conditional write that won (ZooKeeper); the wording of the
-# rules is in the table of `id_blocks`.
+# A block is granted by a committed record (KRaft) or a conditional write that won (ZooKeeper). The table of `id_blocks`
+# has the wording of the rules.
 
 
 def ids_unique(view: IdBlockView) -> Rows:
-    """A second hand-out of an id is the next row of equal key."""
+    """Check that no id is handed out twice. The second time is the next row of equal key."""
     rows, key = view.ids_in_order
     again = np.flatnonzero(key[1:] == key[:-1]) + 1
     return Rows(len(rows), rows[again], rows[again - 1])
 
 
 def blocks_disjoint(view: IdBlockView) -> Rows:
-    """Blocks that came into being."""
     return _overlaps(view.granted)
 
 
 def answers_disjoint(view: IdBlockView) -> Rows:
-    """Blocks as brokers were given them, which is all that a recording from outside has."""
+    """Check that no two blocks in answers overlap, which is all that a recording from outside contains."""
     return _overlaps(view.answered)
 
 
 def _overlaps(blocks: Blocks) -> Rows:
-    """A block that starts at or below the greatest last id of those before it; the key keeps histories apart."""
+    """Return the blocks that start at or below the greatest last id before them, within each history."""
     reach = np.maximum.accumulate(blocks.last)
     late = np.flatnonzero(blocks.first[1:] <= reach[:-1]) + 1
     other = blocks.rows[np.searchsorted(reach, reach[late - 1])]  # where the running maximum was first reached
@@ -218,28 +206,25 @@ def _overlaps(blocks: Blocks) -> Rows:
 
 
 def handed_out_after_grant(view: IdBlockView) -> Rows:
-    """Ids that some block holds, but only from later on."""
+    """Check that no id is handed out before a block that holds it was granted."""
     rows, _ = view.ids_in_order
     early = (view.granted_since > rows) & (view.granted_since != NEVER)
     return Rows(len(rows), rows[early], view.granted_since[early])
 
 
 def ids_within_blocks(view: IdBlockView) -> Rows:
-    """Ids that no block ever holds."""
     rows, _ = view.ids_in_order
     outside = view.granted_since == NEVER
     return Rows(len(rows), rows[outside], np.full(int(outside.sum()), -1))
 
 
-# The promises of producer id blocks (KIP-730), held against histories.
-#
-# `HISTORY` is the table: name, rule, meaning, what a recording must show for it to be decided. `figures` counts what
-# became of the ids.
+# `HISTORY` is the table: name, rule, meaning, and what a recording must contain for the property to be decided.
+# `figures` counts what became of the ids.
 
 _OF_HISTORY = ("history",)
 _GRANTS = frozenset({Kind.block_committed, Kind.zk_written})
 _WITH_GRANTS = Spread(_GRANTS | {Kind.id_handed_out}, by("producer_id", blank=True), everywhere=_GRANTS)
-"""Ids are as many as events, and blocks are few: every piece has all of these."""
+"""There are as many ids as events and few blocks, so every piece has all blocks."""
 
 GRANT_KINDS: Mapping[str, frozenset[Kind]] = {
     "kraft": frozenset({Kind.block_committed}),
@@ -336,10 +321,10 @@ PROPERTIES = in_a_table(
 
 
 def figures(view: IdBlockView) -> dict[str, int]:
-    """Return what became of the ids of one piece; the figures of several pieces add up.
+    """Return what became of the ids of one piece. The figures of several pieces can be added.
 
-    blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out: exact where
-    blocks are disjoint), blocks_leaked (not one id of theirs was handed out).
+    The figures are blocks, ids_granted (their lengths), ids_handed_out (distinct), ids_lost (granted, never handed out:
+    exact where blocks are disjoint), blocks_leaked (none of their ids was handed out).
     """
     rows, key = view.ids_in_order
     fresh = np.append(True, key[1:] != key[:-1])[: len(rows)]
@@ -361,7 +346,7 @@ HISTORY = HistoryProperties(
 )  # fmt: skip
 
 
-# Histories of id blocks with seeded violations, and what each property must then report.
+# These are histories of id blocks with seeded violations, with what each property must then report.
 
 SIZE, BLOCKS = 40, 6
 LAST = (BLOCKS - 1) * SIZE  # the first id of the last block, which the last broker gets, and hands out as each third id

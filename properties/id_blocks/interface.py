@@ -1,15 +1,15 @@
-"""What implementations of id blocks offer, how one comes to rest after a run, and calls on it as data.
+"""This module defines what fencepost needs of an implementation of producer id blocks to drive it and to watch it, how
+a run comes to rest, and calls as data.
 
-The plug: what fencepost needs of an implementation of producer id blocks to drive it and to watch it.
+The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes a cluster. The driver
+decides every delivery, loss, restart, fail-over, commit and passing of time, and reads back events. The config keys are
+``seed``, ``brokers``, ``controllers``, ``block_size``, ``max_id`` (ids run from 0 to max_id - 1), ``mode`` ("kraft",
+"zookeeper", "bridge"), and ``prefetch`` (share of a block after which the next one is asked for; 0: not before it is
+used up).
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a cluster; the driver decides every
-delivery, loss, restart, fail-over, commit and passing of time, and reads back events.  Config keys: ``seed``,
-``brokers``, ``controllers``, ``block_size``, ``max_id`` (ids run from 0 to max_id - 1), ``mode`` ("kraft", "zookeeper",
-"bridge"), ``prefetch`` (share of a block after which the next one is asked for; 0: not before it is used up).
-
-Of the events only ``request_sent``, ``answer_sent``, ``id_handed_out`` and ``id_refused`` are needed; every further
-kind of the history vocabulary that an implementation emits is held against the model as well, and makes the first
-difference show earlier.
+An implementation has to emit only ``request_sent``, ``answer_sent``, ``id_handed_out`` and ``id_refused``. Each further
+kind of the history vocabulary that it emits is checked against the model as well, and reveals the first difference
+earlier.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from fencepost.properties.id_blocks.events import ID_BLOCKS
 from fencepost.properties.roles import Amount, FromConfig, Index, InFlight, Named, OneOf, Simplest
 
 Message = tuple[int, str, int, int]
-"""(number, "request" or "response", broker, correlation number of the request)."""
+"""A `Message` is (number, "request" or "response", broker, correlation number of the request)."""
 
 CONTROLLER = -1
-"""In place of a broker: the ZooKeeper-mode controller."""
+"""`CONTROLLER` stands in place of a broker for the ZooKeeper-mode controller."""
 
 SIZES = (1, 2, 3, 5)
-"""Lengths of blocks that a driver asks for."""
+"""A driver asks for blocks of the lengths in `SIZES`."""
 
 Broker = Annotated[int, Index("brokers")]
 
@@ -45,100 +45,96 @@ Size = Annotated[int, OneOf(*SIZES)]
 Ms = Annotated[int, OneOf(20, 50, 200, 1_200, 150_000)]
 
 BLACK_BOX = ID_BLOCKS.black_box
-"""What every implementation can show."""
 
 COLUMNS = ID_BLOCKS.names
-"""What an event may say, by name."""
 
 
 class System(Protocol):
-    """A cluster that does nothing by itself: all brokers are up and registered, and nothing happens between two
-    calls."""
+    """A `System` is a cluster with all brokers up and registered, in which nothing happens between two calls."""
 
     def messages(self) -> Sequence[Message]:
-        """What is in flight, oldest first."""
+        """Return the messages in flight, oldest first."""
 
     def deliver(self, number: Number, keep: bool = False) -> None:
-        """Deliver one message now; with ``keep`` a copy stays in flight."""
+        """Deliver one message now. With ``keep`` a copy stays in flight."""
 
     def drop(self, number: Lost) -> None:
         """Lose one message."""
 
     def init_producer_id(self, broker: Broker) -> tuple[int, int]:
-        """A client asks: (0, id), or (14, -1) if there is none at hand.  Never blocks."""
+        """Ask for an id as a client, without blocking, and return (0, id), or (14, -1) if there is none at hand."""
 
     def restart_broker(self, broker: Broker) -> None:
-        """Crash and come back with a new epoch and an empty memory; old messages stay in flight."""
+        """Crash a broker, which comes back with a new epoch and an empty memory, while old messages stay in flight."""
 
     def fail_over(self) -> None:
-        """The active controller dies, and another takes over from the committed log."""
+        """End the active controller, so that another one takes over from the committed log."""
 
     def commit(self) -> None:
-        """Everything appended becomes majority-committed, and the answers that wait for it are sent."""
+        """Commit everything appended by a majority, and send the answers that wait for it."""
 
     def snapshot(self) -> None:
-        """The active controller writes a snapshot and truncates its log."""
+        """Let the active controller write a snapshot and truncate its log."""
 
     def advance(self, ms: Ms) -> None:
-        """Virtual milliseconds pass: a back-off is over after 50, a request is given up some time within two
-        minutes."""
+        """Let virtual milliseconds pass. A back-off ends after 50, and a request is given up within two minutes."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
 class BridgeSystem(System, Protocol):
-    """In modes "zookeeper" and "bridge" also:"""
+    """A system in modes "zookeeper" and "bridge" also has the methods of `BridgeSystem`."""
 
     def zk_step(self, broker: Broker) -> bool:
-        """The next ZooKeeper operation of a broker (-1: of the controller); False if there is none to do."""
+        """Do the next ZooKeeper operation of a broker (-1: of the controller), and return False if there is none."""
 
     def upgrade_broker(self, broker: Broker) -> bool:
-        """Restart a broker with a version that uses the RPC; False if it does already."""
+        """Restart a broker with a version that uses the RPC, and return False if it does already."""
 
     def migrate(self) -> bool:
-        """Move to KRaft; False if the cluster is not ready for it."""
+        """Move to KRaft, and return False if the cluster is not ready for it."""
 
 
 class Permissions(Protocol):
-    """Optional: a cluster that has it reveals what it does about CLUSTER_AUTHORIZATION_FAILED."""
+    """A cluster with the optional method of `Permissions` reveals its behaviour after CLUSTER_AUTHORIZATION_FAILED."""
 
     def set_cluster_action(self, broker: Broker, allowed: bool) -> None:
-        """Give a broker the permission that AllocateProducerIds needs, or take it away."""
+        """Grant or revoke the broker's permission that AllocateProducerIds needs."""
 
 
 class Lengths(Protocol):
-    """Optional: a cluster that has it reveals that brokers take the length of a block from the answer (730.8)."""
+    """A cluster with `Lengths` reveals that brokers take a block's length from the answer (730.8)."""
 
     def set_block_size(self, size: Size) -> None:
-        """The active KRaft controller makes blocks of this many ids from now on, as one of another version does;
-        a controller that takes over makes blocks of ``block_size``."""
+        """Let the active KRaft controller make blocks of this many ids from now on, as a controller of another version
+        does. A controller that takes over makes blocks of ``block_size``."""
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Methods of the plug that an implementation lacks in the mode of a variant."""
     return calls.missing(system, (System,) if variant == "kraft" else (System, BridgeSystem))
 
 
-# Settling: no faults any more, everything arrives, and a client of every broker asks for ids again and again.
+# `settle` ends the faults, lets everything arrive, and lets a client of every broker ask for ids again and again.
 #
-# Used by the machines at the end of every example, and by the programs that they write, which is why it needs nothing
-# but the plug.
+# The machines use it at the end of every example, as do the programs that they write, so it needs nothing but the
+# interface.
 
 PATIENCE_MS = 150_000
-"""Back-offs are over then, and requests that are not answered are given up."""
+"""After `PATIENCE_MS` back-offs are over, and requests that are not answered are given up."""
 ROUNDS, FEW_IDS, USED_UP = 5, 200, 60
-"""In so many rounds a broker must get an id; with so few ids there are more, until no id is given any more, or so many
-rounds were."""
+"""A broker must get an id within `ROUNDS` rounds. With at most `FEW_IDS` ids there are further rounds, until no id is
+given any more or `USED_UP` rounds are over."""
 ASKS = 24
-"""Of the clients of a broker in one round, at most."""
+"""The clients of a broker ask at most `ASKS` times in one round."""
 OPERATIONS = 40
-"""Deliveries in one round, or steps of one broker in ZooKeeper, at most: more, and it counts as going on for ever."""
+"""A round with more than `OPERATIONS` deliveries, or ZooKeeper steps of one broker, never comes to rest."""
 
 
 class Settled(NamedTuple):
-    """What became of it.  ``quiet``: False if something went on and on; ``starving``: brokers whose clients got no id
-    after the first round, however often they asked; ``asked_for``: how many blocks may have been asked for."""
+    """A `Settled` is the result of `settle`. ``quiet`` is False if some activity never ended. ``starving`` has the
+    brokers whose clients got no id after the first round, however often they asked. ``asked_for`` is how many blocks
+    may have been asked for."""
 
     quiet: bool
     starving: tuple[int, ...]
@@ -151,8 +147,8 @@ def settle(
     ids: Annotated[int, FromConfig("max_id")],
     zookeeper: Annotated[bool, FromConfig(lambda config: config.get("mode", "kraft") != "kraft")] = False,
 ) -> Settled:
-    """Every broker may ask the controller; everything arrives, is committed and written, and time passes; and clients
-    ask until there is nothing left, in each of some rounds."""
+    """Let every broker ask the controller, let everything arrive, be committed and written, let time pass, and let
+    clients ask until there is nothing left, in each of some rounds."""
     permit = getattr(system, "set_cluster_action", None)
     if callable(permit):
         for broker in range(brokers):
@@ -172,7 +168,7 @@ def settle(
 
 
 def _deliver(system: System, brokers: int, zookeeper: bool) -> tuple[bool, int]:
-    """Everything arrives, and is written to ZooKeeper; does that end, and how many blocks may have been asked for?"""
+    """Deliver and write everything, and return whether that ends and how many blocks may have been asked for."""
     asked_for = 0
     for _ in range(OPERATIONS):
         waiting = system.messages()
@@ -187,18 +183,15 @@ def _deliver(system: System, brokers: int, zookeeper: bool) -> tuple[bool, int]:
 
 
 def _step(system: System, broker: int) -> bool:
-    """One operation of this broker in ZooKeeper, if it has one to do."""
     assert hasattr(system, "zk_step"), BridgeSystem.__doc__
     return bool(system.zk_step(broker))
 
 
-# Programs on producer id blocks: the calls of the interface, what makes a program simpler, and the calls for a run of
-# the model.
+# These are the programs on producer id blocks: the calls of the interface, what makes a program simpler, and the calls
+# for a run of the model.
 
 
 class Call(calls.Call):
-    """One call."""
-
     interface = (System, BridgeSystem, Permissions, Lengths)
     helpers = (settle,)
     columns = COLUMNS
@@ -233,10 +226,9 @@ _ANSWER_DELIVERED = frozenset({"take", "fail", "reject"})
 
 
 def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
-    """The call for a step of the model.
+    """Return the call for a step of the model.
 
-    A step that no driver causes (registering, answering, forgetting) has none, and an action of an unknown variant has
-    none.
+    A step that no driver causes (registering, answering, forgetting) has none, nor has an unknown variant's action.
     """
     broker = parameters.get("b", -1)
     if action in _BROKER_CALLS:

@@ -1,9 +1,9 @@
-"""How implementations of id blocks are driven: scenarios, the machines that play them, and the run's monitor.
+"""This module drives implementations of id blocks: scenarios, the machines that run them, and the run's monitor.
 
-Scenarios on producer id blocks: fetch a block, use it up, deliver everything, race.
+Scenarios on producer id blocks fetch a block, use it up, deliver everything, or race.
 
-Single calls (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach anything in time; the
-scenarios are aimed at the ends of blocks and the end of the ids, where the mistakes are.
+Single calls (deliver this, lose that, restart, fail over, commit, snapshot, wait, ask) reach every state in time. The
+scenarios aim at the ends of blocks and the end of the ids, where the faults are.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,26 +37,25 @@ from hypothesis import strategies as st
 
 BURST = 24  # calls in a burst at most
 GIVEN_UP_MS = 150_000
-"""After this a request that is not answered is given up."""
+"""After `GIVEN_UP_MS` a request that is not answered is given up."""
 
 
 class Machine(
     machine.Machine,
     steps={"client_asks": "init_producer_id", "restart": "restart_broker", "wait": "advance"},
 ):
-    """What every mode has: clients, restarts and time."""
+    """Every mode has these steps: clients, restarts and time."""
 
     call_type = Call
     apart = True
 
     def teardown(self) -> None:
-        """The faults are over, and the clients of every broker ask for ids; not in a system that Hypothesis has given
+        """End the faults, and let the clients of every broker ask for ids, except in a system that Hypothesis has given
         up before anything was called."""
         if hasattr(self, "run") and self.run.made:
             self.call("settle")
 
     def ask(self, broker: int) -> bool:
-        """A client asks; was it given an id?"""
         made = self.call("init_producer_id", broker)
         return made is not None and made.result[0] == 0
 
@@ -75,31 +74,31 @@ RPC = {
 
 
 class Rpc(Machine, steps=RPC):
-    """Brokers that ask a controller: messages, commits, fail-overs, snapshots."""
+    """The scenarios of `Rpc` are for brokers that ask a controller: messages, commits, fail-overs, snapshots."""
 
     @scenario(when=machine.Machine.something_waits)
     def deliver_everything_twice(self) -> None:
-        """The network kept a copy of everything that is under way now."""
+        """The network delivers everything in flight twice."""
         for message in self.waiting():
             self.send(message, keep=True)
         self.deliver_all(BURST)
 
     @scenario
     def late_copy(self, message: Waiting) -> None:
-        """A copy arrives when the first has long been dealt with."""
+        """A copy of a message arrives long after the message."""
         self.send(message, keep=True)
         self.call("commit")
         self.send(message)
 
     def answered(self) -> None:
-        """What requests have set off comes about, up to the answers."""
+        """Deliver the requests and commit what they have appended, but no answers."""
         self.deliver_all(BURST, without=("response",))
         self.call("commit")
 
     @scenario
     def answer_comes_again(self, broker: Broker, life: Annotated[str, OneOf("this", "another", "asking")]) -> None:
-        """A broker uses up a block, and then a copy of the answer arrives by which it was given: in ``this`` life of
-        the broker, in ``another`` one, or in another one that is ``asking`` as well."""
+        """A broker uses up a block, and then a copy of the answer with that block arrives: in ``this`` life of the
+        broker, in ``another`` one, or in another one that is ``asking`` as well."""
         self.deliver_all(BURST)
         if life != "this":
             self.call("restart_broker", broker)
@@ -121,7 +120,7 @@ class Rpc(Machine, steps=RPC):
 
     @scenario(when=lambda self: callable(getattr(self.run.system, "set_cluster_action", None)))
     def refused_once(self, broker: Broker) -> None:
-        """A broker that needs a block is refused it, and then is not any more."""
+        """A broker that needs a block is refused it, and then is no longer refused."""
         self.call("set_cluster_action", broker, False)
         self.client_asks_until_empty(broker)
         self.answered()
@@ -133,9 +132,9 @@ class Rpc(Machine, steps=RPC):
         self, broker: Broker, before: Annotated[str, OneOf("commit", "commit", "request", "answer")],
         after: Annotated[int, Between(1, 3)],
     ) -> None:  # fmt: skip
-        """The controller fails before a broker's request, the commit of its block, or its answer is there.  The
-        broker's neighbour takes a block and uses it up, under the next controller or a later one; then the first one
-        leads again, and the broker gets what still comes."""
+        """The controller fails before a broker's request, the commit of its block, or its answer. The broker's
+        neighbour takes a block and uses it up, under the next controller or a later one. Then the first controller
+        leads again, and the broker gets the messages that are left."""
         self.deliver_all(BURST)
         self.client_asks_until_empty(broker)
         if before != "request":
@@ -154,8 +153,8 @@ class Rpc(Machine, steps=RPC):
 
     @scenario
     def given_up(self, broker: Broker, kind: Annotated[str, OneOf("request", "response")], late: bool) -> None:
-        """A broker's request, or the answer, does not come; the broker gives up and asks again, and then the first one
-        is ``late``, or lost."""
+        """A broker's request, or the answer, does not arrive. The broker gives up and asks again, and then the first
+        message arrives ``late``, or is lost."""
         self.client_asks_until_empty(broker)
         if kind == "response":
             self.answered()
@@ -187,12 +186,12 @@ class Rpc(Machine, steps=RPC):
 
 
 class Kraft(Rpc, steps={}):
-    """Brokers whose controllers make blocks of several lengths."""
+    """The scenarios of `Kraft` are for brokers whose controllers make blocks of several lengths."""
 
     @scenario(when=lambda self: callable(getattr(self.run.system, "set_block_size", None)))
     def resize(self, broker: Broker, size: Annotated[int, OneOf(1, *SIZES)]) -> None:
-        """A broker uses up a block of another length, and its neighbour takes the next one: a broker that goes by its
-        own notion of the length hands out its neighbour's, where that is longer."""
+        """A broker uses up a block of another length, and its neighbour takes the next one. A broker that uses its own
+        block length hands out its neighbour's ids where that length is greater."""
         self.call("set_block_size", size)
         for one in (broker, self.index("brokers", broker + 1)):
             self.client_asks_until_empty(one)
@@ -200,11 +199,11 @@ class Kraft(Rpc, steps={}):
 
 
 class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
-    """Brokers that take their blocks from ZooKeeper themselves, one operation at a time."""
+    """The scenarios of `Direct` are for brokers that take blocks from ZooKeeper themselves, step by step."""
 
     @scenario
     def race(self, broker: Broker, order: Annotated[list[bool], Between(3, 6)]) -> None:
-        """Two of them are at it at the same time: a broker and its neighbour."""
+        """A broker and its neighbour take a block at the same time."""
         pair = (broker, self.index("brokers", broker + 1))
         for one in pair:
             self.ask(one)
@@ -221,12 +220,12 @@ class Direct(Machine, steps={"zookeeper_step": "zk_step"}):
 
 
 class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrate"}):
-    """A cluster that is upgraded broker by broker and moves to KRaft."""
+    """The scenarios of `Bridge` are for a cluster that is upgraded broker by broker and moves to KRaft."""
 
     @scenario
     def controller_race(self, broker: Broker, controller_first: bool) -> None:
-        """The controller takes a block for an upgraded broker while its neighbour takes its own: one of the two
-        writes in vain."""
+        """The controller takes a block for an upgraded broker while the broker's neighbour takes its own, so that one
+        of the two writes in vain."""
         other = self.index("brokers", broker + 1)
         self.call("upgrade_broker", broker)
         self.client_asks_until_empty(broker)
@@ -257,7 +256,7 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
 
     @scenario
     def move_and_go_on(self, broker: Broker) -> None:
-        """A block from ZooKeeper, the move, and the next block from KRaft."""
+        """A broker uses a block from ZooKeeper, the cluster moves, and the broker takes the next block from KRaft."""
         self.take_and_use_up(broker)
         for each in range(self.run.config["brokers"]):
             self.call("upgrade_broker", each)
@@ -265,20 +264,20 @@ class Bridge(Direct, Rpc, steps={"upgrade": "upgrade_broker", "migrate": "migrat
         self.fetch_and_use_up(broker)
 
 
-# Leading a cluster about: through everything once, to find out what it emits; and on from where it disagreed, to find
-# out what comes of it.
+# These programs lead a cluster through every kind of event once, and on from a disagreement to observe its
+# consequences.
 #
-# The model says at the first event that something is wrong; the id that is handed out twice may come much later.  A few
+# The model reports a deviation at its first event, while the id that is handed out twice may come much later. A few
 # ways of going on are tried, each until every broker has used up some blocks.
 
 SMALL: Mapping[str, Any] = dict(seed=0, brokers=2, controllers=3, block_size=2, max_id=8, prefetch=0.0)
-"""A cluster on which everything can be tried."""
+"""The cluster `SMALL` is large enough for every call to be tried."""
 
 ROUNDS, ASKS, DELIVERIES = 3, 6, 12
 
 
 def tour(variant: str) -> list[Call]:
-    """Calls that make every kind of event happen in an implementation that is right."""
+    """Return calls that make every kind of event happen in a correct implementation."""
 
     def deliver(kind: str, keep: bool = False) -> Call:
         return Call("deliver", Named((kind, 0)), keep)
@@ -309,7 +308,7 @@ def tour(variant: str) -> list[Call]:
 
 
 def go_on(calls: tuple[str, ...], run: Run) -> Iterator[None]:
-    """Make these calls, and then some rounds; stops after each for a look."""
+    """Make these calls, and then some rounds, and yield after each round so that the state can be judged."""
     for call_name in calls:
         if call_name == "restart_broker":
             for broker in range(run.config["brokers"]):
@@ -331,7 +330,6 @@ WAYS: dict[str, Callable[[Run], Iterator[None]]] = {
 
 
 def _a_round(run: Run) -> None:
-    """Every broker asks until it has nothing left, and is served."""
     zookeeper = run.config["mode"] != "kraft"
     for broker in range(run.config["brokers"]):
         for _ in range(ASKS):
@@ -348,14 +346,14 @@ def _a_round(run: Run) -> None:
     run.call(Call("advance", 200))
 
 
-# What Hypothesis does with clusters that hand out producer ids: how large they are, and how each mode is driven.
+# These strategies determine what Hypothesis does with clusters that hand out producer ids: their sizes, and how each
+# mode is driven.
 
 
 def sizes(mode: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Small clusters with small blocks, most of them with few ids.
+    """Return a strategy for small clusters with small blocks, most of them with few ids.
 
-    In bridge mode no block ends exactly one past the last id: there ZooKeeper and KRaft, as shipped, draw the line
-    differently.
+    In bridge mode no block ends exactly one past the last id, where ZooKeeper and KRaft have different limits.
     """
 
     def config(count: int, size: int, blocks: int, rest: int, prefetch: float) -> dict[str, Any]:
@@ -381,15 +379,15 @@ MACHINES = {
 }
 
 
-# What a driven run of producer id blocks reveals in addition to its events, and how far ids go in it.
+# This context has what a driven run of producer id blocks reveals in addition to its events, and the limits of its ids.
 
 BLOCK = 1_000
-"""Ids in a block, unless the configuration says otherwise (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
+"""A block has `BLOCK` ids, unless the configuration sets another length (ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE)."""
 
 
 class BlocksContext(RunContext):
-    """Only the promises are judged.  What else must hold of histories is left to the model, which says that something
-    is wrong where this says that it does harm."""
+    """`BlocksContext` judges only the promises. What else must hold of histories is left to the model, which reports a
+    deviation where this context would report only the harm."""
 
     left_to_the_model = frozenset({
         "answered_after_commit", "handed_out_after_grant", "ids_within_blocks", "ids_increase", "blocks_contiguous",
@@ -404,7 +402,8 @@ class BlocksContext(RunContext):
         self.alive = True
 
     def events(self, made: Made) -> Sequence[Event]:
-        """A client was given an id, even if no event says so; and the same answer once more grants nothing."""
+        """Return the events of a call. A client that was given an id counts as an event even if the system emits none,
+        and a repeated answer grants nothing."""
         observed = [event for event in made.events if not self._is_repeated(event)]
         if made.call.name == "init_producer_id" and not any(read(e, "kind") == "id_handed_out" for e in observed):
             error, producer_id = made.result
@@ -424,7 +423,7 @@ class BlocksContext(RunContext):
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterator[tuple[Broken, Concerned]]:
-        """Ids are those of the configuration, and ZooKeeper may give the id max_id away."""
+        """Yield a violation if an id is outside the configured ids, to which ZooKeeper may add the id max_id."""
         ids = self.config["max_id"] + (self.config["mode"] != "kraft")
         for event in events:
             if read(event, "kind") == "id_handed_out" and not 0 <= read(event, "producer_id") < ids:
@@ -435,7 +434,7 @@ class BlocksContext(RunContext):
             yield from ((broken, frozenset()) for broken in self._starving(made.result))
 
     def _note(self, made: Made) -> None:
-        """How many ids blocks may have taken at most, used or lost."""
+        """Count how many ids blocks may have taken at most, used or lost."""
         match made.call.name:
             case "deliver" if made.call.kind == "request":
                 self.asked_for += 1
@@ -449,7 +448,7 @@ class BlocksContext(RunContext):
                 self.alive = False  # a broker that may not ask terminates (730.5)
 
     def _starving(self, settled: Settled) -> Iterator[Broken]:
-        """730.P3, as long as there are ids."""
+        """Yield violations of 730.P3, as long as there are ids."""
         if not settled.quiet:
             yield Broken("730.P3", "messages, or writes to ZooKeeper, do not come to an end", check="result.quiet")
         elif settled.starving and (self.asked_for + 1) * self.longest < self.config["max_id"]:
@@ -469,15 +468,17 @@ EXPECTED = {
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """The model of a cluster."""
     return _followed(variant, config["brokers"], config["block_size"], config["max_id"])
 
 
 @lru_cache(maxsize=256)
 def _followed(variant: str, brokers: int, size: int, max_id: int) -> Followed:
-    """ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the
-    next one, so that ZooKeeper may give away the id ``max_id`` as well (ProducerIdManager.scala until 3.9).  In the
-    model of KRaft ``size`` is the longest block."""
+    """Return the model of a cluster of this size.
+
+    ZooKeeper mode compares the last id of the present block with the end of the ids, and KRaft the first id of the next
+    one, so that ZooKeeper may give away the id ``max_id`` as well (ProducerIdManager.scala until 3.9). In the model of
+    KRaft ``size`` is the longest block.
+    """
     longest = max(size, *SIZES) if variant == "kraft" else size
     return Followed(
         variant=variant,
@@ -523,10 +524,10 @@ KNOWN_BUGS = KnownBugs(seed=0, brokers=2, controllers=3, block_size=10, max_id=1
 
 @KNOWN_BUGS.bug("KAFKA-15552", defect="migrates_from_block_start", mode="bridge")
 def migration_reissues_a_block(machine: Bridge) -> None:
-    """KAFKA-15552: ZooKeeper holds the block in use, KRaft needs the next free id; the migration copied the former.
+    """KAFKA-15552: ZooKeeper holds the block in use, KRaft needs the next free id, and the migration copied the former.
 
-    Broker 0 takes [0, 9] from ZooKeeper through the controller and hands out 0.  After the migration broker 1 asks
-    KRaft: starting at the block's first id it gets [0, 9] again, starting behind its last it gets [10, 19].
+    Broker 0 takes [0, 9] from ZooKeeper through the controller and hands out 0. After the migration broker 1 asks
+    KRaft: starting at the block's first id it gets [0, 9] again, starting after its last it gets [10, 19].
     """
     for broker in (0, 1):
         machine.call("upgrade_broker", broker)
@@ -541,8 +542,8 @@ def migration_reissues_a_block(machine: Bridge) -> None:
 def claim_counter_shared_over_blocks(machine: Rpc) -> None:
     """KAFKA-14694: a first asynchronous version let the claim counter of one block act on another.
 
-    The prefetched block arrives while the current one still has an id; a counter that is not tied to its block
-    starts again and the current block is handed out from its beginning.
+    The prefetched block arrives while the current one still has an id. A counter that is not tied to its block starts
+    again, and the current block is handed out from its beginning.
     """
     for _ in range(11):  # the last of these is the 90 % mark: the next block is requested
         machine.fetch(0)
@@ -551,9 +552,9 @@ def claim_counter_shared_over_blocks(machine: Rpc) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-20114", defect="double_prefetch", mode="kraft")
 def second_prefetch_overwrites_the_first(machine: Rpc) -> None:
-    """KAFKA-20114: two demands see the block used up and both ask; the second answer replaces the first.
+    """KAFKA-20114: two demands see the block used up and both ask, and the second answer replaces the first.
 
-    No id comes twice, broken or not: the broken broker loses a whole block.
+    No id is handed out twice, broken or not, but the broken broker loses a whole block.
     """
     machine.ask(0)
     machine.fetch(0)
@@ -562,10 +563,11 @@ def second_prefetch_overwrites_the_first(machine: Rpc) -> None:
 
 @KNOWN_BUGS.bug("answer-before-commit", defect="answers_before_commit", mode="kraft")
 def answered_before_commit(machine: Rpc) -> None:
-    """The KIP never says that the record is committed *before* the answer; answering first loses the block.
+    """A controller that answers before its record is committed loses the block. The KIP does not state that the commit
+    comes *before* the answer.
 
-    Broker 0 gets [0, 9] from a controller that dies with the record uncommitted; the next one knows nothing of it
-    and gives [0, 9] to broker 1.  Waiting for the commit, broker 0's answer dies with the controller instead.
+    Broker 0 gets [0, 9] from a controller that dies with the record uncommitted. The next one gives [0, 9] to broker 1.
+    If the controller waits for the commit, broker 0's answer dies with the controller instead.
     """
     machine.ask(0)
     machine.deliver_all()

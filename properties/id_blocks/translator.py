@@ -1,9 +1,9 @@
-"""From events of id blocks to steps of the model, in driven runs and in histories, and back.
+"""This module translates events of id blocks, in driven runs and histories, to steps of the model and back.
 
-How the calls and events of one cluster are read as rows of the model: the numbers of requests and of their copies,
-the time, who was elected how often, and who lost a permission.
+It reads the calls and events of one cluster as rows of the model: the numbers of requests and of their copies, the
+time, how many elections there were, and which brokers lost a permission.
 
-The model's numbers of requests are few and used again: what leaves the network frees them.
+The model has few numbers for requests and reuses them. A request that leaves the network frees its number.
 """
 
 import itertools
@@ -58,12 +58,11 @@ NOT_CONTROLLER, CLUSTER_AUTHORIZATION_FAILED = 41, 31
 NEEDS_A_REASON = "turn_away"
 
 Memory = tuple[tuple[str, int, int], ...]
-"""Since when (ms) a broker's back-off, or its request, lasts."""
+"""A `Memory` records since when (ms) a broker's back-off, or its request, lasts."""
 
 
 class BlocksInterpreter(PlainInterpreter):
-    """Reads one cluster of ``brokers``, whose controllers make blocks of ``size`` unless the cluster sets another
-    size."""
+    """A `BlocksInterpreter` reads a cluster whose controllers make blocks of ``size``, or of a size that is set."""
 
     def __init__(self, brokers: int, size: int) -> None:
         self.brokers = brokers
@@ -76,7 +75,6 @@ class BlocksInterpreter(PlainInterpreter):
         self.held: Counter[int] = Counter()  # requests and copies that reached a controller and are not answered
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call does by itself."""
         call = made.call
         if call.name == "settle":
             raise Beyond("settle does much in one call")
@@ -95,8 +93,8 @@ class BlocksInterpreter(PlainInterpreter):
             (self.denied.discard if call.get("allowed") else self.denied.add)(call.get("broker"))
 
     def reported(self, made: Made, observed: frozenset[str]) -> Iterator[tuple[Event, Event]]:
-        """Yield what was observed, with what it says: an error answer also that the request was refused, a result that
-        the id was given."""
+        """Yield each observed event with the events that follow from it: an error answer also means that the request
+        was refused, and a result that the id was given."""
         for event in made.events:
             if read(event, "kind") == "answer_sent" and read(event, "error", 0) and "request_refused" not in observed:
                 refused = {n: read(event, n, -1) for n in ("broker", "request", "error")}
@@ -114,7 +112,7 @@ class BlocksInterpreter(PlainInterpreter):
                 yield event, event
 
     def row_of_call(self, made: Made) -> dict[str, Any]:
-        """The columns that are known of an event which the system did not emit."""
+        """Return the columns that are known of an event which the system did not emit."""
         row: dict[str, Any] = dict.fromkeys(DRIVEN_COLUMNS, UNKNOWN)
         if made.call.name not in ("advance", "commit", "fail_over", "snapshot", "migrate", "set_block_size"):
             row["broker"] = made.call.index("brokers")
@@ -125,7 +123,6 @@ class BlocksInterpreter(PlainInterpreter):
         return row
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says.  Raises `Contradiction` if it speaks of a request that was never sent."""
         row = {name: read(event, name, -1) for name in ("broker", "first", "length", "producer_id")}
         kind, number = read(event, "kind"), read(event, "request", -1)
         row |= {"error": read(event, "error", 0), "request": number, "slot": UNKNOWN, "asker": UNKNOWN}
@@ -145,7 +142,7 @@ class BlocksInterpreter(PlainInterpreter):
         return row | {"request": self.numbers[number]}
 
     def choices(self, state: State, seen: Seen, row: Row) -> Iterator[Row]:
-        """The row with everything that is a matter of choice chosen, in every way."""
+        """Yield the row with every column that is a matter of choice chosen, in every way."""
         needs, direct = seen.columns, seen.kind.startswith("zk_") and not row["by_controller"]
         choose_broker = row["broker"] is UNKNOWN and "broker" in needs
         brokers = range(self.brokers) if choose_broker else (row["broker"],)
@@ -162,7 +159,8 @@ class BlocksInterpreter(PlainInterpreter):
                     yield full | {"slot": slot, "asker": state["asker"].get((request,)) or 0}
 
     def _slots(self, state: State, seen: Seen, request: int) -> list[int]:
-        """A controller that acts on a request may act on a copy of it; an answer is to the request or to a copy."""
+        """Return the slots that an event about the request may concern. A controller may act on a copy of a request,
+        and an answer is to the request or to a copy."""
         stages = state["stage"]
         if seen.kind == "block_committed":
             return [r for (r,), stage in sorted(stages.items()) if stage == RECORDED]
@@ -174,7 +172,6 @@ class BlocksInterpreter(PlainInterpreter):
         return [self._free(state)]
 
     def _free(self, *states: State) -> int:
-        """A number that stands for no request and no copy in any of these states."""
         used = {r for state in states for (r,) in state["stage"]} | set(self.numbers.values())
         free = next((r for r in range(SLOTS) if r not in used), None)
         if free is None:
@@ -184,7 +181,7 @@ class BlocksInterpreter(PlainInterpreter):
         return free
 
     def barred(self, memory: Memory, kind: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """A back-off is not over too early."""
+        """Return a false conjunct if a back-off ends too early."""
         began = next((t for what, b, t in memory if (what, b) == ("back-off", row["broker"])), None)
         if kind != "backoff_over" or began is None or self.now_ms - began >= BACK_OFF_MS[0]:
             return ()
@@ -192,7 +189,7 @@ class BlocksInterpreter(PlainInterpreter):
         return (FalseConjunct("end_back_off", "730.5", words),)
 
     def uncalled_for(self, action: str, row: Row) -> tuple[FalseConjunct, ...]:
-        """A request may be turned away for a reason that the driver gave, and for no other."""
+        """Return a false conjunct if a request is turned away for a reason that the driver did not give."""
         excused = {
             CLUSTER_AUTHORIZATION_FAILED: row["broker"] in self.denied,
             NOT_CONTROLLER: self.elections + self.moves > 0,
@@ -202,7 +199,7 @@ class BlocksInterpreter(PlainInterpreter):
         return (FalseConjunct(action, "730.5", f"there is a reason for error {row['error']}: nothing called for it"),)
 
     def remember(self, memory: Memory, kind: str, row: Row, before: State, state: State) -> Memory:
-        """Since when back-offs and requests last."""
+        """Return since when back-offs and requests last."""
         if "backing_off" not in state:
             return ()
         old = {(what, b): t for what, b, t in memory}
@@ -211,12 +208,11 @@ class BlocksInterpreter(PlainInterpreter):
         return tuple(sorted((*k, old[k] if k in old and same.get(k, True) else self.now_ms) for k in now))
 
     def asked(self, made: Made) -> str:
-        """A client that got no id has a check of its own."""
+        """Return the name of the check after a call, which is a separate one for a client that got no id."""
         name: str = made.call.name
         return "refused" if name == "init_producer_id" and made.result[0] else name
 
     def overdue(self, made: Made, memory: Memory) -> tuple[FalseConjunct, ...]:
-        """Back-offs and requests that have lasted too long."""
         if self.asked(made) == "refused":
             return self._overdue(memory, "back-off", made.call.index("brokers"), BACK_OFF_MS[1])
         if made.call.name == "advance":
@@ -231,7 +227,6 @@ class BlocksInterpreter(PlainInterpreter):
         return (FalseConjunct("end_back_off" if what == "back-off" else "time_out", "730.5", text),)
 
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
-        """Values worth trying for a parameter, for coverage."""
         if isinstance(kind, BoolType):
             return (False, True)
         if not isinstance(kind, AtomsType):
@@ -245,7 +240,7 @@ class BlocksInterpreter(PlainInterpreter):
     def clear_up(
         self, made: Made, states: list[State], messages: Sequence[Message], take: Take
     ) -> tuple[list[State], list[str]]:
-        """Messages that are gone, controllers that are gone, and requests that no event will name any more."""
+        """Remove messages and controllers that no longer exist, and requests that no event will name any more."""
         taken: list[str] = []
         gone = self._gone(made, messages)
         if gone is not None:
@@ -262,7 +257,7 @@ class BlocksInterpreter(PlainInterpreter):
         return states, taken
 
     def _gone(self, made: Made, messages: Sequence[Message]) -> tuple[set[int], tuple[int, ...]] | None:
-        """Requests that a call took off the network, and the stages in which it did."""
+        """Return the requests that a call took off the network, and the stages in which it did so."""
         message = made.message
         if made.call.name == "drop" and message is not None:
             number = self.numbers.get(message[3])
@@ -295,9 +290,8 @@ def _forget(state: State, request: int, take: Take) -> State:
     return state
 
 
-# The columns of an id-blocks history that are computed, not stored: `observations.py` says what they mean.
-#
-# Computed for many histories at once.
+# These columns of an id-blocks history are computed, not stored, for many histories at once. `events.py` has their
+# meaning.
 
 DEALT_WITH = (Kind.block_recorded, Kind.request_refused, Kind.zk_written)
 ANSWERS = (Kind.answer_sent, Kind.answer_taken, Kind.answer_refused, Kind.answer_failed)
@@ -307,9 +301,9 @@ FROM_ZOOKEEPER = (Kind.zk_read, Kind.zk_written, Kind.zk_conflict)
 def computed_columns(
     columns: Mapping[str, np.ndarray], history: np.ndarray, starts: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """`slot`, `asker`, `controller` and `by_controller` of each event; `history` numbers the histories 0, 1, …
+    """Return `slot`, `asker`, `controller` and `by_controller` of each event. `history` numbers the histories 0, 1, …
 
-    `starts` are the rows at which they begin.  `columns` are sorted by (history, step).
+    `starts` are the rows at which they begin. `columns` are sorted by (history, step).
     """
     kind, broker, request = columns["kind"], columns["broker"].astype(np.int64), columns["request"]
     named, (key, keys) = request >= 0, dense(history, request)
@@ -328,8 +322,8 @@ def computed_columns(
 
 
 def _slots(columns: Mapping[str, np.ndarray], history: np.ndarray, key: np.ndarray, named: np.ndarray) -> np.ndarray:
-    """A further dealing with a request has a number above all requests'; an answer has that of the latest dealing
-    before it that says the same."""
+    """Return the slot of each event. A repeated processing of a request gets a number above all requests', and an
+    answer gets the number of the latest processing before it with the same content."""
     dealt = np.flatnonzero(one_of(columns["kind"], DEALT_WITH) & named)
     answers = np.flatnonzero(one_of(columns["kind"], ANSWERS) & named)
     slot = columns["request"].astype(np.int64)
@@ -342,7 +336,7 @@ def _slots(columns: Mapping[str, np.ndarray], history: np.ndarray, key: np.ndarr
     return slot
 
 
-# Histories of id blocks, laid out to be held against the model: each is one lane, and every event is in it.
+# Histories of id blocks are checked against the model with every event, each history in one lane.
 
 VARIANTS = {"kraft": Kraft, "zookeeper": Zookeeper, "bridge": Bridge}
 MODEL_OF_MODE = {"kraft": "kraft", "zookeeper": "bridge", "bridge": "bridge"}
@@ -351,7 +345,7 @@ MOST_BLOCKS = 2**31  # a history has no more steps
 
 
 def variant_of(manifest: Manifest) -> str:
-    """The model for the mode that the config names.  Raises `HistoryError`."""
+    """Return the model for the mode in the configuration. Raise `HistoryError` if there is none."""
     mode = str(manifest.config.get("mode", "kraft"))
     if mode not in MODEL_OF_MODE:
         raise HistoryError(f"no model for mode {mode!r}")
@@ -364,10 +358,11 @@ def variant_of(manifest: Manifest) -> str:
 
 
 def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
-    """``size``: ids in a block; ``ids``: how many there are, from 0 on.  Config: `block_size` (required), `max_id`.
+    """Return ``size``, the ids in a block, and ``ids``, how many ids there are from 0 on. The configuration has
+    `block_size` (required) and `max_id`.
 
     ZooKeeper looks at the last id of the present block and KRaft at the first id of the next one, so that on ZooKeeper
-    one id more can be given (730.16). Raises `HistoryError` if the configuration does not say enough.
+    one id more can be given (730.16). Raise `HistoryError` if the configuration is incomplete.
     """
     if not isinstance(config.get("block_size"), int) or config["block_size"] < 1:
         raise HistoryError("the manifest's config does not say block_size: how many ids a block has is not known")
@@ -381,7 +376,7 @@ def settings_of(variant: str, config: Mapping[str, Any]) -> Settings:
 
 
 def lay_out(columns: Mapping[str, np.ndarray], variant: str, settings: Settings) -> LaidOut:
-    """The rows of a piece (all columns, whole histories, sorted) as one part."""
+    """Return the rows of a piece (all columns, whole histories, sorted) as one part."""
     starts = starts_of(columns["history"])
     lengths = np.diff(np.append(starts, len(columns["history"])))
     history = np.repeat(np.arange(len(starts)), lengths)
@@ -404,8 +399,7 @@ def _sizes(values: Mapping[str, np.ndarray]) -> dict[str, int]:
 
 
 def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndarray:
-    """Request numbers below the length of the longest history; any numbers will do, as long as equal ones stay
-    equal."""
+    """Return request numbers below the longest history's length, of which only equality matters."""
     if request.max(initial=0) <= longest:
         return request
     return numbered(request[:, None], history, np.zeros(len(request), bool))[:, 0]
@@ -414,7 +408,7 @@ def _requests(request: np.ndarray, history: np.ndarray, longest: int) -> np.ndar
 CONFORMING = Conforming(ID_BLOCKS, VARIANTS, MODEL_COLUMNS, BY_VARIANT, variant_of, settings_of, lay_out)
 
 
-# What the steps of the models of id blocks show: the rows of a history that each of them is.
+# These rows of a history stand for the steps of the models of id blocks.
 #
 # A request that a controller loses is refused by the next one.
 
@@ -436,7 +430,7 @@ def _of_record(name):
 
 
 def _wrapped(s, p):
-    """What runs past the last id begins anew."""
+    """Return the broker's next id, which starts again at 0 past the last id."""
     return when(s.cursor[p.b] + 1 == s.ids, 0, s.cursor[p.b])
 
 
@@ -445,7 +439,6 @@ def _code(s, p):
 
 
 def _refused(broker, error, at="r", **further):
-    """By the controller, and the answer with the same error."""
     columns = {
         "broker": broker,
         "request": Remembered("request", at=lambda s, p: s.original[getattr(p, at)]),
@@ -507,7 +500,7 @@ KRAFT = {
         Emitted("controller_elected", node=NODE), *_refused(lambda s, p: s.asker[p.q], NO_CONTROLLER, at="q", **_lost),
     ],
     "take_snapshot": [Emitted("snapshot_taken", node=NODE, first=lambda s, p, t: t.snapshot)],
-    # Of mistaken controllers
+    # These events are of faulty controllers.
     "answer_again": [
         Emitted("answer_sent", node=NODE, broker="b", request=_request, grant=Remembered("remembered", at="b"),
         **_later),
@@ -515,7 +508,7 @@ KRAFT = {
     ],
     "grant_overlapping": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
     "grant_past_the_end": [Emitted("answer_sent", node=NODE, broker="b", request=_request, **_later)],
-    # Of brokers with several threads
+    # These events are of brokers with several threads.
     "swap": RPC["install"],
 }  # fmt: skip
 
@@ -548,7 +541,7 @@ def _config(bounds):
 
 
 def _of_node(bounds):
-    """ZooKeeper gives the last id as well."""
+    """Return the configuration for ZooKeeper mode, which gives the last id as well."""
     return {**_config(bounds), "max_id": bounds["ids"] - 1}
 
 
@@ -575,5 +568,6 @@ EMITTED = {
     Kraft: EmittedEvents("kraft", KRAFT, STARTED, config=_config),
     Zookeeper: EmittedEvents("zookeeper", ZOOKEEPER, never=("write_unseen",), config=_of_node),
 }
-"""A broker that asks before it is registered reveals nothing that histories could say; a write of which the broker does
-not hear, neither; and in the bridge which of several controllers reads is known from elections."""
+"""`EMITTED` maps each model to the events of its steps. A broker that asks before it is registered reveals nothing that
+histories could contain, and neither does a write whose answer the broker does not receive. In the bridge, elections
+determine which of several controllers reads."""

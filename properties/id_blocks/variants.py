@@ -1,4 +1,5 @@
-"""Producer id blocks in the catalogue: the three ways blocks were and are granted, and every way known to go wrong."""
+"""This module has the variants of producer id blocks: the three ways in which blocks were and are granted, and every
+way that is known to go wrong."""
 
 from collections.abc import Mapping
 
@@ -26,7 +27,7 @@ from fencepost.properties.id_blocks.claims import (
 Faults = Mapping[Profile, Mapping[str, int]]
 
 _QUIET = dict(restarts=0, fail_overs=0, snapshots=0, time_outs=0, losses=0, copies=0, errors=0)
-"""No faults: a variant names those that it is about."""
+"""The bounds `_QUIET` allow no faults. A variant adds those that it is about."""
 
 KRAFT: Faults = {
     "smoke": dict(_QUIET, brokers=2, requests=2, ids=3, size=1, restarts=1, fail_overs=1, snapshots=1, copies=1),
@@ -59,13 +60,12 @@ PROGRESS: Mapping[str, tuple[Mapping[str, int], ...]] = {
     ),
 }
 """Progress is about the time after the last fault, so one fault of each kind that leaves something to wait for is
-enough; one broker is on its own, where no other broker's request helps it along, and two get in each other's way.  With
-4 ids in blocks of 2, the last block ends with the ids."""
+enough. One broker is on its own, where no other broker's request helps it along, and two can conflict. With 4 ids in
+blocks of 2, the last block ends with the ids."""
 
 
 def _about(**bounds: int) -> Faults:
-    """The bounds of a variant that is about few faults: two brokers, two requests, blocks of one id, and those faults
-    only."""
+    """Return the bounds of a variant about these few faults: two brokers, two requests, blocks of one id."""
     return {"smoke": dict(_QUIET, brokers=2, requests=2, ids=2, size=1) | bounds}
 
 
@@ -92,11 +92,11 @@ _FOR_EVER = {"an_id_even_at_the_end": "violated"}
 _WAITING = ("an_id_in_the_end", "an_id_even_at_the_end", "run_out", "nothing_left", "answered_twice")
 _OF_BLOCKS = (*_WAITING, "fetched_ahead")
 _SAFETY_ONLY = (*_OF_BLOCKS, "persisted_once", "never_answered")
-"""What a variant that is about blocks in use leaves out: what is waited for, and blocks that no broker got."""
+"""A variant that is about blocks in use leaves out `_SAFETY_ONLY`: progress, and blocks that no broker got."""
 _ALONE: Faults = {"smoke": dict(brokers=2, ids=4, size=2, restarts=1, migrations=1)}
 
 _AFTER_A_SNAPSHOT = dict(brokers=1, copies=0, restarts=0, fail_overs=1, snapshots=1)
-"""What a snapshot leaves out shows at the fail-over after it."""
+"""What a snapshot leaves out has its effect at the fail-over after it."""
 _SAFE = ("no_id_twice", "disjoint_blocks")
 _SAFETY = (*_SAFE, "used_up_for_ever")
 REFERENCE = "fencepost.reference_impl.systems.id_blocks"
@@ -192,7 +192,7 @@ ID_BLOCKS = ProtocolEntry(
     REASONS,
     implementations=tuple((f"{REFERENCE}:reference", variant) for variant in ("kraft", "zookeeper", "bridge")),
     simulators=tuple((mode, f"{REFERENCE}:simulate_with_stats", dict(SIMULATED, mode=mode)) for mode in ("kraft", "zookeeper", "bridge")),
-    # Controllers' logs and clients show no answers, and no order among them.
+    # Controllers' logs and clients reveal neither answers nor their order.
     undecided={"id-blocks-kraft-3-nodes": frozenset({"answers_disjoint", "answered_after_commit", "handed_out_after_grant", "ids_increase", "conformance"})},
     claims=(
         Claim("730.11", "kraft", _SAFE, ("a_second_block_in_use",), "a broker takes the block as soon as the answer is there"),

@@ -1,14 +1,15 @@
-"""The events of one source task, its offsets topic and its upstream system: kinds, columns, and who observes them.
+"""This module defines the events of one source task, its offsets topic and its upstream system: their kinds, their
+columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what happens to instances of the task, from 10 on what becomes of records, from 20 on what becomes of
-offsets, from 30 on what the connector is notified of them, from 40 on what upstream does, from 50 on transactions, from
-60 on what an auditor reads.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
+Codes below 10 are events of instances of the task, from 10 on of records, from 20 on of offsets, from 30 on of
+notifications to the connector, from 40 on of upstream, from 50 on of transactions, and from 60 on of what an auditor
+reads.
 
-`partition` is a source partition throughout. `record` is the place of a record in it, from 1. `offset` is a source
-offset: n stands for all records up to the n-th, so that a restart resumes with record n + 1, and 0 is none (a
-tombstone). `output` and `position` are of the topics that records are sent to. An instance distinguishes a record by
-(partition, record); another instance may poll the same again.
+`partition` is always a source partition. `record` is the place of a record in it, from 1. `offset` is a source offset:
+n stands for all records up to the n-th, so that a restart resumes with record n + 1, and 0 is none (a tombstone).
+`output` and `position` are of the topics that records are sent to. An instance distinguishes a record by (partition,
+record), and another instance may poll the same record again.
 
 Events of one step stand together, in this order: a `flush_begun` and then its `flush_entry` rows; a `told` and then its
 `told_offset` rows, and what upstream discards because of it; a `transaction_committed` and then the `produced` and
@@ -34,8 +35,6 @@ THREAD = "instance thread"
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
-
     instance_started = 1, "instance", TASK  # its producer is there; it has not read its offsets yet
     # one row for each source partition: the stored offset that it goes on from
     resumed = 2, OFFSET, TASK
@@ -115,7 +114,7 @@ def _failed(e: Events, *kinds: Kind) -> int:
 
 
 def _out_of_order(e: Events) -> int:
-    """Acknowledgements that come after that of a later record of their instance and source partition."""
+    """Return how many acknowledgements come after that of a later record of their instance and source partition."""
     rows = e.of(Kind.acknowledged)
     groups = e.groups(rows, "instance", "partition")
     newest: dict[int, int] = {}
@@ -127,7 +126,7 @@ def _out_of_order(e: Events) -> int:
 
 
 def _answers_lost(e: Events) -> int:
-    """Records that are in the output, and that their instance takes for failed."""
+    """Return how many records are in the output although their instance takes them for failed."""
     return len(e.after(e.of(Kind.given_up, Kind.send_failed), e.of(Kind.produced), "instance", "partition", "record"))
 
 
@@ -143,7 +142,8 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the models of committing offsets a row of the translation stands for, and what it checks.
+# These observations state which steps of the models of committing offsets a row of the translation stands for, and what
+# it checks.
 
 MODEL_COLUMNS = {
     "thread": Thread, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "empty": Bool,
@@ -167,7 +167,7 @@ def _task_is_idle(s, e):
 
 
 def _is_left(s, e):
-    """Something of the instance goes on."""
+    """Return whether some activity of the instance goes on."""
     return s.life != Life.GONE
 
 
@@ -192,12 +192,12 @@ def _task_takes(s, e):
 
 
 def _finds_nothing(s, e):
-    """Nothing is collected that no thread has taken."""
+    """Return whether no offset is collected that no thread has taken."""
     return forall(Partition, lambda p: s.merged[p] == 0)
 
 
 def _has_its_turn(s, e):
-    """No thread has taken offsets and not handed them over."""
+    """Return whether no thread has taken offsets without handing them over."""
     return ~exists(Thread, lambda u: s.taken[u])
 
 
@@ -209,7 +209,7 @@ READY = (
     Do("take_last", T, when=_task_is_idle),
     Do("take_nothing", T, when=_committer_is_idle),
 )  # fmt: skip
-"""A thread has looked, and there was nothing to take."""
+"""The steps in `READY` are taken when a thread has looked for offsets to take and there were none."""
 
 WAIT_IN_VAIN = Do("wait_in_vain", T, when=_is_ready)
 OVER = (Do("crash", {}, when=_is_left),)
@@ -307,7 +307,7 @@ HANDED_OVER = (
     PUT,
     Do("take_nothing", T, when=_committer_is_idle),
 )  # fmt: skip
-"""What a thread has taken goes to the writer when it is to begin its flush."""
+"""The steps in `HANDED_OVER` hand the offsets that a thread has taken to the writer before its flush begins."""
 APART = tuple(
     {
         "snapshot_taken": Observation(

@@ -1,8 +1,9 @@
-"""What is promised of the source offsets that a task is notified of, held against what tasks, topics and upstream show.
+"""This module checks what is promised of source offsets and notifications, against tasks, topics and upstream.
 
-An offset n in the offsets topic stands for all records up to the n-th of its source partition: a restart resumes behind
-them.  So nothing may be stored before all of them are done with, nothing reported before it is stored, and upstream may
-forget nothing that a restart would ask for.  The other properties say where that was lost.
+An offset n in the offsets topic stands for all records up to the n-th of its source partition, and a restart resumes
+after them. So no offset may be stored before all of these records are done, no offset may be reported before it is
+stored, and upstream may discard nothing for which a restart would ask. The other properties locate the step at which
+such a promise was broken.
 """
 
 from collections.abc import Mapping
@@ -33,21 +34,21 @@ AT_LEAST_ONCE = (
     "previous-snapshot", "first-of-several", "failure-not-acknowledged", "told-by-two-threads", "empty-means-all",
     "snapshot-only", "zombie",
 )  # fmt: skip
-"""Modes with acknowledgements and a committer, and no transactions."""
+"""The modes in `AT_LEAST_ONCE` have acknowledgements and a committer, and no transactions."""
 ONE_AT_A_TIME = tuple(mode for mode in AT_LEAST_ONCE if mode not in ("told-by-two-threads", "shipped"))
-"""Of these, those in which one thread at a time commits offsets."""
+"""In the modes in `ONE_AT_A_TIME` one thread at a time commits offsets."""
 WITH_MAP = (
     "proposed", "proposed-exactly-once", "first-of-several", "failure-not-acknowledged", "told-by-two-threads",
     "empty-means-all", "snapshot-only", "zombie",
 )  # fmt: skip
-"""Modes in which commit has an argument."""
+"""In the modes in `WITH_MAP` commit has an argument."""
 OFFSETS_OF_THEIR_OWN = tuple(mode for mode in AT_LEAST_ONCE if mode != "first-of-several")
-"""Modes in which each record has another source offset than the one before."""
+"""In the modes in `OFFSETS_OF_THEIR_OWN` each record has another source offset than the record before."""
 
 DONE = (Kind.produced, Kind.filtered, Kind.given_up)
-"""Records that need no restart: they are in the output, or are not wanted there."""
+"""A record with one of the events in `DONE` needs no restart, because it is in the output or is not wanted there."""
 ACKNOWLEDGED = (Kind.acknowledged, Kind.filtered, Kind.given_up)
-"""By which its instance is done with it."""
+"""With one of the events in `ACKNOWLEDGED` the instance is done with a record."""
 
 saying = Words(SOURCE_COMMITS).saying
 
@@ -87,8 +88,8 @@ FAILED_FLUSH = last(Kind.flush_ended, by=OF_INSTANCE, where=IT.outcome == 0)
 
 @dataclass(frozen=True)
 class Covered:
-    """The rows of `covering`, whose offset stands for all records up to it, before which some record that was polled
-    was not done with, if ever; of one source partition, and of one instance where `own`."""
+    """A `Covered` finds rows of `covering`, whose offset stands for all records up to it, that come before one of these
+    records was done. Records and rows are of one source partition, and of one instance where `own`."""
 
     covering: Kind
     done: tuple[Kind, ...]
@@ -110,7 +111,7 @@ class Covered:
         place = np.searchsorted(key[: len(polled)][order], key[len(polled) :], side="right") - 1
         there = (place >= 0) & (ranks[: len(polled)][order][place] == ranks[len(polled) :])
         bad = there & (reach[place] - ranks[len(polled) :] * (view.size + 1) > rows)
-        # the first record of those, in the order of places, that is done with latest
+        # the record whose completion comes latest, and the first such in the order of places
         other = polled[order][np.searchsorted(reach, reach[place])]
         return found(rows, bad, np.where(bad, other, NEVER))
 
@@ -125,7 +126,7 @@ def covered(
     reported: str,
     modes: tuple[str, ...] = (),
 ) -> HistoryProperty[Any]:
-    """See `Covered`."""
+    """Return the history property that `Covered` checks."""
     key = ("history", *(OWN_PARTITION if own else PARTITION))
     needs: frozenset[IntEnum] = frozenset((covering, Kind.polled, *done))
     return HistoryProperty(
@@ -267,12 +268,12 @@ UPSTREAM_AHEAD = frozenset({
     "upstream_not_ahead", "upstream_has_what_is_resumed", "nothing_skipped", "stored_is_done", "everything_stored",
     "everything_delivered",
 })  # fmt: skip
-"""The properties that break where a connector reports more upstream than is stored."""
+"""The properties in `UPSTREAM_AHEAD` break where a connector reports more upstream than is stored."""
 GOES_BACK = frozenset({
     "stored_in_order", "told_in_order", "told_is_where_it_resumes", "resumes_from_what_was_told", "everything_stored",
     "orderly_end_covers_all",
 })  # fmt: skip
-"""What is broken where an older offset is stored after a newer one."""
+"""The properties in `GOES_BACK` break where an older offset is stored after a newer one."""
 
 PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
     **dict.fromkeys(
@@ -292,7 +293,7 @@ PREDICTED: Mapping[str, frozenset[str]] = MappingProxyType({
         "orderly_end_covers_all",
     }),
 })  # fmt: skip
-"""By mode that is a mistake, the properties that it is known to break."""
+"""`PREDICTED` maps each mode that is a mistake to the properties that it is known to break."""
 
 RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -300,11 +301,11 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(SOURCE_COMMITS.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 
 def figures(view: EventView) -> dict[str, int]:
-    """Return what became of the records and offsets of one piece; the figures of several pieces add up."""
+    """Return what became of the records and offsets of one piece. The figures of several pieces can be added."""
     kinds = {
         "polled": Kind.polled, "produced": Kind.produced, "offsets_stored": Kind.offset_written,
         "offsets_told": Kind.told_offset, "discarded": Kind.discarded, "instances": Kind.instance_started,
@@ -319,11 +320,13 @@ HISTORY = HistoryProperties(
 )  # fmt: skip
 
 
-# What can be wrong in a history of a source task that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of a source task that the reference wrote, with what each property must then
+# report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
-# named too. Instance 0 has done with the first nine records of both source partitions, and stored and reported that;
-# instances 1 and 2 have committed nothing; instance 3 has stored and reported the eleventh, and then of the twelfth.
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
+# named too. Instance 0 is done with the first nine records of both source partitions, and has stored and reported that.
+# Instances 1 and 2 have committed nothing. Instance 3 has stored and reported the eleventh record, and then the
+# twelfth.
 
 _LAST = {"instance": 3, "partition": 0}
 

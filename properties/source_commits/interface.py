@@ -1,17 +1,17 @@
-"""The plug: what fencepost needs of the runtime of a source task, to drive it and to watch it.
+"""This module defines what fencepost needs of the runtime of a source task, to drive it and to watch it.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes one source task, a topic for its
-offsets, topics for its records, and an upstream system with ``records`` in each of ``partitions`` source partitions.
-Threads of the task, and what they have sent, wait for the driver, who lets each operation happen, fail, or succeed with
-its answer lost.
+The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes one source task, a topic
+for its offsets, topics for its records, and an upstream system with ``records`` in each of ``partitions`` source
+partitions. Threads of the task, and the requests they have sent, wait for the driver, which lets each operation happen,
+fail, or succeed with its answer lost.
 
-Config keys: ``seed``; ``mode`` (the variant); ``partitions`` and ``records`` of the source; ``outputs`` (the records of
-a source partition go to several of them in turn, and are acknowledged in any order between these); ``batch`` (so many
-records a poll returns at most); ``tolerance`` ("none" or "all": errors.tolerance); ``filtered`` (a transformation drops
-each record whose place in its partition is a multiple of this; 0: none).
+The config keys are ``seed``; ``mode`` (the variant); ``partitions`` and ``records`` of the source; ``outputs`` (the
+records of a source partition go to several of them in turn, and are acknowledged in any order between these); ``batch``
+(the most records that a poll returns); ``tolerance`` ("none" or "all": errors.tolerance); ``filtered`` (a
+transformation drops each record whose place in its partition is a multiple of this; 0: none).
 
-Of the events only what tasks, topics, upstream and an auditor show is needed; every further kind of the history
-vocabulary that an implementation emits is held against the promises as well.
+An implementation has to emit only the events that tasks, topics, upstream and an auditor reveal. Each further kind of
+the history vocabulary that it emits is checked against the promises as well.
 """
 
 from collections import defaultdict
@@ -27,28 +27,29 @@ from fencepost.properties.roles import Between, Index, InFlight, OneOf
 from fencepost.properties.source_commits.events import SOURCE_COMMITS, Kind
 
 Thread = tuple[int, str, int, int, int]
-"""(number, operation, instance, thread, partition): -1 where it does not apply."""
+"""A `Thread` is (number, operation, instance, thread, partition), with -1 where a column does not apply."""
 
 OPERATIONS = (
     "start", "update", "poll", "send", "drain", "snapshot", "begin", "finish", "tell", "close", "flush", "commit",
     "record", "offset",
 )  # fmt: skip
-"""What waits.
+"""`OPERATIONS` are the operations that wait for the driver.
 
-Of the task's thread: it reads its stored offsets (start), takes what became committable off the queues (update), polls,
-sends the next record of what it has polled (send), and at its end waits for records in flight (drain), commits offsets
-and ends (close).  Of each thread that commits offsets: it takes what is committable (snapshot), begins a flush, which
-waits for another one (begin), waits for what it has written (finish), calls commit (tell).  Of a task with
-transactions, instead: it sends offsets into the transaction (flush), ends that, which waits for its records (commit),
-calls commit (tell).  Of what was sent: the oldest record to each output (record), and of each source partition the
-oldest offset to the offsets topic (offset).
+The task's thread reads its stored offsets (start), takes what became committable off the queues (update), polls (poll),
+and sends the next record of what it has polled (send). At its end it waits for records in flight (drain), commits
+offsets and ends (close). Each thread that commits offsets takes what is committable (snapshot), begins a flush, which
+waits for another flush (begin), waits for what it has written (finish), and calls commit (tell). A task with
+transactions instead sends offsets into the transaction (flush), ends the transaction, which waits for its records
+(commit), and calls commit (tell). Of the requests sent, the oldest record to each output (record) and the oldest offset
+of each source partition to the offsets topic (offset) wait.
 """
 
 OUTCOMES = ("ok", "failed", "lost")
-"""It happens; does not, and who asked for it gets an error; happens, and who asked for it gets an error all the same.
+"""With "ok" the operation happens, with "failed" it does not happen and its caller gets an error, and with "lost" it
+happens but its caller gets an error all the same.
 
-What waits for something else (drain, begin, finish, commit) fails by a time-out; commit (tell) by an exception of the
-connector; ``send`` is refused at once with an error that may be retried (failed) or not (lost).
+An operation that waits for something else (drain, begin, finish, commit) fails by a time-out, and commit (tell) by an
+exception of the connector. ``send`` is refused at once with an error that may be retried (failed) or not (lost).
 """
 
 
@@ -73,45 +74,44 @@ SIZES: dict[str, Between | OneOf] = {
 }
 
 DANGERS = {"kill": ("client-crash",), "step": ("time-out",)}
-"""Which dangers it is to make a call."""
 
 
 class System(Protocol):
-    """A source task that does nothing by itself: nothing happens between two calls."""
+    """A `System` is a source task that does nothing by itself: nothing happens between two calls."""
 
     def threads(self) -> Sequence[Thread]:
-        """What waits, oldest first."""
+        """Return the operations that wait, oldest first."""
 
     def step(self, number: Number, outcome: Outcome = "ok") -> bool:
-        """The operation happens, or does not, as one of `OUTCOMES` says, and its thread goes on to the next; False, and
-        nothing happens, where it has to wait for something else."""
+        """Let the operation end in one of `OUTCOMES`, and let its thread go on to the next one. Return False, and let
+        nothing happen, if the operation has to wait for something else."""
 
     def commit_due(self) -> bool:
-        """offset.flush.interval.ms is over: the committer begins to commit offsets; False where it is still at it, or
-        no task runs that has one."""
+        """Let offset.flush.interval.ms pass, so that the committer begins to commit offsets. Return False if it still
+        commits, or if no task runs that has a committer."""
 
     def start(self) -> bool:
-        """Another instance of the task is started; False while there is one (it may be left behind in mode zombie)."""
+        """Start another instance of the task, and return False while there is one (mode zombie leaves it behind)."""
 
     def stop(self) -> bool:
-        """The instance is asked to stop; False where none runs, or it is stopping."""
+        """Ask the instance to stop, and return False if none runs or it is stopping."""
 
     def kill(self) -> bool:
-        """Its process is gone, and what it has in flight is lost (but in mode zombie, where that may arrive yet); False
-        where there is none."""
+        """Kill the instance's process, so that everything it has in flight is lost (except in mode zombie, where it may
+        still arrive), and return False if there is none."""
 
     def abort(self) -> bool:
-        """The connector asks for its transaction to be aborted when the batch is sent; False where it has none."""
+        """Let the connector have its transaction aborted when the batch is sent, and return False if it has none."""
 
     def audit(self) -> Any:
-        """An auditor reads all of the committed output, then the stored offsets, and reveals both."""
+        """Let an auditor read all of the committed output and then the stored offsets, and reveal both."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
-# What a driven task must have come to, which no recording reveals enough to judge: that it has read all there is when
-# faults are over, and that one which ends in order, with a last commit that succeeds, leaves nothing over.
+# A driven task must fulfil two conditions that no recording reveals enough to judge: when faults are over it has read
+# everything, and an instance that ends in order, with a last commit that succeeds, leaves nothing over.
 
 PARTITION = ("partition",)
 POLLED_MOST = greatest("record", Kind.polled, by=PARTITION)
@@ -126,12 +126,12 @@ EVERYTHING_POLLED = declared(
 
 DONE = frozenset({"acknowledged", "given_up", "filtered"})
 TASK = 0
-"""The thread of the last commit."""
 
 
 class Ending:
-    """What is known of one instance: ``polled``: records with their source offsets, by source partition, in order;
-    ``left``: what its last commit must cover, once it is asked to stop; ``reported``: that commit has succeeded."""
+    """An `Ending` is what is known of one instance. ``polled`` has the records with their source offsets, by source
+    partition, in order. ``left`` is what its last commit must cover, once it is asked to stop. ``reported`` is whether
+    that commit has succeeded."""
 
     def __init__(self) -> None:
         self.polled = defaultdict[int, list[tuple[int, int]]](list)
@@ -140,7 +140,7 @@ class Ending:
         self.reported = False
 
     def committable(self) -> dict[int, int]:
-        """By source partition, the offset of the last acknowledged record before which none is in flight (src.3)."""
+        """Return by source partition the offset of the last acknowledged record with none in flight before (src.3)."""
         found = {}
         for partition, records in self.polled.items():
             for record, offset in records:
@@ -153,7 +153,7 @@ class Ending:
 
 
 class InTheEnd(AtRest):
-    """Of a run: its instances, and what is stored."""
+    """`InTheEnd` tracks the instances of a run and the offsets that are stored."""
 
     further = (EVERYTHING_POLLED,)
 
@@ -165,8 +165,9 @@ class InTheEnd(AtRest):
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterable[tuple[Broken, Concerned]]:
-        """Once an instance is asked to stop, all that was acknowledged by then, and behind nothing in flight, is in
-        its last commit: where that has succeeded, it is stored when the instance is over (src.P3, src.12)."""
+        """Check src.P3 and src.12: once an instance is asked to stop, its last commit includes every record that was
+        acknowledged by then and has none in flight before it. Where that commit has succeeded, these records are
+        covered by a stored offset when the instance is over."""
         for event in events:
             kind, instance = read(event, "kind"), self.instances[read(event, "instance", -1)]
             partition, offset = read(event, "partition", -1), read(event, "offset", 0)

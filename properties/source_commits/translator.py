@@ -1,8 +1,8 @@
-"""When the steps of a source task are reported, where events say less than a step of the model.
+"""This module determines when steps of a source task are reported, where events contain less than a step.
 
-Offsets that never arrive are not observed: that a write is lost is known when a later one of the same source partition
-has arrived, as they are in order, or when its instance has ended, as nothing of that arrives any more.  Of a task with
-transactions a record that the producer refuses at once was never in one.
+Offsets that never arrive are not observed. The loss of a write is known when a later write of the same source partition
+has arrived, because writes arrive in order, or when its instance has ended, because none of its writes arrives any
+more. In a task with transactions, a record that the producer refuses at once was never in one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,23 +15,22 @@ from fencepost.properties.source_commits.events import MENDED, MODEL_COLUMNS, ON
 from fencepost.properties.translation import Row, Translator
 
 ROW_KINDS = ("vanished",)
-"""Kinds of rows that are no events."""
+"""The kinds of rows in `ROW_KINDS` are not events."""
 
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 OWN_THREAD = 0
-"""The task's own, which commits at its end."""
+"""`OWN_THREAD` is the task's own thread, which commits at its end."""
 
 Placed = tuple[int, Row]
 
 
 class Translated:
-    """What both kinds of task have in common.  ``kinds``: of the rows that stand for something."""
+    """`Translated` has what both kinds of task share. ``kinds`` are the kinds of rows that are observed."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.kinds = kinds
 
     def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
-        """The rows of these events."""
         for place, event in enumerate(events):
             following = events[place + 1] if place + 1 < len(events) else None
             for row in self.rows(event, following):
@@ -51,7 +50,7 @@ def _row(event: Any, **columns: Any) -> Row:
 
 
 class Flushes(Translated):
-    """Of a task of the at-least-once runtime."""
+    """`Flushes` translates the events of a task of the at-least-once runtime."""
 
     def __init__(self, kinds: frozenset[str]) -> None:
         super().__init__(kinds)
@@ -68,7 +67,7 @@ class Flushes(Translated):
             yield from self.lost(event)
 
     def overtaken(self, event: Any) -> Iterator[Row]:
-        """Writes that were sent before this one, and were lost."""
+        """Yield the writes that were sent before this one and were lost."""
         sent = self.under_way.get(event.partition, [])
         flushes = [flush for flush, _ in sent]
         if event.flush not in flushes:
@@ -80,7 +79,6 @@ class Flushes(Translated):
                 yield _row(event, kind="vanished", offset=offset)
 
     def lost(self, event: Any) -> Iterator[Row]:
-        """Yield all that an instance has sent, and that has not arrived when it has ended."""
         under_way, self.under_way = self.under_way, {}
         for partition, sent in under_way.items():
             for offset in dict.fromkeys(offset for _, offset in sent):
@@ -88,7 +86,7 @@ class Flushes(Translated):
 
 
 class Transactions(Translated):
-    """Of a task of the exactly-once runtime."""
+    """`Transactions` translates the events of a task of the exactly-once runtime."""
 
     def rows(self, event: Any, following: Any) -> Iterator[Row]:
         refused = following is not None and following.kind == "dropped"
@@ -98,23 +96,17 @@ class Transactions(Translated):
             yield _row(event)
 
 
-# What the events of a source task say to the models of committing offsets.
-#
-# Read `translator` (what is on its way, and what is lost), `table` (which steps of the model, and which checks, each
-# row stands for).
-
 MODELS = {
     "proposed": (SeenProposed, PROPOSED),
     "shipped-mended": (SeenMended, MENDED),
     "proposed-exactly-once": (ExactlyOnce, ONCE),
 }
 THREADS = 2
-"""The task's own, and the committer."""
+"""The two threads are the task's own and the committer."""
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how many source partitions, records and threads there are; records without end are counted in the
-    history."""
+    """Return how many source partitions, records (by default as in the history) and threads there are."""
     return {**{name: config[name] for name in ("partitions", "records") if config.get(name)}, "threads": THREADS}
 
 

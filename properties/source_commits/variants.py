@@ -1,6 +1,6 @@
-"""The variants of source commits, their bounds and reasons, and those that are driven and simulated.
+"""This module has the variants of source commits, their bounds and reasons, and which of them are driven and simulated.
 
-Which variants the reference implementation has, and how histories of each are simulated.
+The module also determines which variants the reference implementation has, and how their histories are simulated.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,15 @@ MISTAKES = frozenset({
     "last-polled", "newest-acknowledged", "ahead-of-the-flush", "previous-snapshot", "first-of-several",
     "failure-not-acknowledged", "told-by-two-threads", "empty-means-all", "snapshot-only", "zombie",
 })  # fmt: skip
-"""Which are driven and simulated to see what they break; `shipped` is what Kafka does."""
+"""The mistakes in `MISTAKES` are driven and simulated to observe what they break. `shipped` is what Kafka does."""
 
 CONFIG = {
     "events": 300, "partitions": 2, "records": 40, "outputs": 2, "batch": 3, "filtered": 5, "tolerance": "all",
     "quiet_end": True,
 }  # fmt: skip
-"""Of simulated histories: faults for so many events, and then all there is gets committed, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then everything gets committed, if it can be."""
 OVERLAPPING = {"linger": 0.3, "delay_us": 100_000, "stop": 0.2, "kill": 0.0, "timeout_us": 400_000}
-"""Where the final commit is to come upon the committer: threads stand still often, and wait for long."""
+"""The settings in `OVERLAPPING` make the final commit likely to overlap with the committer, which often stalls."""
 
 PACE = {"told-by-two-threads": OVERLAPPING, "shipped": {**OVERLAPPING, "stop": 0.5}}
 
@@ -57,9 +57,9 @@ SIMULATORS = tuple(
 )
 
 
-# SourceTask.commit in the catalogue: the proposed one, what ships, and what tasks and runtimes get wrong.
+# These variants of SourceTask.commit are the proposed one, what ships, and what tasks and runtimes get wrong.
 #
-# What a rule misread leads to, and what a connector or an environment does otherwise, is a variant of its own.
+# The consequence of a misread rule, and each deviation of a connector or an environment, is a variant of its own.
 
 BASE = dict(
     partitions=1, records=2, threads=2, crashes=1, drops=0, failures=0, cancellations=1, repeats=0,

@@ -1,20 +1,20 @@
-"""The events of one source connector whose tasks write records and source offsets exactly once (KIP-618): kinds,
-columns, and who observes them.
+"""This module defines the events of one source connector whose tasks write records and source offsets exactly once
+(KIP-618): their kinds, their columns, and who observes them.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what operators do, from 10 on what happens to instances of tasks, from 20 on what they read of the offsets
-topics, from 30 on what they poll and write, from 50 on what stands in the topics, from 60 on what an auditor reads,
-from 70 on the migration of the earlier text.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
+Codes below 10 are events of operators, from 10 on of instances of tasks, from 20 on of reading the offsets topics, from
+30 on of polling and writing, from 50 on of the topics, from 60 on of what an auditor reads, and from 70 on of the
+migration of the earlier text.
 
-A record of the source is known by partition, round and offset, of which `RECORD` is short: `offset` is the number of
-records of its source partition up to and including it, the first has 1. An offset of 0 in an offsets topic is a
-tombstone (a null offset), and 0 means none throughout. The last record of each round but the final one has a null
-source offset, so that a tombstone is stored for it: the source has that partition read again from its beginning, which
-is the next round. `topic` 0 is the worker's global offsets topic, 1 the connector's separate one.
+A record of the source is identified by partition, round and offset, which `RECORD` abbreviates: `offset` is the number
+of records of its source partition up to and including it, so the first has 1. An offset of 0 in an offsets topic is a
+tombstone (a null offset), and 0 always means none. The last record of each round but the final one has a null source
+offset, so that a tombstone is stored for it: the source has that partition read again from its beginning, which is the
+next round. `topic` 0 is the worker's global offsets topic, 1 the connector's separate one.
 
-What a task's thread does with Kafka is one call each, which has its end before anything else happens: `record_sent` is
+Each interaction of a task's thread with Kafka is one call, which ends before anything else happens: `record_sent` is
 followed by `record_appended`, `end_sent` by the markers, and these by `end_told`. A call whose answer is lost has no
-`…_told`; what it did in the topics is there.
+`…_told` event, but its effect in the topics remains.
 """
 
 from fencepost.model.language import Bool, forall
@@ -37,8 +37,6 @@ AUDITOR = "auditor"  # who reads the output as far as it is committed, and asks 
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
-
     # The newest set of so many tasks, numbered by `generation`; their offsets go to this topic. What it does not run
     # on has been stopped, fenced or left behind before: see `fenced`.
     configured = 1, "generation count topic runtime", OPERATOR
@@ -133,25 +131,24 @@ REFERENCE = "fencepost.reference_impl.systems.source_offsets"
 FROM_THE_START = "shipped-own-topic-from-the-start"
 RIGHT = ("text-merged-view", "migration-sentinel", "shipped", FROM_THE_START)
 REFUTED = frozenset({"shipped-own-topic-later", "shipped-own-topic-taken"})
-"""What ships and breaks promises, as it is driven and simulated to see."""
+"""The shipped modes in `REFUTED` break promises, and are driven and simulated to observe that."""
 MISTAKES = REFUTED | {
     "migration-race", "stale-topic", "tombstone-primary-first", "late-copies", "copied", "up-to-the-last-stable",
     "separate-transactions", "falls-back-alone", "copies-when-committed-alone",
 }  # fmt: skip
-"""These too; and no release does so."""
+"""The mistakes in `MISTAKES` are driven and simulated as well, and no release makes those that are not in `REFUTED`."""
 NOW_AND_THEN = MISTAKES | {FROM_THE_START}
-"""Those that `fencepost verify` drives and simulates on request."""
+"""`fencepost verify` drives and simulates these modes on request."""
 
 CONFIG = {"events": 400, "partitions": 3, "tasks": 3, "records": 12, "quiet_end": True}
-"""Of simulated histories: faults for so many events, and then the source is read to its end, if it can be."""
+"""Simulated histories have faults for ``events`` events, and then the source is read to its end, if it can be."""
 
 WITH_TOMBSTONES = ("tombstone-primary-first", "late-copies")
 SWITCHED_ON = (
     "copies-when-committed-alone", "shipped-own-topic-later", "shipped", "copied", "migration-race",
     "migration-sentinel",
 )  # fmt: skip
-"""Those that show in partitions that are begun anew, and with an offsets topic that the connector has only later, or
-never."""
+"""The modes in `SWITCHED_ON` need an offsets topic that the connector gets only later, or never."""
 
 DRIVEN = (*RIGHT, *sorted(MISTAKES))
 IMPLEMENTATIONS = tuple((f"{REFERENCE}:reference", mode) for mode in DRIVEN)
@@ -168,27 +165,24 @@ SIMULATORS = tuple(
 # Which events of source tasks detect a danger; see `fencepost.properties.history.signs`.
 
 FENCED = (47, 90)
-"""INVALID_PRODUCER_EPOCH, PRODUCER_FENCED."""
+"""The error codes in `FENCED` are INVALID_PRODUCER_EPOCH and PRODUCER_FENCED."""
 
 
 def _fenced(e: Events) -> int:
-    """Instances that another one, or a newer set, has fenced."""
     rows = e.of(Kind.instance_failed)
     return int(sum((e["error"][rows] == code).sum() for code in FENCED))
 
 
 def _late_commits(e: Events) -> int:
-    """Transactions whose end was sent, and whose answer was not heard."""
     return max(0, len(e.of(Kind.end_sent)) - len(e.of(Kind.end_told)))
 
 
 def _later_sets(e: Events) -> int:
-    """Sets of tasks behind the first."""
     return int((e["generation"][e.of(Kind.configured)] > 0).sum())
 
 
 def _given_up(e: Events) -> int:
-    """Transactions that are aborted although no client has asked for that."""
+    """Return how many transactions are aborted although no client has asked for that."""
     ended = e.of(Kind.output_marked)
     return int((e["outcome"][ended] == 0).sum())
 
@@ -206,7 +200,8 @@ SIGNS = (
 )  # fmt: skip
 
 
-# Which steps of the model of source offsets a row of the translation stands for, and what it checks.
+# These observations state which steps of the model of source offsets a row of the translation stands for, and what it
+# checks.
 
 MODEL_COLUMNS = {
     "instance": Instance, "partition": Partition, "record": Offset, "offset": Offset, "outcome": Bool, "failed": Bool,
@@ -223,7 +218,7 @@ def _runs(s, e):
 
 
 def _is_followed(s, e):
-    """Not one of an older set that has opened its producer late."""
+    """Return whether the instance is followed, which one of an older set is not that has opened its producer late."""
     return s.stage[e.instance] != Stage.NEW
 
 
@@ -232,7 +227,7 @@ def _is_to_resume(s, e):
 
 
 def _is_older(s, e):
-    """Of a set that another one has taken the place of, as it finds."""
+    """Return whether the instance finds that a newer set has replaced its own."""
     return _runs(s, e) & (s.stage[e.instance] == Stage.OPENED) & ~s.is_newest(e.instance)
 
 

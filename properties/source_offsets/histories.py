@@ -1,10 +1,10 @@
-"""What KIP-618 promises of the records of a source and their source offsets, held against what instances of tasks, the
-topics and an auditor show.
+"""This module checks what KIP-618 promises of the records of a source and their source offsets, against what instances
+of tasks, the topics and an auditor reveal.
 
 The auditor reads the committed output in the order of its positions, and then asks where a restart would resume. What
 it reads is the promise itself: every record once, in the order of its source partition, in step with the offsets. The
-mechanisms say where it was lost. A record that a transformation drops, or whose transaction the connector has aborted,
-need not be in the output.
+other properties locate the step at which the promise was broken. A record that a transformation drops, or whose
+transaction the connector has aborted, need not be in the output.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ MIGRATING = ("migration-sentinel", "migration-race")
 COPIED_WHEN_COMMITTED = tuple(
     mode for mode in DRIVEN if mode != "falls-back-alone" and (mode == "shipped" or not mode.startswith("shipped"))
 )
-"""Modes that promise it: Kafka copies an offset when it is sent."""
+"""In the modes in `COPIED_WHEN_COMMITTED` an offset is copied at its commit. Kafka copies it when sent."""
 MERGED = tuple(mode for mode in DRIVEN if mode not in (*MIGRATING, "copied"))
-"""Modes of the text that merges two topics; the one that copies says nothing of tombstones."""
+"""The modes in `MERGED` are of the text that merges two topics. The text that copies does not mention tombstones."""
 PARTITION, ROUND, PLACE = ("partition",), ("partition", "round"), ("partition", "round", "offset")
 INSTANCE, OF_INSTANCE, OF_TOPIC = ("instance",), ("instance", "partition"), ("instance", "topic")
 
@@ -52,7 +52,6 @@ AUDITED_LATER = following(Kind.audited, by=PARTITION)
 
 
 def _of(event: Any) -> Any:
-    """The offset of an event; 0, which is none, where there is no such event."""
     return when(event.missing, 0, event.offset)
 
 
@@ -203,13 +202,13 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(SOURCE_OFFSETS.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 BOUNDARIES = ("poll", "interval", "connector")
 
 
 class SourceView(EventView):
-    """Parts of one piece; what the config does not say of the connector is as in Kafka."""
+    """A `SourceView` has the parts of one piece. Settings of the connector that the config omits are as in Kafka."""
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
         super().__init__(columns, config)
@@ -220,7 +219,7 @@ class SourceView(EventView):
 
 
 def figures(view: SourceView) -> dict[str, int]:
-    """Return what became of the records of one piece; the figures of several pieces add up."""
+    """Return what became of the records of one piece. The figures of several pieces can be added."""
     kinds = {
         "polled": Kind.polled, "transactions": Kind.txn_begun, "read": Kind.output_read,
         "starts": Kind.instance_running, "failed": Kind.instance_failed, "sets": Kind.configured,
@@ -238,10 +237,11 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in a history of source tasks that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of source tasks that the reference wrote, with what each property must then
+# report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
-# named too. Instance 0 of task 0 has source partition 0 and producer id 0; a second set of tasks takes its place.
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
+# named too. Instance 0 of task 0 has source partition 0 and producer id 0. A second set of tasks replaces it.
 
 _FIRST = {"task": 0, "instance": 0}
 _LAST = {"task": 0, "instance": 7}

@@ -1,19 +1,19 @@
-"""The plug: what fencepost needs of exactly-once source tasks, to drive them and to watch them.
+"""This module defines what fencepost needs of exactly-once source tasks, to drive them and to watch them.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a connector with a source, slots of
-tasks, and what they need of Kafka.  Their instances run in threads, and a thread runs until its next *operation* on the
-outside, where it waits until the driver lets the operation happen, fail, or get lost.
+The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes a connector with a
+source, slots of tasks, and what they need of Kafka. Their instances run in threads, and a thread runs until its next
+*operation* on the outside, where it waits until the driver lets the operation happen, fail, or get lost.
 
-Config keys: ``seed``, ``mode`` (the variant), ``tasks`` (slots), ``partitions`` of the source, ``records`` in each of
-them and in each round, ``rounds`` (each but the last ends with a tombstone), ``batch`` (records of one poll),
+The config keys are ``seed``, ``mode`` (the variant), ``tasks`` (slots), ``partitions`` of the source, ``records`` in
+each of them and in each round, ``rounds`` (each but the last ends with a tombstone), ``batch`` (records of one poll),
 ``separate`` (the connector has an offsets topic of its own), ``boundary`` ("poll", "interval" or "connector"),
-``interval_ms`` (of the second), ``filtered`` (of so many records one is dropped by a transformation, the same ones
-whenever they are polled; 0: none), ``transaction_timeout_ms``, and ``timeout_check_ms`` (so often brokers look for
-transactions that are over).  A source partition is read by the task whose number remains when it is divided by the
-number of tasks.
+``interval_ms`` (of the second), ``filtered`` (one of this many records is dropped by a transformation, the same ones
+whenever they are polled; 0: none), ``transaction_timeout_ms``, and ``timeout_check_ms`` (the interval at which brokers
+look for transactions that have timed out). A source partition is read by the task whose number is the remainder of the
+partition's number divided by the number of tasks.
 
-Of the events only what operators, instances and an auditor see is needed; every further kind of the history vocabulary
-that an implementation emits is held against the promises as well, and makes a violation show earlier.
+An implementation has to emit only the events that operators, instances and an auditor observe. Each further kind of the
+history vocabulary that it emits is checked against the promises as well, and reveals a violation earlier.
 """
 
 from collections import defaultdict
@@ -29,20 +29,22 @@ from fencepost.properties.roles import Between, Count, Index, InFlight, OneOf
 from fencepost.properties.source_offsets.events import WITH_TOMBSTONES
 
 Thread = tuple[int, str, int, int]
-"""(number, operation, task, instance): -1 and the owner's number for the migration of the earlier text."""
+"""A `Thread` is (number, operation, task, instance), or for the earlier text's migration -1 and the owner."""
 
 OPERATIONS = (
     "open", "check", "ask_end", "read", "run", "poll", "send", "flush", "commit", "abort", "copy", "stop",
     "look", "migrate",
 )  # fmt: skip
-"""What threads wait for: an instance opens its producer (initTransactions); looks whether it is of the newest set; asks
-the end of one offsets topic; consumes it as far as it is stable, again and again until it is there; starts its
-`SourceTask` with what it has found; polls a batch; sends one record of it, or has it dropped; sends the source offsets
-of its transaction; commits it; aborts it for the connector; copies one source offset to the worker's topic, in a thread
-of its own; ends.  The owner of the Connector looks whether the separate topic is empty, and fills it."""
+"""Threads wait for the operations in `OPERATIONS`. An instance opens its producer (initTransactions); checks whether it
+is of the newest set; asks for the end of one offsets topic; consumes the topic as far as it is stable, again and again
+until it reaches that end; starts its `SourceTask` with the offsets that it has found; polls a batch; sends one record
+of it, or has it dropped; sends the source offsets of its transaction; commits it; aborts it for the connector; copies
+one source offset to the worker's topic, in a thread of its own; ends. The owner of the Connector looks whether the
+separate topic is empty, and fills it."""
 
 OUTCOMES = ("ok", "failed", "lost")
-"""The operation happens; does not, and its thread gets an error; happens, and its thread gets an error all the same."""
+"""With "ok" the operation happens, with "failed" it does not happen and its thread gets an error, and with "lost" it
+happens but its thread gets an error all the same."""
 
 
 def _remark(thread: Thread) -> str:
@@ -71,99 +73,98 @@ SIZES: dict[str, Between | OneOf] = {
 }
 
 SIZES_OF = {name: {"rounds": OneOf(2)} for name in WITH_TOMBSTONES}
-"""Where a variant is about tombstones."""
+"""The variants about tombstones have two rounds."""
 
 DANGERS = {
     "step failed": ("loss",), "step lost": ("lost-answer",), "stall*": ("zombie",), "kill": ("client-crash",),
     "fail_over": ("coordinator-fail-over",), "change_leader": ("broker-restart",), "advance": ("time-out",),
     "configure": ("rebalance",), "downgrade": ("worker-without-support",), "restart": ("zombie",),
 }  # fmt: skip
-"""Which dangers it is to make a call."""
 
 
 class System(Protocol):
-    """A connector that does nothing by itself: nothing happens between two calls."""
+    """A `System` is a connector that does nothing by itself: nothing happens between two calls."""
 
     def threads(self) -> Sequence[Thread]:
-        """Those that wait for an operation, oldest first; not those that are stalled."""
+        """Return the threads that wait for an operation, oldest first, without those that are stalled."""
 
     def step(self, number: Number, outcome: Outcome = "ok") -> None:
-        """The thread's operation happens, or does not, as one of `OUTCOMES` says; the thread runs to its next."""
+        """Let the thread's operation end in one of `OUTCOMES`, and let the thread run to its next operation."""
 
     def configure(self, tasks: Annotated[int, Count("tasks")], separate: bool) -> bool:
-        """The connector is configured anew: instances that run are left behind, their transactional ids are fenced, and
-        a set of so many tasks starts, with its offsets in the separate topic or in the worker's.  False, and nothing
-        happens, where the connector cannot be configured now."""
+        """Configure the connector anew: running instances are left behind, their transactional ids are fenced, and a
+        set of that many tasks starts, with its offsets in the separate topic or in the worker's. Return False, and let
+        nothing happen, if the connector cannot be configured now."""
 
     def restart(self, task: Task) -> bool:
-        """A new instance of a task starts, whatever became of the one before, which is left behind if it runs.  False
-        if the newest set has no such task."""
+        """Start a new instance of a task, whatever became of its predecessor, which is left behind if it runs. Return
+        False if the newest set has no such task."""
 
     def stop(self, task: Task) -> bool:
-        """The newest instance of a task is asked to stop, and does so at its next step; False if none runs."""
+        """Ask the newest instance of a task to stop, which it does at its next step, and return False if none runs."""
 
     def kill(self, task: Task) -> bool:
-        """The process of the newest instance of a task is gone; False if none runs."""
+        """Kill the process of the newest instance of a task, and return False if none runs."""
 
     def stall(self, task: Task) -> bool:
-        """The newest instance of a task stands still; False if none runs, or it does already."""
+        """Stall the newest instance of a task, and return False if none runs or it is stalled already."""
 
     def resume(self, task: Task) -> bool:
-        """All stalled instances of a task go on, and know nothing of what happened meanwhile; False if none is."""
+        """Let all stalled instances of a task go on without news of the time between; return False if none stalls."""
 
     def ask_boundary(self, task: Task, commit: bool) -> bool:
-        """The connector asks that the transaction of the newest instance of a task ends with its batch; False if none
-        runs, or boundaries are not the connector's."""
+        """Let the connector ask that the transaction of the newest instance of a task ends with its batch, and return
+        False if none runs or the connector does not define the boundaries."""
 
     def downgrade(self, hard: bool) -> bool:
-        """All instances stop in order; then the feature is off, or the software is from before it (``hard``), and the
-        set starts again.  False where that is so already, or the variant has none."""
+        """Stop all instances in order, switch the feature off or replace the software by an older one (``hard``), and
+        start the set again. Return False if that is so already, or the variant has no downgrade."""
 
     def upgrade(self) -> bool:
-        """All instances stop in order, and start again with the feature on; False where it is."""
+        """Stop all instances in order, and start them again with the feature on. Return False if it is on."""
 
     def delete_topic(self) -> bool:
-        """The separate topic is deleted, and created anew when it is used; False while instances use it."""
+        """Delete the separate topic, which is created anew when it is used, and return False while instances use it."""
 
     def start_owner(self) -> bool:
-        """Another worker takes the Connector, which has to see to its separate topic first; the one before is left
-        behind.  False where nothing is migrated."""
+        """Give the Connector to another worker, which has to prepare its separate topic first, and leave the previous
+        owner behind. Return False if nothing is migrated."""
 
     def stall_owner(self) -> bool:
-        """The newest owner stands still; False if there is none, or it does already."""
+        """Stall the newest owner, and return False if there is none or it is stalled already."""
 
     def resume_owners(self) -> bool:
-        """All stalled owners go on; False if there is none."""
+        """Let all stalled owners go on, and return False if there is none."""
 
     def fail_over(self) -> None:
-        """Another broker coordinates transactions."""
+        """Let another broker coordinate transactions."""
 
     def change_leader(self, topic: Annotated[int, OneOf(0, 1, 2)]) -> None:
-        """Another broker leads an offsets topic, or (2) the output."""
+        """Let another broker lead an offsets topic, or (2) the output."""
 
     def advance(self, ms: Ms) -> None:
-        """Virtual milliseconds pass: intervals end, transactions time out."""
+        """Let virtual milliseconds pass, so that intervals end and transactions time out."""
 
     def audit(self) -> Any:
-        """An auditor reads the output as far as it is committed, and where no transaction is open asks where a restart
-        would resume."""
+        """Let an auditor read the committed output and, if no transaction is open, ask where a restart resumes."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
-# What of a driven connector no event by itself says: that those of its tasks which live get on without a restart, and
-# where tombstones let the copies in the worker's topic break promises of what is right as well.
+# This context judges what no single event of a driven connector reveals: that its living tasks go on without a restart,
+# and where tombstones let the copies in the worker's topic break promises in a correct connector as well.
 
 EXACTLY_ONCE = FIRST = 0
 GETTING_ON = "get_on"
-"""The call in which those that live get on by themselves."""
+"""In the call `GETTING_ON` the instances that live go on by themselves."""
 ENDS = frozenset({"instance_stopped", "instance_failed", "instance_killed"})
 
 
 @dataclass
 class Newest:
-    """The newest set of tasks, and by task the newest instance that lives; whose start was seen; who has begun."""
+    """A `Newest` is the newest set of tasks. ``instances`` has by task the newest instance that lives, ``started`` the
+    instances whose start was observed, and ``running`` those that have begun to run."""
 
     generation: int
     count: int
@@ -174,11 +175,11 @@ class Newest:
 
 
 class Tombstones:
-    """Which tombstones and copies in the worker's topic do harm, by the number of the call.
+    """`Tombstones` tracks which tombstones and copies in the worker's topic do harm, by the number of the call.
 
-    A null offset goes to the worker's topic first, outside the transaction, and a copy of an offset after it.  So an
-    old copy may come behind a tombstone (late-copies), and a tombstone may stand there whose transaction is never
-    committed: then the worker's topic has not what the combined view takes from it, whatever implementation it is.
+    A null offset goes to the worker's topic first, outside the transaction, and a copy of an offset after it. So an old
+    copy may come after a tombstone (late-copies), and a tombstone may be there whose transaction is never committed.
+    Then the worker's topic lacks what the combined view takes from it, in every implementation.
     """
 
     def __init__(self) -> None:
@@ -188,7 +189,6 @@ class Tombstones:
         self.harmful: list[tuple[int, float]] = []  # from one call up to another
 
     def watch(self, call: int, event: Event) -> None:
-        """Take note of an event."""
         kind, instance = read(event, "kind"), read(event, "instance", -1)
         partition, offset = read(event, "partition", -1), read(event, "offset", -1)
         if kind == "copy_sent" and offset > 0:
@@ -205,14 +205,13 @@ class Tombstones:
             self.harmful += [(since, call)] if since < call else []
 
     def did_harm(self, call: int) -> bool:
-        """Had any by then?"""
         return any(since <= call <= until for since, until in self.harmful) or any(
             since <= call for since in self.undecided.values()
         )
 
 
 class GettingOn(AtRest):
-    """Of a run: its newest set, and its tombstones."""
+    """`GettingOn` tracks the newest set of a run and its tombstones."""
 
     excusable = frozenset({"618.P2", "618.P4", "618.P5"})
 
@@ -225,7 +224,6 @@ class GettingOn(AtRest):
     def watch(
         self, made: Made, events: Sequence[Event], messages: Sequence[Message]
     ) -> Iterable[tuple[Broken, Concerned]]:
-        """Who lives; and, when those had their time, what they have come to."""
         self.calls_made += 1
         for event in events:
             self.note(event)
@@ -234,7 +232,6 @@ class GettingOn(AtRest):
             yield from self.judged(events)
 
     def note(self, event: Event) -> None:
-        """Of which set an instance is, and whether it lives."""
         newest, kind = self.newest, read(event, "kind")
         task, instance = read(event, "task", -1), read(event, "instance", -1)
         if kind == "configured":
@@ -251,7 +248,7 @@ class GettingOn(AtRest):
             del newest.instances[task]
 
     def judged(self, events: Sequence[Event]) -> Iterable[tuple[Broken, Concerned]]:
-        """618.P5: what a task has read that lives, and has found its offsets, is stored, and that is all."""
+        """Yield violations of 618.P5: exactly what a living task has read, after finding its offsets, is stored."""
         newest, last_round = self.newest, int(self.config.get("rounds", 1)) - 1
         if newest.runtime != EXACTLY_ONCE:
             return
@@ -268,9 +265,7 @@ class GettingOn(AtRest):
                 yield Broken("618.P5", text, event=event), frozenset()
 
     def excuses(self, call: int, concerned: Concerned) -> bool:
-        """Tombstones are in the way."""
         return self.tombstones.did_harm(call)
 
     def why(self, call: int, concerned: Concerned) -> str:
-        """As the text has it."""
         return "618.31: a copy came late, or a tombstone stands beside a transaction that is not committed"

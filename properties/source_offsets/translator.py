@@ -1,12 +1,13 @@
-"""What the events of source tasks say to the model, where they say it in other pieces.
+"""This module translates the events of source tasks to steps of the model where the two are divided differently.
 
-An instance has the source partitions whose number, divided by the number of tasks, leaves that of its task.  Those of
-a new set are its own from when the first of its instances starts; when several of one task do, they are those of the
-one that opens its producer last.  An instance of an older set that opens its producer when a newer one is there fences
-the one that had the transactional id, and is not followed: it is to find the newer set.  Offsets are found where the
-last topic is read to the end, and what was sent of a transaction is reported with its end, for each source partition.
-One that has been fenced may find an end behind which the next one has written since: it found what was there when it
-asked, which the model, where that is one step, would say of now, and it is not followed any further.
+An instance has the source partitions whose number, divided by the number of tasks, leaves the number of its task. The
+partitions of a new set are its own from when the first of its instances starts. When several instances of one task
+start, the partitions are those of the one that opens its producer last. An instance of an older set that opens its
+producer after a newer set exists fences the one that had the transactional id, and is not followed, because it will
+find the newer set. Offsets are found where the last topic is read to the end, and what was sent in a transaction is
+reported with its end, for each source partition. An instance that has been fenced may find an end after which the next
+one has written since. It found what was there when it asked, while the model, where that is one step, would refer to
+the present, so the instance is not followed any further.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,18 +20,18 @@ from fencepost.properties.source_offsets.events import MODEL_COLUMNS, SOURCE_OFF
 from fencepost.properties.translation import Row, Tellers, Translator
 
 ROW_KINDS = ("given", "flushed")
-"""Kinds of rows that are no events: a source partition is an instance's; its offset is in the transaction, or not."""
+"""The rows in `ROW_KINDS` are not events: an instance gets a source partition, or a transaction its offset."""
 
 ENDS = ("instance_stopped", "instance_failed", "instance_killed")
 _NONE = -1
 _FIRST = 0
-"""The set of tasks that is there before anything is observed."""
+"""The set of tasks `_FIRST` exists before anything is observed."""
 
 Placed = tuple[int, Row]
 
 
 class Tasks:
-    """Of one connector.  ``kinds``: of the rows that stand for something."""
+    """`Tasks` translates the events of one connector. ``kinds`` are the kinds of rows that are observed."""
 
     def __init__(self, kinds: frozenset[str], partitions: int, tasks: int, separate: bool) -> None:
         self.kinds, self.partitions = kinds, partitions
@@ -47,7 +48,6 @@ class Tasks:
         self.last: dict[tuple[int, int], int] = {}  # by topic and source partition: where its last entry stands
 
     def translate(self, events: Sequence[Any]) -> Iterator[Placed]:
-        """The rows of these events."""
         tellers = Tellers(self, "_")
         for place, event in enumerate(events):
             if not self.begun:
@@ -74,7 +74,7 @@ class Tasks:
             yield from self.given(event)
 
     def own(self, task: int) -> range:
-        """The partitions of a task; where no task is configured none has any, whatever a history says that starts."""
+        """Return the partitions of a task, which are none while no task is configured, whatever a history has."""
         return range(task, self.partitions, self.count) if self.count > 0 else range(0)
 
     def given(self, event: Any) -> Iterator[Row]:
@@ -97,7 +97,7 @@ class Tasks:
             yield _row(event)
 
     def _instance_checked(self, event: Any) -> Iterator[Row]:
-        """One that is not followed does not go on, if there is something for it to do."""
+        """Yield the check of an instance that is followed, or that should not go on although it has partitions."""
         if event.instance in self.followed or (event.outcome == 1 and event.task < self.partitions):
             yield _row(event)
 
@@ -157,11 +157,6 @@ def _row(event: Any, **columns: Any) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-# What the events of source tasks say to the model of their offsets.
-#
-# Read `translator` (whose source partitions are an instance's, and which instances are followed), `table` (which steps
-# of the model, and which checks, each row stands for).
-
 MODELS = {
     "text-merged-view": SeenMergedView,
     "shipped": SeenMergedView,  # with one topic there is nothing to merge
@@ -170,7 +165,7 @@ MODELS = {
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how many source partitions and records there are, and what is of the first set of tasks, which is there
+    """Return how many source partitions and records there are, and the settings of the first set of tasks, which exists
     before anything is observed."""
     if not isinstance(config.get("partitions"), int):
         raise HistoryError("the config does not say how many partitions the source has, which instances share")

@@ -1,6 +1,6 @@
-"""The variants of source offsets, of reading them to the end, of migrating and of what ships, with bounds.
+"""This module has the variants of source offsets, of reading them to the end, of migrating and of what ships.
 
-Reading source offsets to the end (618.32): the reading as it is, what is taken for it, and what goes wrong then.
+The variants of reading to the end (618.32) are the reading, the single step that stands for it, and faulty readings.
 """
 
 from collections.abc import Mapping
@@ -82,8 +82,8 @@ SCENARIOS = (
 )  # fmt: skip
 
 
-# An offsets topic of a connector's own: merged with the global one (618.31), filled from it as the earlier text has it
-# (618.30, 618.45), and found again after a downgrade (618.36); and what goes wrong.
+# These variants are about an offsets topic of a connector's own: merged with the global one (618.31), filled from it as
+# the earlier text has it (618.30, 618.45), and found again after a downgrade (618.36), with what goes wrong.
 
 MERGED = dict(partitions=2, records=3, stops=1)
 MIGRATING = dict(partitions=2, records=2, stops=1, workers=2, rebalances=1, crashes=1)
@@ -154,11 +154,11 @@ MIGRATING_SCENARIOS = (
 )  # fmt: skip
 
 
-# Source offsets as Kafka is released: with one topic, as it is by default; with an offsets topic of the connector's
-# own, from the start, later, or for a while; and what would mend that.
+# These variants are about source offsets as Kafka is released: with one topic, as it is by default; with an offsets
+# topic of the connector's own, from the start, later, or for a while; and with what would repair that.
 #
-# Seen on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0 with a topic that is given later, and of 3.3.2 and 4.4.0 with
-# one that is taken away; and on the classes of 3.9.1, 4.0.0, 4.3.1 and 4.4.0.
+# This was observed on live clusters of 3.3.2, 3.9.1, 4.3.1 and 4.4.0 with a topic that is given later, of 3.3.2 and
+# 4.4.0 with one that is taken away, and on the classes of 3.9.1, 4.0.0, 4.3.1 and 4.4.0.
 
 SHIPPED_BASE = dict(
     instances=2, partitions=1, records=2, sets=2, topics=0, nulls=0, drops=0, aborts=0, failures=1, crashes=0,
@@ -190,13 +190,13 @@ ALL_THE_TIME: dict[str, Any] = dict(
     bounds={"smoke": SHIPPED_BASE}, features=ONE_TOPIC, judged=(),
     progress_bounds=(dict(SHIPPED_BASE, failures=0, crashes=1),),
 )  # fmt: skip
-"""One topic is in use all the time."""
+"""With the settings in `ALL_THE_TIME` one topic is in use all the time."""
 
 
 def _refuted(
     name: str, properties: Any, says: str, bounds: Mapping[str, int], *breaks: str, topic: str, **more: Any
 ) -> Variant:
-    """What ships, and does not keep these promises."""
+    """Return a variant of what ships and breaks these promises."""
     return Variant(
         name, properties, says, expected=dict.fromkeys(breaks, "violated"), bounds={"smoke": bounds},
         judged=(), proof=False, progress_bounds=(dict(bounds, failures=0),), of=_release(topic), **more,
@@ -252,10 +252,10 @@ SHIPPED_SCENARIOS = (
 )  # fmt: skip
 
 
-# Exactly-once source tasks in the catalogue: the merged view of two offsets topics, as the text has it, and what breaks
-# it.  `shipped` has what Kafka does.
+# These variants are about exactly-once source tasks: the merged view of two offsets topics, as the text has it, and
+# what breaks it. `shipped` has what Kafka does.
 #
-# What a rule misread leads to, and what a source, a worker or an operator does otherwise, is a variant of its own.
+# The consequence of a misread rule, and each deviation of a source, a worker or an operator, is a variant of its own.
 
 FEATURES: Mapping[str, Mapping[str, int]] = {
     "a topic of its own": dict(topics=1, records=3, failures=0),
@@ -316,8 +316,9 @@ VARIANTS = (
 )  # fmt: skip
 
 ELSEWHERE = frozenset({"aborted_as_asked", "tombstones_beside_first"})
-"""Transactions of simulated tasks end with each poll; null offsets are in histories of late-copies alone.  The earlier
-text copies nothing, and its model has no tasks that could be followed; nor does a connector with one topic copy."""
+"""The properties in `ELSEWHERE` are undecided: transactions of simulated tasks end with each poll, and null offsets are
+in histories of late-copies alone. The earlier text copies nothing, and its model has no tasks that could be followed. A
+connector with one topic does not copy either."""
 
 ENTRIES = (
     ProtocolEntry(

@@ -1,11 +1,12 @@
-"""The events of exactly-once source connectors (KIP-618, who may run): kinds, columns, and which of them speaks where.
+"""This module defines the events of exactly-once source connectors (KIP-618, who may run): their kinds, their columns,
+and which columns each kind uses.
 
-Codes and names are a file format: histories written years ago carry them. Add new ones at the end; never renumber.
-Below 10 is what happens to workers, from 10 on the group, from 20 on the config topic and who may write to it, from 40
-on fencing rounds, from 50 on tasks, from 60 on what their producers write.
+Codes and names are a file format: histories written years ago carry them. Add new codes at the end, and never renumber.
+Codes below 10 are events of workers, from 10 on of the group, from 20 on of the config topic and its writers, from 40
+on of fencing rounds, from 50 on of tasks, and from 60 on of what the tasks' producers write.
 
-A set of task configurations is named by the place of its commit record in the config topic, which is the same number
-for every worker; Kafka's own generations are counted by each worker for itself.
+A set of task configurations is named by the offset of its commit record in the config topic, which is the same number
+for every worker. Kafka's own generations are counted by each worker for itself.
 """
 
 from types import MappingProxyType
@@ -27,8 +28,6 @@ OUTSIDE = "outside"  # what users, brokers and the group show besides
 
 
 class Kind(EventKind):
-    """What happened in one event: code, columns, and who observes it."""
-
     worker_started = 1, "node support", OUTSIDE
     # crashed or shut down; requests and transactions that it sent stay where they are
     worker_stopped = 2, "node", OUTSIDE
@@ -110,14 +109,12 @@ TASK_COUNTS = Vocabulary("task-counts", Kind, COLUMNS, public=(TOPIC, OUTSIDE))
 
 
 def _sets(e: Events, least: int, most: int | None = None) -> int:
-    """Sets of so many tasks that are written."""
     written = e.of(Kind.set_written)
     sizes = e["count"][written]
     return int(((sizes >= least) & ((sizes <= most) if most is not None else True)).sum())
 
 
 def _fencing_rounds(e: Events) -> int:
-    """Rounds that have several ids to fence."""
     return int((e["count"][e.of(Kind.round_started)] > 1).sum())
 
 
@@ -148,12 +145,12 @@ SIGNS = (
 )  # fmt: skip
 
 
-# What the events of a Connect cluster say about the core of one connector, and its steps.
+# These observations relate the events of a Connect cluster to the core of one connector and its steps.
 #
-# Computed, not stored: ``instance`` is a place of the model's for a task's thread, free again when that has ended;
-# ``set`` numbers the connector's sets from 1, ``newest`` is the number of the last; ``certain`` is false where a
-# transactional id may have been fenced without a client hearing of it.  A deposed leader's round goes on in what it has
-# under way: so the model deposes it only when that is over.
+# These columns are computed, not stored: ``instance`` is a place of the model for a task's thread, free again when the
+# thread has ended; ``set`` numbers the connector's sets from 1; ``newest`` is the number of the last set; ``certain``
+# is false where a transactional id may have been fenced without a client being notified. A deposed leader's round goes
+# on with what it has under way, so the model deposes the leader only when the round is over.
 
 MODEL_COLUMNS = {
     "worker": Worker, "task": Task, "instance": Instance, "set": Generation, "count": Count, "status": Int,
@@ -175,7 +172,6 @@ def _skipped(s):
 
 
 def _fences(s, e):
-    """For a round under way."""
     return (s.round[e.worker] == Round.FENCING) & s.left[e.worker, e.task]
 
 
@@ -291,7 +287,8 @@ OWN_VIEW = Observation(
 
 
 def _newer_than_assigned(s, e):
-    """A task that waited starts from the set that it finds counted in the end."""
+    """Return whether a task that waited starts from a newer set than its assigned one, because that set is the one it
+    finds counted in the end."""
     return (e.status == OK) & (s.of[e.instance] != e.set)
 
 

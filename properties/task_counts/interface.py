@@ -1,20 +1,19 @@
-"""What implementations of Connect offer, how one comes to rest after a run, and calls on it as data.
+"""This module defines what fencepost needs of an implementation of exactly-once source connectors to drive and watch
+it, how a run comes to rest, and calls as data.
 
-The plug: what fencepost needs of an implementation of exactly-once source connectors to drive and watch it.
+The interface is structural: nothing has to be imported or inherited. ``factory(config)`` makes a Connect cluster and
+what it needs of Kafka. Its workers run in threads. A thread runs until its next *operation* on the outside (Kafka, the
+group's coordinator, another worker), where it waits until the driver lets the operation happen, fail, or get lost.
 
-Structural: nothing has to be imported or inherited.  ``factory(config)`` makes a Connect cluster and what it needs of
-Kafka.  Its workers run in threads, and a thread runs until its next *operation* on the outside (Kafka, the group's
-coordinator, another worker), where it waits until the driver lets the operation happen, fail, or get lost.
+The config keys are ``seed``; ``mode`` ("A", "M" or "B": three texts of KIP-618; "shipped": Kafka 3.3 and later);
+``workers``, ``connectors`` and ``max_tasks``; ``protocol`` of rebalances ("eager" or "cooperative");
+``preemptive_stop`` (618.22; default True); ``group_id`` ("connect"); ``support`` of all workers or of each (default
+"disabled", as in Kafka; driven clusters set "enabled"); ``graceful_shutdown_ms`` (5000); ``heartbeat_ms`` (the interval
+at which a worker hears from the group, so that it learns late that its session has ended; 0, the default: at once);
+``names`` of the connectors (default ``connector-0`` …).
 
-Config keys: ``seed``; ``mode`` ("A", "M" or "B": three texts of KIP-618; "shipped": Kafka 3.3 and later); ``workers``,
-``connectors`` and ``max_tasks``; ``protocol`` of rebalances ("eager" or "cooperative"); ``preemptive_stop`` (618.22;
-default True); ``group_id`` ("connect"); ``support`` of all workers or of each (default "disabled", as in Kafka; what is
-driven here says "enabled"); ``graceful_shutdown_ms`` (5000); ``heartbeat_ms`` (a worker hears from the group so often,
-and so learns late that its session has ended; 0, the default: at once); ``names`` of the connectors (default
-``connector-0`` …).
-
-Of the events only what topics, REST and coordinators show to everybody is needed (`BLACK_BOX`); every further kind of
-the history vocabulary that an implementation emits is held against promises and model as well.
+An implementation has to emit only those events that topics, REST and coordinators reveal to every observer
+(`BLACK_BOX`). Each further kind of the history vocabulary that it emits is checked against promises and model as well.
 """
 
 from collections import Counter
@@ -28,23 +27,25 @@ from fencepost.properties.roles import Amount, Count, FromConfig, Index, InFligh
 from fencepost.properties.task_counts.events import TASK_COUNTS
 
 Thread = tuple[int, str, int, int, int]
-"""(number, operation, worker, connector, task): -1 where it does not apply."""
+"""A `Thread` is (number, operation, worker, connector, task), with -1 where a column does not apply."""
 
 OPERATIONS = (
     "read", "join", "assign", "sync", "claim", "write", "start_round", "fence", "check_round", "write_count",
     "end_round", "answer", "ask", "check_before", "open_producer", "check_after", "poll", "commit", "stop",
 )  # fmt: skip
-"""What threads wait for: the herder reads one record of the config topic, joins the group, computes the assignment as
-its leader, takes its own; opens the leader's producer, writes in a transaction of it; a round of fencing starts (reads
-to the end, decides), fences one id, reads and compares, writes the count, is taken out of those under way (where that
-is a step of its own), answers who asked; a task asks for a round, reads to see whether it may, opens its producer,
-reads again, sends records and offsets in a transaction, ends it; a thread ends."""
+"""Threads wait for the operations in `OPERATIONS`. The herder reads one record of the config topic, joins the group,
+computes the assignment as its leader, and takes its own assignment; it opens the leader's producer and writes in a
+transaction of it. A fencing round starts (reads to the end, decides), fences one id, reads and compares, writes the
+count, is removed from the rounds under way (where that is a step of its own), and answers the worker that asked. A task
+asks for a round, reads to see whether it may start, opens its producer, reads again, sends records and offsets in a
+transaction, and ends it. Last, a thread ends."""
 
 AT_WORK = frozenset({"poll", "commit"})
-"""A task that runs does nothing else, for ever."""
+"""A running task repeats the operations in `AT_WORK` forever and does nothing else."""
 
 OUTCOMES = ("ok", "failed", "lost")
-"""The operation happens; does not, and its thread gets an error; happens, and its thread gets an error all the same."""
+"""With "ok" the operation happens, with "failed" it does not happen and its thread gets an error, and with "lost" it
+happens but its thread gets an error all the same."""
 
 SUPPORT = ("none", "disabled", "preparing", "enabled")
 
@@ -63,109 +64,106 @@ Waiting = Annotated[Thread, _WAITING]
 Outcome = Annotated[str, OneOf("ok", "ok", "failed", "lost")]
 
 COLUMNS = TASK_COUNTS.names
-"""What an event may say, by name."""
 
 BLACK_BOX = TASK_COUNTS.black_box
-"""What every cluster shows."""
 
 
 class System(Protocol):
-    """A cluster that does nothing by itself: nothing happens between two calls."""
+    """A `System` is a cluster that does nothing by itself: nothing happens between two calls."""
 
     def threads(self) -> Sequence[Thread]:
-        """Those that wait, oldest first; not those of stalled workers."""
+        """Return the threads that wait, oldest first, without those of stalled workers."""
 
     def step(self, number: Number, outcome: Outcome = "ok") -> None:
-        """The thread's operation happens, or does not, as one of `OUTCOMES` says; the thread runs to its next."""
+        """Let the thread's operation end in one of `OUTCOMES`, and let the thread run to its next operation."""
 
     def configure(self, worker: Worker, connector: Connector, tasks: Tasks) -> bool:
-        """A user asks this worker to create or reconfigure a connector, so that it has so many tasks.  This and the
-        next four: False, and nothing happens, where it is refused."""
+        """Ask this worker, as a user, to create or reconfigure a connector with that many tasks. This method and the
+        next four return False, and nothing happens, if the request is refused."""
 
     def delete(self, worker: Worker, connector: Connector) -> bool:
-        """A user asks to delete a connector."""
+        """Ask the worker, as a user, to delete a connector."""
 
     def stop_connector(self, worker: Worker, connector: Connector) -> bool:
-        """A user asks to stop a connector: a set of no tasks (shipped)."""
+        """Ask the worker, as a user, to stop a connector, which writes a set of no tasks (shipped)."""
 
     def restart_connector(self, worker: Worker, connector: Connector) -> bool:
-        """A user asks to start a connector again that failed."""
+        """Ask the worker, as a user, to restart a connector that failed."""
 
     def restart_task(self, worker: Worker, connector: Connector, task: int) -> bool:
-        """A user asks to start a task again that failed."""
+        """Ask the worker, as a user, to restart a task that failed."""
 
     def stall(self, worker: Worker) -> None:
-        """The process pauses: its threads do nothing until `resume`, and what others answer waits for it."""
+        """Pause the worker's process: its threads do nothing until `resume`, and answers to others wait for it."""
 
     def resume(self, worker: Worker) -> None:
-        """It goes on, and knows nothing of what happened meanwhile."""
+        """Let a paused worker go on, which knows nothing of what happened meanwhile."""
 
     def crash(self, worker: Worker) -> None:
-        """The process is gone, and its threads with it."""
+        """End the worker's process together with its threads."""
 
     def restart_worker(self, worker: Worker) -> None:
-        """A new process of it starts."""
+        """Start a new process of the worker."""
 
     def expire(self, worker: Worker) -> None:
-        """Its session in the group ends: the others rebalance without it."""
+        """End the worker's session in the group, so that the other workers rebalance without it."""
 
     def set_support(self, worker: Worker, value: str) -> None:
-        """Restart it with one of `SUPPORT`: "none" is a version without this feature."""
+        """Restart the worker with one of `SUPPORT`, where "none" is a version without this feature."""
 
     def write_foreign(self, kind: str, connector: Connector, count: int) -> None:
-        """A worker that is no leader appends a "set" or a "count" to the config topic."""
+        """Append a "set" or a "count" to the config topic as a worker that is not the leader."""
 
     def compact(self) -> None:
-        """The config topic is compacted."""
+        """Compact the config topic."""
 
     def advance(self, ms: int) -> None:
-        """Virtual milliseconds pass: graceful time-outs, back-offs, the session key's life."""
+        """Let virtual milliseconds pass, for graceful time-outs, back-offs, and the lifetime of the session key."""
 
     def status(self, connector: Connector, task: int) -> tuple[str, str]:
-        """What REST says: "UNASSIGNED", "RUNNING", "FAILED", … or "" for what there is not, and the trace of a failure;
-        task -1: of the connector itself."""
+        """Return the status that REST reports ("UNASSIGNED", "RUNNING", "FAILED", … or "" if there is none) and the
+        trace of a failure. Task -1 stands for the connector itself."""
 
     def drain_events(self) -> Sequence[Event]:
-        """The events since the last call, in order."""
+        """Return the events since the last call, in order."""
 
 
 class Permissions(Protocol):
-    """Optional: a cluster that has it reveals what comes of a round that is not allowed to fence (618.7, 618.47)."""
+    """A cluster with `Permissions` reveals what follows from a round that may not fence (618.7, 618.47)."""
 
     def set_fencing(self, connector: Connector, allowed: bool) -> None:
-        """Give the connector's admin client the permission to write under the transactional ids of the connector's
-        tasks, or take it away; at first it has it."""
+        """Grant or revoke the connector's admin client's permission to write under the transactional ids of the
+        connector's tasks, which it has at first."""
 
 
 def missing(system: Any, variant: str) -> list[str]:
-    """Methods of the plug that an implementation lacks."""
     return calls.missing(system, (System,))
 
 
-# Letting a cluster run: until a thread is about to do something, until nothing is under way, or to the end of all
-# faults.
+# These functions let a cluster run: until a thread is about to do something, until nothing is under way, or to the end
+# of all faults.
 #
-# Used by the machines and by the programs that they write, which is why it needs nothing but the plug.  Tasks that run
-# would go on for ever, so they commit a transaction only where it is stated so.
+# The machines and the programs that they write use them, so they need nothing but the interface. Running tasks would go
+# on forever, so they commit a transaction only where that is stated.
 
 MOST = 1_500
-"""More operations than that without coming to rest, and it counts as going on for ever."""
+"""A cluster that does more operations than `MOST` without coming to rest counts as never coming to rest."""
 RETRY_MS = 300
-"""A back-off is 250 ms; a task that has to stop is given much longer."""
+"""`RETRY_MS` is longer than a back-off, which is 250 ms. A task that has to stop is given much longer."""
 WAITS_MS = (1_000, 10_000, 400_000)
-"""A back-off, a graceful shutdown, and a rebalance that is delayed until a worker may have come back."""
+"""`WAITS_MS` are the times of a back-off, a graceful shutdown, and a rebalance delayed for a worker's return."""
 TRANSACTIONS = 2
-"""So often each task that runs ends a transaction before it is stated that all is well."""
+"""Each running task ends `TRANSACTIONS` transactions before the run is judged."""
 ROUNDS = 4
 FAILED, UNASSIGNED = "FAILED", "UNASSIGNED"
 BETWEEN = frozenset({"read", "join", "assign", "sync", "claim", "write", "ask", "answer", "stop"})
-"""What a model of rounds and starts leaves out, or leaves to the thread that comes first."""
+"""`BETWEEN` are the operations that a model of rounds and starts omits, or leaves to whichever thread comes first."""
 
 
 class Alone(NamedTuple):
-    """What became of those that are up, before anybody starts again what failed.  ``at_work``: (connector, task) of
-    those that poll; ``failed``: of those of which REST says that they failed, a Connector's task being -1; ``quiet``:
-    False if something went on and on."""
+    """An `Alone` is the state of the workers that are up, before any user restarts what failed. ``at_work`` has
+    (connector, task) of each task that polls. ``failed`` has those whose failure REST reports, with task -1 for a
+    Connector. ``quiet`` is False if some activity never ended."""
 
     quiet: bool
     at_work: frozenset[tuple[int, int]]
@@ -173,8 +171,9 @@ class Alone(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What became of it.  ``at_work``: (connector, task) of those that poll; ``quiet``: False if something went on and
-    on; ``restarts``: how often at most the same task, or Connector, had to be started again until it did not fail."""
+    """A `Finished` is the state at the end of a run. ``at_work`` has (connector, task) of each task that polls.
+    ``quiet`` is False if some activity never ended. ``restarts`` is the greatest number of times that one task or
+    Connector had to be restarted until it did not fail."""
 
     quiet: bool
     at_work: frozenset[tuple[int, int]]
@@ -184,8 +183,8 @@ class Finished(NamedTuple):
 def run(
     system: System, spared: str = "", worker: Worker = -1, connector: Connector = -1, task: int = -1, most: int = MOST
 ) -> int:
-    """Let every operation happen, oldest first, and back-offs pass, until there is none left, or none but those
-    ``spared``: such an operation (by this worker, of this connector, of this task) waits.  How many happened?"""
+    """Let every operation happen, oldest first, and let back-offs pass, until no operation is left but those ``spared``
+    (by this worker, of this connector, of this task), and return how many operations happened."""
 
     def waits(thread: Thread) -> bool:
         return thread[1] in AT_WORK or (
@@ -208,8 +207,8 @@ def run(
 
 
 def do(system: System, operation: str, worker: Worker) -> bool:
-    """That worker's next operation of this kind happens, whatever has to come before it in the group and between
-    workers; False if it does not come to that."""
+    """Let the worker's next operation of this kind happen, after whatever has to precede it in the group and between
+    workers, and return whether it happened."""
     patient = True
     for _ in range(MOST):
         waiting = system.threads()
@@ -229,8 +228,7 @@ def do(system: System, operation: str, worker: Worker) -> bool:
 
 
 def work(system: System, worker: Worker = -1, transactions: int = 1) -> int:
-    """Each task that runs (of this worker) ends so many transactions, and no other does anything; how many
-    operations?"""
+    """Let each running task (of this worker) end that many transactions, and return the number of operations."""
     done = 0
     for number in sorted({t[0] for t in system.threads() if t[1] in AT_WORK and worker in (-1, t[2])}):
         for _ in range(2 * transactions):
@@ -248,14 +246,15 @@ def get_on(
     rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
     waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
 ) -> Alone:
-    """No faults any more: stalled workers go on, connectors may fence, everything happens that can, and every task that
-    runs ends some transactions.  Nothing that failed is started again, and who is down stays so.
+    """End all faults: stalled workers go on, connectors may fence, everything happens that can, and each running task
+    ends some transactions. What failed is not restarted, and a worker that is down stays down.
 
-    ``tasks``: that a connector has at most; ``rebalance``: there is one more, for which no worker asks; in A a task
-    that finds no count waits for it, and if the leader's round has failed there is none without it (618.14).
-    ``waiting``: a user starts a Connector again once of which a task is UNASSIGNED; in M a round that failed has failed
-    the Connector (618.11), and a worker that is out of the group may have written RUNNING over that
-    (AbstractHerder.onStartup)."""
+    ``tasks`` is the most that a connector has. ``rebalance`` adds one more rebalance, for which no worker asks: in A a
+    task that finds no count waits for it, and if the leader's round has failed there is none otherwise (618.14).
+    ``waiting`` lets a user restart each Connector once that has an UNASSIGNED task: in M a failed round has failed the
+    Connector (618.11), and a worker that is out of the group may have overwritten that status with RUNNING
+    (AbstractHerder.onStartup).
+    """
     for worker in range(workers):
         system.resume(worker)
     permit = getattr(system, "set_fencing", None)
@@ -284,7 +283,7 @@ def finish(
     rebalance: Annotated[bool, FromConfig(lambda config: config.get("mode") == "A")] = False,
     waiting: Annotated[bool, FromConfig(lambda config: config.get("mode") == "M")] = False,
 ) -> Finished:
-    """What is left gets on by itself, as in `get_on`, and what failed is started again, whatever REST says of it."""
+    """Let the cluster go on by itself, as in `get_on`, and restart what failed, whatever REST reports about it."""
     quiet = get_on(system, workers, connectors, tasks, rebalance, waiting).quiet
     failed: Counter[tuple[int, int]] = Counter()  # how often there was something to be started again, and what
     for _ in range(ROUNDS):
@@ -302,9 +301,12 @@ def _at_work(system: System) -> frozenset[tuple[int, int]]:
 
 
 def _restarted(system: System, workers: int, connector: int, tasks: int) -> list[int]:
-    """A user starts again what REST says has failed, and a task that it says is UNASSIGNED and some worker has all the
-    same: one that was out of the group may have written RUNNING over FAILED, and UNASSIGNED when it came back
-    (AbstractHerder.onStartup writes whatever is there).  What was started again is returned."""
+    """Restart what REST reports as failed, and each task that it reports as UNASSIGNED although some worker has it, and
+    return what was restarted.
+
+    A worker that was out of the group may have overwritten FAILED with RUNNING, and that with UNASSIGNED when it came
+    back (AbstractHerder.onStartup writes whatever the state is).
+    """
     statuses = {task: system.status(connector, task)[0] for task in range(-1, tasks)}
     failed = [task for task, status in statuses.items() if status == FAILED]
     for task in failed:
@@ -314,14 +316,14 @@ def _restarted(system: System, workers: int, connector: int, tasks: int) -> list
 
 
 def _restart(system: System, workers: int, connector: int, task: int) -> bool:
-    """A user asks for that of one worker after the other, until one is up and takes it; task -1: the Connector."""
+    """Ask one worker after the other for a restart until one accepts it. Task -1 stands for the Connector."""
     take = system.restart_connector if task < 0 else lambda worker, of: system.restart_task(worker, of, task)
     return any(take(worker, connector) for worker in range(workers))
 
 
 def _rest(system: System) -> bool:
-    """Until nothing happens but that tasks run; does that come?  Time passes between transactions, not in one, which
-    would time out."""
+    """Return whether the cluster comes to rest, so that only running tasks still act. Time passes between transactions
+    and not within one, which would time out."""
     quiet = run(system) < MOST
     work(system)
     for ms in WAITS_MS:
@@ -339,15 +341,14 @@ def _end_transactions(system: System) -> None:
         system.step(thread[0])
 
 
-# Programs on Connect clusters: the calls of the plug and of its helpers, what makes a program simpler, which dangers
-# calls are, and the calls for a run of the model.
+# These are the programs on Connect clusters: the calls of the interface and of its helpers, what makes a program
+# simpler, which dangers calls are, and the calls for a run of the model.
 #
-# A thread is named by the operation that it waits for, whose, and its position among those (oldest first).
+# A thread is named by its operation, by its worker, connector and task, and by its position among the threads that have
+# these in common (oldest first).
 
 
 class Call(calls.Call):
-    """One call."""
-
     interface = (System, Permissions)
     helpers = (run, do, work, get_on, finish)
     columns = COLUMNS
@@ -373,14 +374,13 @@ _OPERATIONS = {
 
 
 MOST_TASKS = 3
-"""In a run of a model, and on the ways on from it."""
+"""A run of a model, and each continuation of it, has at most `MOST_TASKS` tasks."""
 BY_THEMSELVES = frozenset({"assign", "ask", "answer", "hand_out", "read", "begin_start", "commit", "poll"})
-"""Steps that a worker takes on the way to those for which there are calls."""
+"""A worker takes the steps in `BY_THEMSELVES` by itself on the way to the steps for which there are calls."""
 
 
 def valid(program: Program) -> bool:
-    """A worker that is down comes back before the faults are over, which is what `finish` says: without that nothing
-    has to come to rest, or to run."""
+    """Return whether every worker that is down comes back before `finish`, which expects tasks to run."""
     down: set[int] = set()
     for call in program.calls:
         if call.name == "crash":
@@ -393,9 +393,9 @@ def valid(program: Program) -> bool:
 
 
 def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
-    """The call for a step of the full model with two workers; None for one that comes about by itself.
+    """Return the call for a step of the full model with two workers, or None for a step that happens by itself.
 
-    The model lets a worker lead where the group does: so the other one drops out first.
+    In the model a worker leads when the group elects it, so the call lets the other worker drop out of the group first.
     """
     worker = parameters.get("w", -1)
     if action == "reconfigure":
@@ -408,7 +408,7 @@ def call_of(action: str, parameters: Mapping[str, Any]) -> Call | None:
 
 
 def turned(steps: Steps) -> Turned:
-    """A run of a model of rounds and starts.  A core that knows of no workers says too little to be led along."""
+    """Return the calls for a run of a model of rounds and starts. A core without workers determines no calls."""
     calls = []
     for action, parameters in steps:
         call = call_of(action, parameters)

@@ -1,8 +1,9 @@
-"""From events of Connect clusters to steps of the core of each connector, in driven runs and in histories, and back.
+"""This module translates events of Connect clusters to steps of the core of each connector, in driven runs and in
+histories, and runs of the model to events.
 
-The core is of one connector, and of the workers who leads, who has claimed the config topic and who is gone: what
-follows is sets, counts, rounds, starts and who can commit, without what a worker has read and without the group, of
-which the history properties speak.  The full models refine the cores.
+The core describes one connector, and of the workers only which one leads, which has claimed the config topic and which
+is gone. The translated events are therefore sets, counts, rounds, starts and who can commit, without what a worker has
+read and without the group, which the history properties judge. The full models refine the cores.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +27,9 @@ from fencepost.properties.translation import Row, Tellers
 
 MODELS = {"shipped": LooseShipped, "A": LooseA, "M": LooseM, "B": LooseB}
 ASKS = ("B", "shipped")
-"""Texts in which the answer to a task's request is a step of the model."""
+"""In the texts in `ASKS` the answer to a task's request is a step of the model."""
 OF_ALL = frozenset({"assigned", "topic_claimed", "leadership_lost", "worker_stopped", "compacted"})
-"""What concerns every connector."""
+"""The kinds of event in `OF_ALL` concern every connector."""
 WRITES = frozenset({
     "connector_written", "connector_tombstoned", "task_config_written", "set_written", "count_written",
     "count_tombstoned",
@@ -50,11 +51,13 @@ TOO_MANY = f"more than {FEW} tasks of one connector"
 
 
 class Connector:
-    """One connector.  Its sets are numbered from 1, in the order of the topic; ``sets``: by place in the topic.
+    """A `Connector` translates the events of one connector. Its sets are numbered from 1 in the order of the topic, and
+    ``sets`` has the number by offset in the topic.
 
-    A connector that was deleted has no set, which the core does not know.  If it comes back, and a round is begun
-    before it has a set again, one of no tasks comes before it (``_empty``): that is what the round counts.  Nor does
-    the core know that a start may read what compaction has left of the topic; `Beyond` is raised where it could.
+    A deleted connector has no set, a state that the core does not have. If the connector comes back and a round begins
+    before it has a set again, an empty set is inserted before the round (``_empty``), because that is what the round
+    counts. The core also does not describe a start that reads what compaction has left of the topic: `Beyond` is raised
+    where such a start is possible.
     """
 
     def __init__(self, number: int, variant: str) -> None:
@@ -118,7 +121,7 @@ class Connector:
         return self.as_it_is(event)
 
     def _set_written(self, event: Any) -> Iterable[Row]:
-        """Of a connector that is deleted, no set counts."""
+        """Ignore a set that is written while its connector is deleted."""
         if self._is_deleted:
             return ()
         self.newest, self._empty = self.newest + 1, False
@@ -135,8 +138,8 @@ class Connector:
         return self._row("set_written", worker=self._owner, set=self.newest, count=0), *self.as_it_is(event)
 
     def _round_failed(self, event: Any) -> Iterable[Row]:
-        """A round that fences nothing begins, and writes, while an older one of its worker fences: in the model the
-        older one is over then."""
+        """Drop the failure of a round that a newer round of the same worker has overtaken. A round that fences nothing
+        can begin and write while an older one of its worker fences; in the model the older one ends then."""
         overtaken = self._rounds.get(event.node, event.request) != event.request
         return () if overtaken else self.as_it_is(event)
 
@@ -149,16 +152,16 @@ class Connector:
             raise Beyond(DELETED)
 
     def _task_checked(self, event: Any) -> Iterable[Row]:
-        """A worker that has read no further than this set may get past it with a later one's count; one that asks reads
-        to the end."""
+        """Raise `Beyond` where a worker that has read no further than this set may pass it because of a later set's
+        count. A task that asks for a round reads to the end."""
         number = self._number(event)
         if event.status == OK and not self.asks and number < self._compacted_at and number not in self._counted:
             raise Beyond(COMPACTED)
         return self.as_it_is(event, event.instance)
 
     def _task_checked_again(self, event: Any) -> Iterable[Row]:
-        """A worker that has read no further than this set may take it for the newest, where the connector was made anew
-        and nothing is left of its deletion, nor of the sets that went with it."""
+        """Raise `Beyond` where a worker that has read no further than this set may take it for the newest, because the
+        connector was created again and compaction has removed its deletion and the sets before it."""
         self._meets_no_deletion(event)
         if event.status == OK and 0 < self._number(event) < self._gone:
             raise Beyond(COMPACTED)
@@ -169,11 +172,11 @@ class Connector:
         return *self.as_it_is(event), *self._found()
 
     def _found(self) -> Iterable[Row]:
-        """A task that waits may be answered from now on, if the newest set is counted."""
+        """Return the rows by which each waiting task may be answered from now on, if the newest set is counted."""
         return [self._row("found_counted", instance=instance) for instance in sorted(self._waiting)]
 
     def _worker_stopped(self, event: Any) -> Iterable[Row]:
-        """A process is gone, with the threads of its tasks, and its round."""
+        """Return the rows by which a process ends together with the threads of its tasks and its round."""
         gone = {instance: task for instance, (node, task) in self._threads.items() if node == event.node}
         for instance in gone:
             self._forget(instance)
@@ -181,7 +184,7 @@ class Connector:
         return *stopped, self._row("round_failed", worker=event.node)
 
     def _round_asked(self, event: Any) -> Iterable[Row]:
-        """A thread of the task on that worker asks: which, is unknown where several have not asked yet."""
+        """Note the thread of the task that asks, which is unknown if several threads have not asked yet."""
         mine = {instance for instance, whose in self._threads.items() if whose == (event.node, event.task)}
         askers = mine & self._silent or mine
         self._askers[event.request] = askers
@@ -192,7 +195,7 @@ class Connector:
         return self._found()
 
     def _round_answered(self, event: Any) -> Iterable[Row]:
-        """The asker takes its answer; the connector's owner may be one who is no thread of a task."""
+        """Return the row of the asker's answer, unless the connector's owner asked, which is no thread of a task."""
         askers = self._askers.pop(event.request, set()) & self._threads.keys()
         if len(askers) != 1:
             return ()
@@ -202,7 +205,7 @@ class Connector:
 
 
 class Connectors:
-    """Those of one cluster; ``followed``: which, where not all that events speak of."""
+    """`Connectors` translates the events of one cluster, of the connectors in ``followed`` or all."""
 
     def __init__(self, variant: str, followed: Collection[int] = ()) -> None:
         self.variant, self.followed = variant, followed
@@ -212,7 +215,7 @@ class Connectors:
         self.events = 0
 
     def translate(self, events: Sequence[Any]) -> Iterator[tuple[int, Row]]:
-        """The rows of these events, of each connector to where it is not followed any more."""
+        """Yield the rows of these events, of each connector up to the event from which it is not followed any more."""
         for number in sorted(self.followed or [n for n in {event.connector for event in events} if n >= 0] or [0]):
             if number not in self.connectors:
                 self.connectors[number] = Connector(number, self.variant)
@@ -244,10 +247,10 @@ class Connectors:
             raise beyond[min(beyond)]
 
     def _is_fenced(self, event: Any, place: int) -> bool:
-        """Was its producer seen to be fenced, or could it only have been fenced by what is seen?
+        """Return whether the producer was observed to be fenced, or could only have been fenced by what is observed.
 
-        A fence whose answer is lost, and a transaction that took too long, raise an epoch that no client is seen to
-        have been given: the next one seen then is not the next one.
+        A fence whose answer is lost, and a transaction that took too long, raise an epoch that no client is observed to
+        have been given, so the next observed epoch is then not the next one.
         """
         raised = (each for each in self.epochs.get(event.producer_id, ()) if each[1] > event.epoch)
         at, epoch = next(raised, (place, event.epoch))
@@ -272,19 +275,19 @@ MAPPING = EventMapping(
 # Of driven runs, the first connector is followed.
 
 PLACES = 48
-"""For threads of tasks at one time: more than most programs need."""
+"""The model has `PLACES` places for threads of tasks at one time, which is more than most programs need."""
 TIME_OUT_MS = 10_000
-"""A transaction is not aborted for being slow before so much time has passed (shipped: a minute)."""
+"""A transaction is not aborted for being slow before `TIME_OUT_MS` have passed (shipped: a minute)."""
 NEEDED = frozenset({
     "topic_claimed", "set_written", "round_started", "id_fenced", "count_written", "task_starting", "producer_opened",
     "task_running",
 })  # fmt: skip
-"""What an implementation has to show to be followed."""
+"""An implementation has to emit these kinds of event to be followed."""
 OUTSIDE = {"write_foreign": "somebody else writes to the config topic", "set_support": "workers differ in support"}
 
 
 class ClusterReader(Reader):
-    """Reads one driven cluster.  Its driver knows which ids may have been fenced unseen."""
+    """A `ClusterReader` reads one driven cluster, whose driver knows which ids may have been fenced unobserved."""
 
     def __init__(self, variant: str, sizes: Mapping[str, int]) -> None:
         super().__init__(MAPPING, NEEDED, sizes, variant)
@@ -294,7 +297,6 @@ class ClusterReader(Reader):
         self.late = set[int]()  # those of which it may have timed out
 
     def called(self, made: Made, messages: Sequence[Message]) -> None:
-        """Take note of what a call does by itself."""
         call = made.call
         if call.name in OUTSIDE:
             raise Beyond(OUTSIDE[call.name])
@@ -305,7 +307,6 @@ class ClusterReader(Reader):
             self.doubtful.update([task] if task >= 0 else range(PLACES))
 
     def row_of_event(self, event: Event, states: Sequence[State]) -> dict[str, Any]:
-        """Return what an event says."""
         row, kind, instance = super().row_of_event(event, states), event["kind"], event.get("instance", -1)
         row["certain"] = row["task"] not in self.doubtful and instance not in self.late
         (self.open.add if kind == "records_sent" else self.open.discard)(instance)
@@ -315,7 +316,6 @@ class ClusterReader(Reader):
 
 
 def follow(variant: str, config: Mapping[str, Any]) -> Followed:
-    """The model of the first connector of a cluster."""
     return _followed(variant, config["workers"], max(3, config["max_tasks"]))
 
 
@@ -325,14 +325,14 @@ def _followed(variant: str, workers: int, tasks: int) -> Followed:
     return replace(followed, interpreter=partial(ClusterReader, variant, followed.bounds))
 
 
-# What the steps of the cores of one connector show: the rows of a history that each of them is.
+# These rows of a history stand for the steps of the cores of one connector.
 #
-# Every instance is on a worker of its own.  What no step of a core is, and may happen at any time, is emitted where it
-# matters: when a task begins to poll, all that can commit then do.
+# Every instance is on a worker of its own. Events that are no step of a core, and may happen at any time, are emitted
+# where they matter: when a task begins to poll, every instance that can commit then does so.
 
 CONFLICT, FENCED = 409, 47
 LEADERS_ID = 0
-"""The producer id of the leaders; each task's is one more than its number."""
+"""`LEADERS_ID` is the leaders' producer id, and each task's producer id is one more than its number."""
 
 _offset = {"connector": 0, "offset": Number("offset")}
 _last = Remembered("offset", at=0)
@@ -352,7 +352,6 @@ _fencing = _set(lambda s, p: s.fencing[p.w])
 
 
 def _task(k):
-    """Of an instance, as it is before the step."""
     return {
         "node": k, "connector": 0, "task": lambda s, p: s.task[getattr(p, k)], "instance": Remembered("instance", at=k),
         "set": _set(lambda s, p: s.of[getattr(p, k)]), "producer_id": lambda s, p: s.task[getattr(p, k)] + 1,
@@ -364,7 +363,7 @@ _mine = _task("k")
 
 
 def _started(of):
-    """A round for a set; the ids that it is to fence begin with 0."""
+    """Return the notes and the event of a round for a set, whose ids to fence begin with 0."""
     return [
         Note("ids", at="w", value=0),
         Note("ids", at="w", value=lambda s, p: p.i + 1, each={"i": Task}, when=lambda s, p, t: t.left[p.w, p.i]),
@@ -386,7 +385,7 @@ def _passed(s, p, t):
 
 
 def _committing(kind):
-    """Of all that can, as they are after the step, which changes none of them but the one that begins."""
+    """Emit an event for each instance that can commit after the step, which changes only the one that begins."""
     return Emitted(kind, each={"j": Instance}, when=_may_commit, **_task("j"))
 
 

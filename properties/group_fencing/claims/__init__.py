@@ -1,1 +1,1 @@
-"""What must be true of group fencing, and why it is: `core`, then what ships."""
+"""The modules of this package state what must be true of group fencing and why: `core`, then what ships."""

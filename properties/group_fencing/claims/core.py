@@ -1,4 +1,4 @@
-"""What KIP-447 promises to a group: each input once in the output, and one producer at a time for each partition."""
+"""KIP-447 promises a group that each input is in the output once and each partition has one producer at a time."""
 
 from fencepost.model.group_fencing.by_requests import Phase, ShippedByRequests
 from fencepost.model.group_fencing.classic import Shipped
@@ -29,10 +29,10 @@ from fencepost.properties.transactions.claims.core_overlapping import FatedV2
 
 
 class Promises(Properties):
-    """The promises of every form."""
+    """Every form makes these promises."""
 
     def may_commit(s, m, p):
-        """The member's transaction has inputs of the partition, and would be taken and committed if it went on now."""
+        """Return whether the member's transaction has inputs of the partition and would be committed if it went on."""
         taken = (s.stage[m] == Stage.ACCEPTED) | s.takes_of(m, p, s.stamp[m])
         return s.is_in(m, p) & (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & taken
 
@@ -43,12 +43,12 @@ class Promises(Properties):
 
     @promise(rule="447.P1")
     def nothing_skipped(s):
-        """No input is left out of what is committed, and no committed offset is past what is."""
+        """No input is left out of what is committed, and no committed offset is past the committed output."""
         return ~s.skipped & forall(Partition, lambda p: s.committed[p] <= s.done[p])
 
     @promise(rule="447.P1")
     def offsets_agree(s):
-        """The committed offset is where the committed output ends, or a marker is on its way that says so."""
+        """The committed offset is where the committed output ends, or a marker that makes it so is on its way."""
         return forall(
             Partition,
             lambda p: (s.done[p] == s.committed[p])
@@ -67,7 +67,7 @@ class Promises(Properties):
 
     @step(rule="447.P2")
     def only_owners(old, new):
-        """Offsets are taken from the owner of their partition only, though no coordinator may ask who that is."""
+        """Offsets are accepted from their partition's owner only, although no coordinator may check the owner."""
         return forall(
             Member, Partition,
             lambda m, p: implies((old.pending[m, p] == 0) & (0 < new.pending[m, p]), old.owner[p] == m),
@@ -75,7 +75,7 @@ class Promises(Properties):
 
     @promise(rule="447.2")
     def starts_from_what_counts(s):
-        """An owner goes on from an offset that no other member's transaction will change."""
+        """An owner resumes from an offset that no other member's transaction will change."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -87,18 +87,18 @@ class Promises(Properties):
 
     @promise(rule="447.P3")
     def owner_is_taken(s):
-        """A member that owns all partitions of its transaction's inputs, and has since it polled, is not refused."""
+        """A member that has owned all partitions of its transaction's inputs since it polled is not refused."""
         return ~s.owner_refused
 
     @service(rule="447.P3")
     def fetch_is_answered(s, m: Member, p: Partition):
-        """The owner of a partition gets its offset in the end, unless it stops being that, is fenced or crashes."""
+        """The owner of a partition gets its offset in the end, unless it loses the partition, is fenced or crashes."""
         owns = s.assigned[m, p] & (s.owner[p] == m) & s.is_up(m)
         return leads_to(owns & ~s.has[m, p] & (s.stage[m] == Stage.POLLING), s.has[m, p] | ~owns)
 
     @witness(of="nothing_twice")
     def a_zombie_sends(s):
-        """Offsets are under way for inputs that another member has processed and committed since."""
+        """Offsets are in flight for inputs that another member has processed and committed since."""
         return exists(
             Member, Partition,
             lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & (s.first[m, p] < s.committed[p]),
@@ -114,7 +114,7 @@ class Promises(Properties):
 
     @witness(of="offsets_agree")
     def marker_on_its_way(s):
-        """Output is committed, and the marker for its offsets has not come."""
+        """Output is committed, and the marker for its offsets has not arrived."""
         return exists(Member, Partition, lambda m, p: (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p]))
 
     @witness(of="one_producer")
@@ -124,12 +124,12 @@ class Promises(Properties):
 
     @witness(of="only_owners")
     def sent_by_another(s):
-        """Offsets are under way of a member that does not own their partition any more."""
+        """Offsets are in flight from a member that does not own their partition any more."""
         return exists(Member, Partition, lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & (s.owner[p] != m))
 
     @witness(of="starts_from_what_counts")
     def waits_for_a_marker(s):
-        """An owner is to fetch, while a former one's commit is decided and its marker on its way."""
+        """An owner is about to fetch an offset while a former owner's commit is decided and its marker on its way."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (s.owner[p] == m) & s.assigned[m, p] & ~s.has[m, p] & (s.fate[n] == Fate.COMMITTED)
@@ -143,7 +143,7 @@ class Promises(Properties):
 
     @witness(of="fetch_is_answered")
     def has_to_wait(s):
-        """An owner is to fetch, while a former one's transaction is open and its offsets pending."""
+        """An owner is about to fetch an offset while a former owner's transaction is open and has offsets pending."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (s.owner[p] == m) & s.assigned[m, p] & ~s.has[m, p] & (s.fate[n] == Fate.OPEN)
@@ -151,20 +151,20 @@ class Promises(Properties):
         )  # fmt: skip
 
 
-# What the transactions of a group's members have to do with transactions: every member's are those of their interface.
+# These properties relate the group to transactions: the transactions of every member are those of their interface.
 #
 # `Fated` is what the core of v2 is proved to do, for each client and the partition of the group's offsets, with
-# requests that are lost, late and repeated, coordinators that change, overlap and leave appends in doubt
-# (transactions/ core-v2-fated, core-v2-overlapping-fated, core-v2-timed-out-fated).  Here it is what the group does
-# for each member. Both directions are stated: what a group does is a step of the interface, and what transactions do
-# on their own a group is never in the way of.
+# requests that are lost, late and repeated, and coordinators that change, overlap and leave appends in doubt
+# (transactions/ core-v2-fated, core-v2-overlapping-fated, core-v2-timed-out-fated). Here it is what the group does for
+# each member. Both directions are stated: what a group does is a step of the interface, and a group never prevents what
+# transactions do on their own.
 
 STEPS: dict[str, tuple[str, ...]] = {"process": ("begin",), "refuse": ("abort",)}
-"""What actions are to a member's transactions that do not have the name of a step of theirs."""
+"""`STEPS` maps each action to the steps of a member's transactions that it stands for, where the names differ."""
 
 
 class OverTransactions(Properties):
-    """Of each member."""
+    """The properties of `OverTransactions` relate the group to the transactions of each of its members."""
 
     def transactions_of(s, m):
         return {
@@ -180,49 +180,49 @@ class OverTransactions(Properties):
         }
 
     def is_astray(s, m, p):
-        """Offsets are pending in the open transaction that it was not what was sent for."""
+        """Return whether the member's open transaction has offsets pending that the member has not sent for it."""
         of_it = (s.stage[m] == Stage.ACCEPTED) & (s.pending[m, p] == s.next[m, p])
         return (s.fate[m] == Fate.OPEN) & ~s.fenced[m] & (0 < s.pending[m, p]) & ~of_it
 
     @refinement(of=Fated, actions=STEPS)
     def does_as_fated(s, m: Member):
-        """How a member's transactions look to the transaction coordinator."""
+        """The group refines the transactions of each member as the transaction coordinator sees them."""
         return s.transactions_of(m)
 
     @receptive(does_as_fated, "end", "give_up", "fence")
     def follows_transactions(s):
-        """A marker that arrives, a transaction that is aborted, a producer that is fenced: whenever transactions may do
-        that to a member, the group goes along."""
+        """Whenever transactions may deliver a marker to a member, abort its transaction or fence its producer, the
+        group can take that step as well."""
 
 
 class DraftOverTransactions(OverTransactions):
-    """Where the initialisation of one member aborts the transactions of others."""
+    """The properties of `DraftOverTransactions` apply where initialising a member aborts others' transactions."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence")})
     def does_as_fated(s, m: Member):
-        """How a member's transactions look to the transaction coordinator."""
+        """The group refines the transactions of each member as the transaction coordinator sees them."""
         return s.transactions_of(m)
 
 
 class UpgradeOverTransactions(OverTransactions):
-    """Where an old client takes the transactional id of a partition over besides."""
+    """The properties of `UpgradeOverTransactions` apply where an old client may take over a partition's id."""
 
     @refinement(of=Fated, actions=STEPS | {"abort_for": ("give_up", "fence"), "claim": ("give_up",)})
     def does_as_fated(s, m: Member):
-        """How a member's transactions look to the transaction coordinator."""
+        """The group refines the transactions of each member as the transaction coordinator sees them."""
         return s.transactions_of(m)
 
 
-# What a transaction, its offsets and its member have to do with one another, in every form of group fencing.
+# These lemmas relate a transaction, its offsets and its member in every form of group fencing.
 
 
 class Lemmas(Promises, OverTransactions):
-    """Lemmas of every form: what a transaction, its offsets and its member have to do with one another."""
+    """The lemmas of `Lemmas` hold of every form and relate a transaction, its offsets and its member."""
 
     @lemma
     def between_transactions(s):
-        """A member that polls has nothing in a transaction; one that does not has it open, or begun while the marker of
-        the one before is on its way, or is fenced."""
+        """A member that polls has nothing in a transaction. A member that does not poll has its transaction open, or
+        has begun it while the marker of the preceding one is on its way, or is fenced."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.stage[m] == Stage.POLLING, ~s.is_in(m, p)),
@@ -241,8 +241,8 @@ class Lemmas(Promises, OverTransactions):
 
     @lemma
     def pending_in_a_transaction(s):
-        """Offsets are pending of a transaction that is not over; of an open one whose producer is not fenced they are
-        what its member has processed."""
+        """Offsets are pending only for a transaction that is not over. In an open transaction whose producer is not
+        fenced they are the inputs that its member has processed."""
         return forall(
             Member, Partition,
             lambda m, p: implies(0 < s.pending[m, p], s.fate[m] != Fate.NONE)
@@ -257,13 +257,13 @@ class Lemmas(Promises, OverTransactions):
         )  # fmt: skip
 
     def where_it_goes_on(s, m, p):
-        """The committed offset, or the one that the member's last transaction brings."""
+        """Return the committed offset, or the one that the member's last transaction brings if that is decided."""
         decided = (s.fate[m] == Fate.COMMITTED) & (0 < s.pending[m, p])
         return when(decided, s.pending[m, p], s.committed[p])
 
     @lemma
     def one_is_pending(s):
-        """Of a partition the offsets of one member at most are pending."""
+        """At most one member has offsets of a partition pending."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies((0 < s.pending[m, p]) & (0 < s.pending[n, p]), m == n),
@@ -271,7 +271,7 @@ class Lemmas(Promises, OverTransactions):
 
     @lemma
     def pending_goes_on(s):
-        """What is pending of an open transaction begins at the committed offset; of a decided one it is past it."""
+        """The pending offsets of an open transaction begin at the committed offset, those of a decided one after it."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -282,7 +282,7 @@ class Lemmas(Promises, OverTransactions):
 
     @lemma
     def decided_is_done(s):
-        """What a committed transaction has pending is where the output ends."""
+        """The pending offset of a committed transaction is where the output ends."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -292,11 +292,11 @@ class Lemmas(Promises, OverTransactions):
 
 
 class OwnersGoOn(Lemmas):
-    """Where commits are taken from those that own what they had."""
+    """The lemmas of `OwnersGoOn` hold where commits are accepted from owners of the partitions of their inputs."""
 
     @lemma
     def owner_goes_on(s):
-        """What an owner has fetched, or committed since, is where the committed offset is or will be."""
+        """The offset that an owner has fetched, or committed since, is or will be the committed offset."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -308,9 +308,9 @@ class OwnersGoOn(Lemmas):
         )  # fmt: skip
 
 
-# A group whose requests are in flight is refined to `shipped`, where an answer that is late is a member that is slow.
+# A group whose requests are in flight refines `shipped`, where a late answer is a slow member.
 #
-# Explored within bounds; induction leaves some steps undecided, and nothing is said without bounds.
+# This is explored within bounds. Induction leaves some steps undecided, so nothing is claimed without bounds.
 
 BY_ITSELF = (
     "arrive", "copy", "arrive_late", "put_out", "choose", "settle", "join", "hear_joined", "start_over",
@@ -319,11 +319,12 @@ BY_ITSELF = (
 
 
 class ByRequests(Properties, of=ShippedByRequests):
-    """What shipped, by requests."""
+    """The properties of `ByRequests` relate what shipped, modelled by requests, to what shipped, modelled by steps."""
 
     @refinement(of=Shipped, leaves_out=("owner_refused",), actions=dict.fromkeys(BY_ITSELF, ()))
     def does_as_shipped(s):
-        """What was answered is so for a member that has not heard it yet, and does nothing until then."""
+        """The model by requests refines what shipped, where an answer takes effect for a member before it is delivered,
+        and the member does nothing until then."""
         return {
             "knows": each(lambda m: s.newest_of(m, s.knows)),
             "stamp": each(lambda m: s.newest_of(m, s.stamp)),
@@ -334,7 +335,7 @@ class ByRequests(Properties, of=ShippedByRequests):
         }
 
     def is_news(s, m):
-        """It was given something of which it has not heard."""
+        """Return whether the member has been answered with something that it has not received yet."""
         return s.knows[m] < s.answered[m]
 
     def newest_of(s, m, known):
@@ -342,33 +343,33 @@ class ByRequests(Properties, of=ShippedByRequests):
 
     @witness(of="does_as_shipped")
     def hears_too_late(s):
-        """A member is about to hear what it has in a generation that is over."""
+        """A member is about to learn its assignment of a generation that is over."""
         return exists(
             Member, lambda m: (0 < s.syncing[m]) & (s.answered[m] == s.syncing[m]) & (s.syncing[m] < s.newest)
         )
 
     @witness(of="does_as_shipped")
     def commits_meanwhile(s):
-        """Offsets arrive of the generation that is, while the members join the next one."""
+        """Offsets of the current generation arrive while members join the next one."""
         return (s.phase == Phase.PREPARING) & exists(
             Member, lambda m: s.has_arrived(m) & s.takes(m, s.stamp[m]) & exists(Member, lambda n: s.joined[n])
         )
 
     @witness(of="does_as_shipped")
     def offset_of_another_time(s):
-        """An answer to OffsetFetch is on its way to a member whose partition has another owner by now, who has sent its
-        own offset."""
+        """An answer to OffsetFetch is on its way, while the partition's next owner has already sent an offset."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.says[m, p] & (s.owner[p] == n) & s.is_in(n, p) & (s.stage[n] == Stage.SENT),
         )  # fmt: skip
 
 
-# Where a member's transactions are the core of v2, the group does nothing else than where they are their interface.
+# A group whose members' transactions are the core of v2 does nothing beyond a group whose members' transactions are
+# their interface.
 
 
 class OverCore(Properties, of=ShippedOverCore):
-    """What shipped, over the core of v2."""
+    """The properties of `OverCore` relate what shipped to the core of transactions v2."""
 
     txn: Part[FatedV2]
 
@@ -388,7 +389,7 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def present_is_at_work(s):
-        """A transaction of the newest epoch is the one in which the member is."""
+        """A transaction of the newest epoch is the one that the member is in."""
         return forall(
             Txn,
             lambda t: implies(
@@ -399,7 +400,7 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def stages(s):
-        """What the member has sent of its transaction, and what has come of it."""
+        """The member's stage agrees with what it has sent in its transaction and with the fate of those offsets."""
         m, t = s.watched, s.now
         sent, fate = s.txn.sent[t, s.offsets], s.txn.fate[t, s.offsets]
         return (
@@ -411,7 +412,7 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def requests(s):
-        """TxnOffsetCommit says what the transaction has inputs of."""
+        """TxnOffsetCommit contains the offsets of exactly those partitions of which the transaction has inputs."""
         m, t = s.watched, s.now
         sent = (s.stage[m] == Stage.SENT) | (s.stage[m] == Stage.ACCEPTED)
         return implies(sent, s.request_stamp[t] == s.stamp[m]) & forall(
@@ -421,7 +422,7 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def prepared_is_mine(s):
-        """So is the transaction that is prepared."""
+        """The transaction that is prepared is of the member's producer."""
         return forall(
             Txn,
             lambda t: implies(
@@ -432,12 +433,12 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def open_is_mine(s):
-        """Offsets that are undecided are of the member's producer."""
+        """Undecided offsets are of the member's producer."""
         return forall(Txn, lambda t: implies(s.txn.fate[t, s.offsets] == TxnFate.OPEN, s.txn.owner[t] == s.mine))
 
     @lemma
     def pending_is_open(s):
-        """Offsets are pending while the record that says them is undecided."""
+        """Offsets are pending only while the record that has them is undecided."""
         return forall(
             Partition,
             lambda p: implies(
@@ -447,7 +448,7 @@ class OverCore(Properties, of=ShippedOverCore):
 
     @lemma
     def begins_with_nothing(s):
-        """Before its id is known the member has nothing."""
+        """Before its producer id is known, the member has fetched and processed nothing."""
         m = s.watched
         return implies(s.txn.epoch == 0, s.stage[m] == Stage.POLLING) & forall(
             Partition,
@@ -472,14 +473,15 @@ class OverCore(Properties, of=ShippedOverCore):
         },
     )  # fmt: skip
     def does_as_shipped(s):
-        """The transactions of the watched member are what its coordinator and the partition of the offsets say."""
+        """The composed model refines what shipped, where the coordinator and the offsets partition determine the
+        watched member's transactions."""
         return {
             "fate": each(lambda m: when(m == s.watched, s.fate_of_mine(), s.fate[m])),
             "fenced": each(lambda m: when(m == s.watched, s.mine_is_fenced(), s.fenced[m])),
         }
 
     def mine_is_fenced(s):
-        """The newest epoch is not the producer's.  Of an id that is not known yet nobody has an epoch."""
+        """Return whether another producer has the newest epoch, which none has before the id is known."""
         return ~s.has_newest() & (s.txn.epoch != 0)
 
     def is_mine(s, t):

@@ -1,7 +1,8 @@
-"""Why groups with generations keep the promises: the lemmas, with any number of members, partitions and generations.
+"""This module states why groups with generations fulfil the promises: the lemmas, with any number of members,
+partitions and generations.
 
-The idea: a member that still passes the check has the partition, and fetched its offset when no other could pass any
-more and nothing was pending.
+The idea of the proof: a member that still passes the check owns the partition, and fetched its offset when no other
+member could pass the check any more and nothing was pending.
 """
 
 from fencepost.model.group_fencing.classic import (
@@ -25,11 +26,11 @@ from fencepost.properties.group_fencing.claims.core import (
 
 
 class Generations(Lemmas):
-    """What generations and assignments are, however commits are fenced."""
+    """The lemmas of `Generations` state what generations and assignments are, however commits are fenced."""
 
     @lemma
     def in_is_had(s):
-        """A transaction has inputs of partitions only whose offset was fetched, and those were assigned."""
+        """A transaction has inputs only of fetched partitions, and only assigned partitions are fetched."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.is_in(m, p), s.has[m, p]) & implies(s.has[m, p], s.assigned[m, p])
@@ -38,7 +39,7 @@ class Generations(Lemmas):
 
     @lemma
     def generations(s):
-        """A member is known under the newest generation or not at all, and knows none that is newer."""
+        """The coordinator knows a member under the newest generation or not at all, and no member knows a newer one."""
         return forall(
             Member,
             lambda m: (0 < s.newest) & ((s.epoch[m] == 0) | ((s.epoch[m] == s.newest) & (s.stamp[m] == s.newest)))
@@ -47,11 +48,11 @@ class Generations(Lemmas):
 
 
 class Eager(Generations):
-    """Where partitions are given anew in each generation."""
+    """The lemmas of `Eager` hold where partitions are assigned anew in each generation."""
 
     @lemma
     def owners_are_members(s):
-        """An owner is a member, and knows its generation."""
+        """An owner is a member and knows its generation."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.owner[p] == m, (0 < s.epoch[m]) & (s.stamp[m] == s.epoch[m])),
@@ -59,7 +60,7 @@ class Eager(Generations):
 
 
 class ClassicLemmas(Generations, OwnersGoOn):
-    """Lemmas of every form with generations."""
+    """The lemmas of `ClassicLemmas` hold of every form with generations."""
 
     @lemma
     def members_own(s):
@@ -71,20 +72,21 @@ class ClassicLemmas(Generations, OwnersGoOn):
 
 
 class ShippedLemmas(Eager, ClassicLemmas, of=Shipped):
-    """Of what shipped."""
+    """`ShippedLemmas` has the lemmas of what shipped."""
 
 
 class OfTheDraft(Promises):
-    """What the draft promises besides."""
+    """The draft makes this promise in addition."""
 
     @promise(rule="447.P3")
     def owner_is_not_fenced(s):
-        """No initialisation fences a member that owns what it works on."""
+        """No initialisation fences a member that owns the partitions on which it works."""
         return ~s.owner_fenced
 
     @witness(of="owner_is_not_fenced")
     def stale_one_asks(s):
-        """A member asks to be initialised for a partition that another one has been given since, and has fetched."""
+        """A member asks to be initialised for a partition that another member has been assigned since, and of which
+        that one has fetched the offset."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (m != n) & s.asks(m) & s.assigned[m, p] & s.has[n, p] & (s.owner[p] == n) & ~s.fenced[n],
@@ -92,7 +94,7 @@ class OfTheDraft(Promises):
 
 
 class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGeneration):
-    """Of the repair that compares with the group's generation."""
+    """The lemmas of `ByGenerationLemmas` are for the repaired draft that compares with the group's generation."""
 
     @lemma
     def of_the_newest(s):
@@ -101,7 +103,7 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
 
     @lemma
     def initialised_is_settled(s):
-        """Once an owner has been initialised, no other member's commit of its partition is pending or comes."""
+        """Once an owner has been initialised, no other member's commit of its partition is or will be pending."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -116,16 +118,18 @@ class ByGenerationLemmas(DraftOverTransactions, Eager, ClassicLemmas, of=ByGener
 
 
 class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignment):
-    """Of the repair that fences by remembered assignment: who has fetched and is not fenced is remembered, alone."""
+    """The lemmas of `ByAssignmentLemmas` are for the repaired draft that fences by remembered assignment. Of the
+    members that have fetched a partition's offset and are not fenced, only the remembered one exists."""
 
     @lemma
     def last_is_past(s):
-        """What is remembered of the last commits is of no later generation than the group's."""
+        """The remembered generation of the last commit is not later than the group's."""
         return forall(Partition, lambda p: s.last_epoch[p] <= s.newest)
 
     @lemma
     def had_is_remembered(s):
-        """A member that is not fenced is remembered for what it has fetched, and for what it was initialised for."""
+        """A member that is not fenced is remembered for each partition whose offset it has fetched, and for each
+        partition for which it was initialised."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -135,7 +139,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
     @lemma
     def initialised_is_settled(s):
-        """Once a member has been initialised, and unless it is fenced, no other member's commit is pending or comes."""
+        """Once a member has been initialised, and is not fenced, no other member's commit is or will be pending."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(
@@ -150,7 +154,7 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
     @lemma
     def one_is_remembered(s):
-        """Of a partition one member at most is remembered."""
+        """At most one member is remembered for a partition."""
         return forall(
             Member, Member, Partition,
             lambda m, n, p: implies(s.remembers[m, p] & s.remembers[n, p], m == n),
@@ -158,8 +162,8 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
 
     @lemma
     def goes_on_from_there(s):
-        """What a member has fetched that is not fenced, or committed since, is where the committed offset is or will
-        be."""
+        """The offset that a member which is not fenced has fetched, or has committed since, is the committed offset or
+        the one that its last transaction brings."""
         return forall(
             Member, Partition,
             lambda m, p: implies(s.has[m, p] & ~s.fenced[m], s.first[m, p] == s.where_it_goes_on(m, p)),
@@ -177,36 +181,36 @@ class ByAssignmentLemmas(DraftOverTransactions, Eager, OfTheDraft, of=ByAssignme
         )  # fmt: skip
 
 
-# What is left of the promises while clients of both kinds are in one group.
+# These are the promises that remain while clients of both kinds are in one group.
 
 
 class InTwoStepsLemmas(UpgradeOverTransactions, Eager, ClassicLemmas, of=InTwoSteps):
-    """Of the upgrade in which every client sends its generation first."""
+    """The lemmas of `InTwoStepsLemmas` are for the upgrade in which every client sends its generation first."""
 
     of_the_newest = ByGenerationLemmas.of_the_newest
 
     @witness(of="nothing_twice")
     def both_kinds(s):
-        """An old client has processed inputs of a partition that a new one has been given."""
+        """An old client has processed inputs of a partition that a new client has been assigned."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: s.old[m] & ~s.old[n] & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n),
         )  # fmt: skip
 
 
-# Why groups with member epochs keep the promises, where metadata are read at the poll: no coordinator asks who the
-# owner is.
+# These lemmas state why groups with member epochs fulfil the promises, where metadata are read at the poll and no
+# coordinator checks the owner.
 #
-# The idea: a partition leaves its member between transactions, or together with the member's epoch; so an epoch that
-# was read with the inputs, and still is the member's, says that the partition is too.
+# The idea of the proof: a partition leaves its member between transactions, or together with the member's epoch. So if
+# an epoch that was read with the inputs is still the member's, the partition is too.
 
 
 class EpochLemmas(OwnersGoOn):
-    """Lemmas of every form with epochs of members."""
+    """The lemmas of `EpochLemmas` hold of every form with epochs of members."""
 
     @lemma
     def epochs(s):
-        """No epoch is newer than the group's, and none that a member has is newer than what the coordinator has."""
+        """No epoch is newer than the group's, and no member's is newer than the coordinator's for that member."""
         return forall(
             Member,
             lambda m: (0 < s.newest) & (s.epoch[m] <= s.newest) & (s.knows[m] <= s.newest) & (s.stamp[m] <= s.newest)
@@ -215,7 +219,7 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def owners_are_members(s):
-        """An owner is a member, or has left for a while, and was assigned the partition in an epoch of its own."""
+        """An owner is a member, or a static one that has left for a while, and got the partition in its own epoch."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -225,7 +229,7 @@ class EpochLemmas(OwnersGoOn):
 
     @lemma
     def members_own(s):
-        """A member owns what it believes to own, or has a newer epoch by now; and it has fetched nothing else."""
+        """A member owns what it believes to own, or has a newer epoch by now, and has fetched nothing else."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -237,12 +241,12 @@ class EpochLemmas(OwnersGoOn):
 
 
 class ReadAtThePoll(EpochLemmas):
-    """Lemmas of both rules, where the epoch sent was read with the inputs."""
+    """The lemmas of `ReadAtThePoll` hold of both rules where the epoch that is sent was read with the inputs."""
 
     @lemma
     def lost_is_later(s):
-        """A partition that a transaction has inputs of is still held, or the member has a newer epoch by now, or it has
-        dropped the partition without the coordinator's knowing."""
+        """Each partition of which a transaction has inputs is still held, or the member has a newer epoch by now, or it
+        has dropped the partition without the coordinator knowing."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -252,12 +256,13 @@ class ReadAtThePoll(EpochLemmas):
 
     @lemma
     def left_is_dropped(s):
-        """Who has left has dropped its partitions."""
+        """A static member that has left has dropped its partitions."""
         return forall(Member, Partition, lambda m, p: implies(s.left[m], ~s.assigned[m, p]))
 
     @lemma
     def dropped_goes_on(s):
-        """What such a member had of the partition is where the committed offset is or will be."""
+        """The position of a member in a partition that it has dropped without the coordinator knowing is the committed
+        offset or the one that its last transaction brings."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -272,12 +277,12 @@ class ReadAtThePoll(EpochLemmas):
         )  # fmt: skip
 
     def is_still_its_own(s, m, p):
-        """The member owns the partition since before it polled."""
+        """Return whether the member has owned the partition since before it polled."""
         return (s.owner[p] == m) & (s.since[p] <= s.stamp[m])
 
     @lemma
     def fetched_under_its_epoch(s):
-        """A member knows an epoch in which it had what it has fetched; so it did when it polled."""
+        """A member knows, and knew at its poll, an epoch in which it owned each partition that it has fetched."""
         return forall(
             Member, Partition,
             lambda m, p: implies(
@@ -288,7 +293,7 @@ class ReadAtThePoll(EpochLemmas):
 
     @witness(of="only_owners")
     def dropped_meanwhile(s):
-        """Offsets are under way of a partition that the member has dropped, though it owns it, and would be taken."""
+        """Offsets are in flight for a partition that the member has dropped but still owns, and would be accepted."""
         return exists(
             Member, Partition,
             lambda m, p: (s.stage[m] == Stage.SENT) & s.is_in(m, p) & ~s.has[m, p] & s.takes_of(m, p, s.stamp[m]),
@@ -296,7 +301,7 @@ class ReadAtThePoll(EpochLemmas):
 
     @witness(of="nothing_twice")
     def another_instance_goes_on(s):
-        """Offsets are under way of a static member, while another instance has taken its place, and has fetched."""
+        """Offsets are in flight from a static member, while another instance has replaced it and has fetched."""
         return exists(
             Member, Member, Partition,
             lambda m, n, p: (m != n) & (s.stage[m] == Stage.SENT) & s.is_in(m, p) & s.has[n, p] & (s.owner[p] == n)
@@ -304,14 +309,14 @@ class ReadAtThePoll(EpochLemmas):
         )  # fmt: skip
 
     def had_it_in(s, m, p, e):
-        """The epoch is one of the member, and not older than its assignment."""
+        """Return whether the epoch is one of the member, and not older than its assignment of the partition."""
         return (0 < e) & (s.since[p] <= e)
 
 
 class AtSendListeningLemmas(EpochLemmas, of=AtSendListening):
-    """Of metadata that are read at the send, by an application with a rebalance listener."""
+    """The lemmas of `AtSendListeningLemmas` are for metadata read at the send, with a rebalance listener."""
 
     @lemma
     def in_is_had(s):
-        """Nothing is lost in a transaction."""
+        """A member still has each partition of which its transaction has inputs."""
         return forall(Member, Partition, lambda m, p: implies(s.is_in(m, p), s.has[m, p]))

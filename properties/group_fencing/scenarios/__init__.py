@@ -1,8 +1,7 @@
-"""What can come over a group that copies its input: two owners of one partition, commits that arrive late, instances
-and brokers that go in the middle of a transaction.
+"""This module drives a group that copies its input through two owners of one partition, commits that arrive late, and
+instances and brokers that fail in the middle of a transaction.
 
-`go`, `walk`, `idle`, `get_on` and `finish` are calls as well: programs are written with them, so that they need nothing
-but the plug.
+`go`, `walk`, `idle`, `get_on` and `finish` are calls of programs, so they need nothing but the interface.
 """
 
 from collections.abc import Collection
@@ -17,33 +16,33 @@ BEATS = "group_heartbeat_answer"
 HALVES = ("join", "join_answer", "sync", "sync_answer"), ("group_heartbeat", BEATS)
 ANSWERS = ("produce_answer", "produce_answer", "end_answer", "init_answer", "offset_fetch_answer", "join_answer")
 REQUESTS = ("sync", "join"), ("group_heartbeat", "group_heartbeat")
-"""Of a rebalance: what may come late, or in another order."""
+"""The requests of a rebalance in `REQUESTS` may arrive late, or in another order."""
 KINDS = ("produce", "check", "end", "init", "marker", "offset_fetch")
-"""Of what arrives late: records and offsets, and whether they belong to a transaction; its end; its markers; what a new
-owner asks."""
+"""Messages of these kinds arrive late: records and offsets, and whether they belong to a transaction; its end; its
+markers; and a new owner's fetch of offsets."""
 
 Members = Annotated[int, FromConfig("members")]
 Moved = Annotated[int, OneOf(-1, -1, 0, 150)]
-"""How long the next coordinator of the group takes to load; -1: it does not change."""
+"""A `Moved` is how long the next coordinator of the group takes to load, or -1 if the coordinator does not change."""
 Late = Annotated[str, OneOf("", *KINDS)]
 Lines = Annotated[int, Between(1, 8)]
 
 STEP_MS = 50
-"""Of virtual time, in which an instance does one line of its loop."""
+"""In `STEP_MS` of virtual time an instance does one line of its loop."""
 MOST = 2_000
-"""Deliveries at one instant: a broken cluster may go round in circles."""
+"""At most `MOST` deliveries happen at one instant, because a broken cluster may never come to rest."""
 CALM_MS = 8_000
-"""So long after the last fault a correct cluster has copied everything, with time to spare: the group has new sessions
-and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
+"""`CALM_MS` after the last fault a correct cluster has copied everything, with time to spare: the group has new
+sessions and perhaps two rebalances, transactions time out, and each of three instances has its turns."""
 MOVED_MS = 800
-"""In which each member hears of a group's coordinator that has taken over at rest, and its session would be over."""
+"""`MOVED_MS` is enough for each member to learn of a group's new coordinator, and for its session to end."""
 OWNED = 40
-"""Lines, and so often `STEP_MS`, within which an instance comes to consume, if there is something for it."""
+"""Within `OWNED` lines, with `STEP_MS` each, an instance begins to consume if there is something for it."""
 
 
 def arrive(system: System, without: str = "", backward: bool = False, one: bool = False) -> None:
-    """Everything in flight arrives, oldest first, or ``backward``, and what comes of it; appends succeed.  Not
-    ``without``: messages of this kind, or the oldest ``one`` of them."""
+    """Let everything in flight arrive, oldest first or ``backward``, with what follows from it, while appends succeed.
+    Messages of the kind ``without``, or the oldest ``one`` of them, do not arrive."""
     for _ in range(MOST):
         messages = system.messages()
         late = [message[0] for message in messages if message[1] == without][: 1 if one else None]
@@ -56,7 +55,7 @@ def arrive(system: System, without: str = "", backward: bool = False, one: bool 
 
 
 def walk(system: System, slot: Slot, lines: Lines = 1, without: Late = "", one: bool = False) -> int:
-    """The instance does so many lines of its loop, everything arrives, and time passes; how many did it do?"""
+    """Let the instance do that many lines while everything arrives and time passes, and return how many it did."""
     done = 0
     for _ in range(lines):
         done += system.step(slot)
@@ -70,7 +69,7 @@ def go(
     system: System, ms: Annotated[int, OneOf(50, 200, 700)], members: Members, without: Late = "",
     backward: bool = False,
 ) -> None:  # fmt: skip
-    """All instances go on, a line each time, while time passes."""
+    """Let all instances go on, a line each time, while time passes."""
     for _ in range(0, ms, STEP_MS):
         for slot in range(members):
             system.step(slot)
@@ -80,22 +79,20 @@ def go(
 
 
 def idle(system: System, ms: Annotated[int, OneOf(200, 700)]) -> None:
-    """Time passes, and everything arrives; no application does anything, though what is in the background of their
-    clients does."""
+    """Let time pass and everything arrive, while applications act only in the background of their clients."""
     for _ in range(0, ms, STEP_MS):
         system.advance(STEP_MS)
         arrive(system)
 
 
 def get_on(system: System, members: Members, ms: Annotated[int, OneOf(CALM_MS, MOVED_MS)] = CALM_MS) -> Any:
-    """Faults are over: an instance that stands still goes on, and those that run work as fast as they can, without
-    those that have ended; where none runs, one is started.  An auditor looks when everything has had its time.  What
-    did it see?"""
+    """End the faults: an instance that stands still goes on, and those that run work as fast as they can, without those
+    that have ended. Where none runs, one is started. Return what an auditor reads when everything has had its time."""
     return _work(system, members, ms, all_of_them=False)
 
 
 def finish(system: System, members: Members) -> Any:
-    """The same, and every instance that has ended is started again."""
+    """End the faults as `get_on` does, and restart every instance that has ended."""
     return _work(system, members, CALM_MS, all_of_them=True)
 
 
@@ -120,14 +117,14 @@ def _work(system: System, members: int, ms: int, all_of_them: bool) -> Any:
 
 HELPERS = (walk, go, idle, get_on, finish)
 AT_REST = frozenset({"get_on", "finish"})
-"""Calls after which nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = Calm
 
 STEPS = {
     "deliver": "deliver", "lose": "drop", "pause": "pause", "resume": "resume", "append": "log_append",
     "lead": "change_leader", "kill": "kill",
 }  # fmt: skip
-"""Single calls that are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 8, "overtaken_anew": 6, "overtaken_sending": 8, "overtaken_fenced": 4, "overtaken_open": 8,
     "overtaken_unready": 4, "regained": 5, "interrupted": 6, "some_time": 2, "alone": 6, "loading": 4,
@@ -137,7 +134,7 @@ WEIGHTS = {
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
-    """What is played with one group."""
+    """`Scenarios` has the scenarios of one group."""
 
     apart = True
 
@@ -147,27 +144,24 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     is_finished = False
 
     def call(self, name: str, *arguments: Any, **named: Any) -> Made | None:
-        """As any, until the end."""
         return None if self.is_finished else super().call(name, *arguments, **named)
 
     def sessions_end(self, without: str = "") -> None:
-        """All goes on until the coordinator has missed those that say nothing."""
+        """Let everything go on until the coordinator has missed the members that send nothing."""
         self.go(self.run.config["session_timeout_ms"] + 200, without)
 
     def up(self, slot: int) -> None:
-        """The instance runs, whatever came over it."""
         self.call("resume", slot)
         if not self.run.over and self.run.system.is_over(slot):
             self.call("restart", slot)
 
     def another(self, slot: int, other: int) -> int:
-        """Another slot, if there is one."""
         return other if other != slot else self.index("members", slot + 1)
 
     def comes_to(
         self, slot: int, kind: str, without: str = "", of: Collection[int] = (), one: bool = False
     ) -> frozenset[int]:
-        """The instance goes on to an event of this kind, ``of`` any of these partitions; which these are."""
+        """Let the instance go on to an event of this kind (``of`` these partitions), and return its partitions."""
         for _ in range(OWNED):
             made = self.call("walk", slot, 1, without=without, one=one)
             observed = [e for e in (made.events if made else ()) if (read(e, "kind"), read(e, "slot")) == (kind, slot)]
@@ -181,9 +175,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 5)], held: Annotated[int, Between(0, 3)], late: Late,
         one: bool, other: Slot, further: Annotated[int, Between(0, 5)], more: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
-        """An instance stands still with what it consumed, so many lines into its transaction; another one comes to have
-        its partitions, and is so far with them when the first goes on.  What was ``late`` of the first's last lines,
-        or the oldest ``one`` of it, arrives then."""
+        """An instance stands still with what it consumed, that many lines into its transaction. Another instance gets
+        its partitions and does some lines with them before the first one goes on. What was ``late`` of the first one's
+        last lines, or the oldest ``one`` of it, arrives then."""
         other = self.another(slot, other)
         self.up(slot)
         if not (its := self.comes_to(slot, "consumed")):
@@ -203,8 +197,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, late: Annotated[str, OneOf("check", "produce")], awake: bool, other: Slot,
         further: Annotated[int, Between(0, 5)],
     ) -> None:  # fmt: skip
-        """An instance has sent its offsets, which have not arrived, or of which it is not known yet whether they belong
-        to its transaction, as another one comes to have its partitions; then they are taken, or refused."""
+        """An instance has sent its offsets, which have not arrived or are not yet known to belong to its transaction,
+        when another instance gets its partitions. Then the offsets are accepted or refused."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not self.comes_to(slot, "consumed"):
@@ -225,9 +219,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot,
         how: Annotated[str, OneOf("paused", "paused", "hears", "awake")], last: bool,
     ) -> None:  # fmt: skip
-        """The other one is new in the group, and a third one may neither poll nor be gone.  The first one's client
-        ``hears`` what is new before its application goes on, or is ``awake`` all the time: the application alone stands
-        still."""
+        """An instance is overtaken by another that is new in the group. The first one's client ``hears`` of the change
+        before its application goes on, or is ``awake`` all the time, so that only the application stands still."""
         other = self.another(slot, other)
         self.call("kill", other)
         self.sessions_end()
@@ -250,9 +243,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], other: Slot, asleep: bool,
         ms: Annotated[int, OneOf(0, 50, 200)],
     ) -> None:  # fmt: skip
-        """An instance stands still until its session is over and another one has its partitions; its client is in the
-        group again before its application goes on.  Shortly before, a third one stands still, and has not heard of
-        what changed."""
+        """An instance stands still until its session is over and another one has its partitions, and its client is in
+        the group again before its application goes on. Shortly before, a third instance stands still and has not learnt
+        of the change."""
         other = self.another(slot, other)
         third = next(each for each in range(3) if each not in (slot, other))
         self.up(other)
@@ -276,8 +269,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 5)], late: Annotated[str, OneOf("end", "marker")],
         other: Slot, moved: Moved, failed: bool, further: Annotated[int, Between(0, 6)],
     ) -> None:  # fmt: skip
-        """An instance stands still with its transaction open, or to be ended; the group's coordinator and that of
-        transactions may change, and another one comes to have its partitions; the transaction is ended then."""
+        """An instance stands still with its transaction open, or about to be ended. The coordinators of the group and
+        of transactions may change, and another instance gets its partitions. Then the transaction is ended."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not (its := self.comes_to(slot, "consumed")):
@@ -298,8 +291,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 4)], other: Slot, moved: bool,
         more: Annotated[int, Between(1, 8)],
     ) -> None:  # fmt: skip
-        """An instance loses its partitions to another one, which commits and is gone; then it has them again, and goes
-        on where it was."""
+        """An instance loses its partitions to another one, which commits and ends, and then has them again."""
         other = self.another(slot, other)
         self.up(slot)
         if not (its := self.comes_to(slot, "consumed")):
@@ -317,7 +309,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def overtaken_unready(self, slot: Slot, lines: Annotated[int, Between(1, 4)], other: Slot) -> None:
-        """The other one has its offsets before the answer that fences its predecessor, which goes on meanwhile."""
+        """The overtaking instance has its offsets before the answer that fences its predecessor, which goes on."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not (its := self.comes_to(slot, "consumed")):
@@ -335,7 +327,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 6)], late: Late,
         what: Annotated[str, OneOf("restart", "close", "abort", "fail_over", "move_group", "lost")],
     ) -> None:  # fmt: skip
-        """Something happens in the middle of a transaction, while something else is late."""
+        """A fault happens in the middle of a transaction, while messages of one kind are late."""
         self.up(slot)
         if self.comes_to(slot, "consumed") and lines:
             self.call("walk", slot, lines, without=late)
@@ -354,9 +346,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
     def deaf(
         self, slot: Slot, other: Slot, lines: Annotated[int, Between(0, 3)], asleep: bool, long: bool, last: bool
     ) -> None:  # fmt: skip
-        """The group changes more than once, and answers to heartbeats that say so are lost; a member that is two
-        changes behind is fenced.  Its application may do nothing meanwhile, and it may be deaf for as ``long`` as a
-        rebalance waits for it."""
+        """The group changes more than once, and answers to heartbeats that report the changes are lost, so that a
+        member which is two changes behind is fenced. Its application may do nothing meanwhile, and the answers may be
+        lost for as ``long`` as a rebalance waits for the member."""
         beats = BEATS if self.run.config["mode"].startswith("new-protocol") else "heartbeat_answer"
 
         def passes(ms: int) -> None:
@@ -403,7 +395,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, killed: bool, moved: bool
     ) -> None:  # fmt: skip
         """An instance ends in the middle of a transaction, and another one takes its place at once, under its
-        transactional id and as the same static member; the group's coordinator may change after that."""
+        transactional id and as the same static member. The group's coordinator may change after that."""
         self.up(self.another(slot, other))
         self.up(slot)
         if self.comes_to(slot, "consumed") and lines:
@@ -420,8 +412,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(0, 6)], other: Slot, late: Late,
         moved: Moved, refused: bool, last: bool,
     ) -> None:  # fmt: skip
-        """An instance is killed and not started again; the group's coordinator may change after that, and another
-        instance may stand still for so long that it is refused as well.  It may be the last thing that happens."""
+        """An instance is killed and not restarted. The group's coordinator may change after that, and another instance
+        may stand still for so long that it is refused as well. Nothing else may happen afterwards."""
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
@@ -444,7 +436,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         more: Annotated[int, Between(1, 4)], last: bool,
     ) -> None:  # fmt: skip
         """The group's coordinator changes in the middle of a transaction, and loads while what was late arrives: a
-        commit, a marker, a question for offsets, a heartbeat."""
+        commit, a marker, a fetch of offsets, or a heartbeat."""
         self.up(slot)
         if self.comes_to(slot, "consumed") and lines:
             self.call("walk", slot, lines, without=late)
@@ -459,8 +451,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 3)], backward: bool,
         ends: Annotated[str, OneOf("close", "kill", "restart")], moved: Moved, last: bool,
     ) -> None:  # fmt: skip
-        """The group changes, and requests of a half of the rebalance, or answers to them, come late and in another
-        order: the assignment of one member is asked for before the leader has given it."""
+        """The group changes, and the requests of one half of the rebalance, or the answers to them, arrive late and in
+        another order, so that a member asks for its assignment before the leader has sent it."""
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
@@ -479,8 +471,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def once_more(self, slot: Slot, other: Slot, half: Annotated[int, Between(0, 1)], last: bool) -> None:
-        """The group changes twice, and copies of what members have asked for in the first rebalance come before what
-        they ask for in the second: the assignment of a former generation is given."""
+        """The group changes twice, and copies of the members' requests in the first rebalance arrive before their
+        requests in the second, so that the assignment of a former generation is given."""
         other = self.another(slot, other)
         self.up(other)
         self.up(slot)
@@ -499,7 +491,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
             self.end()
 
     def deliver_late(self, kind: str, backward: bool = False, keep: bool = False, most: int | None = None) -> None:
-        """What is in flight of a kind arrives; -1: all but the newest."""
+        """Deliver the messages of a kind that are in flight, with -1 all but the newest."""
         waiting = [message for message in self.waiting() if message[1] == kind][:most]
         for message in waiting[::-1] if backward else waiting:
             self.send(message, "deliver", keep=keep)
@@ -509,8 +501,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
         self, slot: Slot, lines: Annotated[int, Between(1, 3)], other: Slot, further: Annotated[int, Between(0, 8)],
         backward: bool, aborts: bool,
     ) -> None:  # fmt: skip
-        """An instance stands still in its transaction and sends its offsets when its successor has sent those for the
-        same partitions; the markers of both arrive in either order."""
+        """An instance stands still in its transaction and sends its offsets after its successor has sent offsets for
+        the same partitions. The markers of both arrive in either order."""
         other = self.another(slot, other)
         self.up(slot)
         if other == slot or not (its := self.comes_to(slot, "consumed")):
@@ -558,8 +550,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def retained(self, slot: Slot, at: Annotated[str, OneOf("end", "marker")]) -> None:
-        """All instances leave while a transaction is to be committed, and the retention of offsets is over for what it
-        has pending."""
+        """All instances leave before a transaction is committed, and the retention of its pending offsets ends."""
         self.up(slot)
         if not self.comes_to(slot, "consumed") or not self.comes_to(slot, "end_sent", at):
             return
@@ -571,19 +562,18 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
 
     @scenario
     def twice(self, message: Waiting, ms: Annotated[int, OneOf(50, 400, 1_000)]) -> None:
-        """A message is delivered, and a copy of it comes much later."""
+        """A message is delivered, and a copy of it arrives much later."""
         self.send(message, "deliver", keep=True)
         self.go(ms, message[1])
         self.go(200)
 
     @scenario
     def some_time(self, ms: Annotated[int, OneOf(100, 500, 1_500)], backward: bool) -> None:
-        """All goes well for a while, though what was sent last may come first."""
+        """The group works without faults for a while, though messages that were sent last may arrive first."""
         self.go(ms, backward=backward)
 
     def end(self) -> None:
-        """Faults are over: first those instances get on that run, and then all of them; and also when the group's
-        coordinator changes once more."""
+        """End the faults, first for the running instances, then for all, and then change the group's coordinator."""
         if not self.is_finished:
             self.call("get_on")
             if not self.run.over and any(self.run.system.is_over(slot) for slot in range(self.run.config["members"])):
@@ -593,7 +583,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS, rules=3):
             self.is_finished = True
 
     def teardown(self) -> None:
-        """In the end faults are over."""
         if hasattr(self, "run") and not self.run.over:
             self.end()
         super().teardown()

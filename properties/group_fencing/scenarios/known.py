@@ -1,4 +1,4 @@
-"""Known bugs and holes of exactly-once consumer groups, as scenarios; and a history of everything.
+"""This module has known bugs and holes of exactly-once groups as scenarios, and a history with every kind of event.
 
     script.until(0, "consumed")              # slot 0 has joined the group, and polled a record
     script.system.pause(0)
@@ -24,8 +24,7 @@ PATIENCE_MS = 3_000
 
 
 class Script(machine.Messages):
-    """Instances that go on line by line, and stand still where it matters: one partition with one record, unless it
-    says more."""
+    """In a `Script` instances go on line by line, by default with one partition of one record."""
 
     PROTOCOL = "group-fencing"
     SMALL = MappingProxyType({
@@ -33,17 +32,16 @@ class Script(machine.Messages):
     })  # fmt: skip
 
     def otherwise(self) -> bool:
-        """Appends to the transaction log succeed."""
+        """Let an append to the transaction log succeed, and return whether there was one."""
         return bool(self.system.log_append())
 
     def tick(self, slots: tuple[int, ...]) -> None:
-        """One line of a client's loop, or one message, or some time."""
         if not any(self.system.step(slot) for slot in slots) and not self.step():
             self.system.advance(TICK_MS)
 
     def until(self, slot: int, kind: str, times: int = 1) -> None:
-        """The instance goes on until something of this kind has happened to it, so many times; everything else
-        arrives. Raises RuntimeError if it never does."""
+        """Let the instance go on until an event of this kind has happened to it that many times, while everything else
+        arrives. Raise RuntimeError if it never does."""
         before = self.count(slot, kind)
         for _ in range(STEPS_MAX):
             if self.count(slot, kind) >= before + times:
@@ -52,11 +50,10 @@ class Script(machine.Messages):
         raise RuntimeError(f"{kind} never happens to slot {slot}: in flight {self.system.messages()}")
 
     def count(self, slot: int, kind: str) -> int:
-        """How often something of this kind has happened to the slot."""
         return sum(event.slot == slot for event in self.kinds(kind))
 
     def go_on(self, *slots: int, ms: int = PATIENCE_MS) -> None:
-        """These instances go on for a while; those that fail have no successor."""
+        """Let these instances go on for a while. An instance that fails has no successor."""
         for _ in range(0, ms, TICK_MS):
             for _ in range(STEPS_MAX):
                 if not any(self.system.step(slot) for slot in slots) and not self.step():
@@ -64,7 +61,7 @@ class Script(machine.Messages):
             self.system.advance(TICK_MS)
 
     def cut_off(self, slot: int, ms: int = AFTER_SESSION_MS) -> None:
-        """What the instance's consumer says is lost for a while, and it does nothing; everything else arrives."""
+        """Lose what the instance's consumer sends for a while, without the instance acting; all else arrives."""
         for _ in range(0, ms, TICK_MS):
             for number, _, source, *_ in list(self.system.messages()):
                 if source == f"consumer-{slot}":
@@ -73,8 +70,7 @@ class Script(machine.Messages):
             self.system.advance(TICK_MS)
 
     def hold_from(self, kind: str, source: str) -> list[int]:
-        """Let everything else arrive until this node sends a message of a kind, and hold that up. Raises RuntimeError
-        if it never does."""
+        """Hold such a message of this node up, and let all else arrive. Raise RuntimeError if none is sent."""
         while not (found := [m[0] for m in self.system.messages() if m[1:3] == (kind, source)]):
             if not self.step():
                 raise RuntimeError(f"{source} never sends {kind}: in flight {self.system.messages()}")
@@ -82,13 +78,13 @@ class Script(machine.Messages):
         return found
 
     def audit(self) -> None:
-        """An auditor looks, when no transaction can be open any more."""
+        """Let an auditor read the output when no transaction can be open any more."""
         self.held.clear()
         self.settle(AFTER_TRANSACTION_MS)
         self.system.audit()
 
     def taken_over(self) -> None:
-        """Slot 0 has polled a record and stands still; slot 1 has its partition, and has polled the same."""
+        """Let slot 0 poll a record and stand still, and let slot 1 get its partition and poll the same record."""
         self.until(0, "consumed")
         self.system.pause(0)
         self.until(1, "consumed")
@@ -119,9 +115,9 @@ PER_PARTITION: dict[str, Any] = {"group_aware": False}
 def zombie_commits_first(script: Script) -> None:
     """A member that has stood still commits what it polled, before its successor has committed anything.
 
-    Draft: there is no ongoing transaction to be aborted, and no earlier commit to be held against (H1). Shipped without
-    metadata: it passes for an old client (B38); an old client with a producer per partition is only fenced by another
-    such.
+    In the draft there is no ongoing transaction to abort and no earlier commit with which to compare (H1). In what
+    shipped, a member without metadata passes for an old client (B38). An old client with a producer per partition is
+    fenced only by another such client.
     """
     script.taken_over()
     script.system.resume(0)
@@ -132,7 +128,7 @@ def zombie_commits_first(script: Script) -> None:
 
 @KNOWN_BUGS.bug("fail-over", defect="group_stored_once")
 def next_coordinator_knows_the_zombie(script: Script) -> None:
-    """The group's coordinator fails over after a rebalance that was not stored: the generation before is current."""
+    """The group's coordinator fails over after a rebalance that was not stored: the old generation is current."""
     script.taken_over()
     script.until(1, "end_told")
     script.system.move_group()
@@ -143,7 +139,7 @@ def next_coordinator_knows_the_zombie(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.8", defect="undefined_generation_passes", **DRAFT, old=1, records=2, max_poll_records=1)
 def old_zombie_commits_last(script: Script) -> None:
-    """An old client in the draft's upgrade commits after its successor has: the reverse map knows the later one."""
+    """An old client in the draft's upgrade commits after its successor has, and the reverse map knows the later one."""
     script.until(0, "offset_sent")
     script.system.pause(0)
     script.until(1, "end_told")
@@ -155,7 +151,7 @@ def old_zombie_commits_last(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.8-fail-over", defect="reverse_map_forgotten", **DRAFT, old=1, records=2, max_poll_records=1)
 def next_coordinator_does_not_know_who_committed(script: Script) -> None:
-    """As before, but the group's coordinator fails over in between."""
+    """An old client in the draft's upgrade commits after its successor, with a fail-over of the group between."""
     script.until(0, "offset_sent")
     script.system.pause(0)
     script.until(1, "end_told")
@@ -168,7 +164,7 @@ def next_coordinator_does_not_know_who_committed(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.9-shipped", {**SHIPPED, "old": 1}, SHIPPED)
 def old_client_reads_below_a_pending_commit(script: Script) -> None:
-    """An old client follows a new one whose commit is on its way, and what was shipped lets it read on."""
+    """An old client follows a new one whose commit is on its way, and what shipped lets it read on."""
     script.until(1, "end_sent")
     held = script.hold("end")
     script.system.pause(1)
@@ -181,8 +177,8 @@ def old_client_reads_below_a_pending_commit(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.12-stuck", {**DRAFT, **TWO, "old": 1}, {**SHIPPED, **TWO, "old": 1})
 def partition_returns_to_an_old_client(script: Script) -> None:
-    """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation:
-    they are refused for ever, although no other member has the partition."""
+    """In the draft's upgrade a partition comes back from a new client to an old one, whose commits have no generation.
+    They are refused forever, although no other member has the partition."""
     script.until(1, "end_told")
     script.system.close(1)
     script.go_on(0, ms=AFTER_SESSION_MS)
@@ -196,7 +192,7 @@ def partition_returns_to_an_old_client(script: Script) -> None:
 def comes_back_with_a_new_epoch(script: Script) -> None:
     """A member is fenced while its application works, and joins again under the same id in the background.
 
-    Its groupMetadata() has the new epoch when it sends its offsets; the current epoch may commit any partition, also
+    Its groupMetadata() has the new epoch when it sends its offsets. The current epoch may commit any partition, also
     one that another member has meanwhile.
     """
     script.until(0, "consumed")
@@ -238,7 +234,7 @@ def expires_what_is_pending(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.17", defect="fetches_before_init", **PER_PARTITION, **OPEN_FOR_LONG)
 def fetches_before_its_predecessor_is_out(script: Script) -> None:
-    """447.17: offsets are fetched, and then the predecessor commits, before it is fenced."""
+    """447.17: the successor fetches offsets, and then the predecessor commits, before it is fenced."""
     script.until(0, "consumed")
     script.system.pause(0)
     script.until(1, "assigned")
@@ -269,8 +265,8 @@ def judged_before_the_rebalance(script: Script) -> None:
 @KNOWN_BUGS.bug("late-commit-v1", {**TWO, "transactions": "v1"}, TWO)
 @KNOWN_BUGS.bug("late-commit-verified", {**TWO, "transactions": "v1-verified"}, TWO)
 def late_commit_joins_the_next_transaction(script: Script) -> None:
-    """Before KIP-890's second part a late copy of a commit is written into the producer's next transaction, and takes
-    the group's offset back: commits have no sequence numbers."""
+    """Before KIP-890's second part a late copy of a commit is written into the producer's next transaction and takes
+    the group's offset back, because commits have no sequence numbers."""
     script.until(0, "offset_sent")
     late = script.hold_next("produce", "partition-1")
     for number in late:
@@ -292,9 +288,10 @@ def late_commit_joins_the_next_transaction(script: Script) -> None:
 @KNOWN_BUGS.bug("KIP-1251-epochs", defect="assignment_epoch_ignored", **RELAXED, metadata_at="poll")
 @KNOWN_BUGS.bug("KIP-1251-stored", defect="assignment_epochs_not_stored", **RELAXED, metadata_at="poll")
 def regains_what_it_had(script: Script) -> None:
-    """A member has a partition again that another one had meanwhile: what it polled before is older than that.
+    """A member has a partition again that another one had meanwhile, so that what it polled before is older than that.
 
-    A coordinator that looks at the current epoch, and at who has the partition now, takes it (447.21-regained)."""
+    A coordinator that checks only the current epoch and owner of the partition accepts the commit (447.21-regained).
+    """
     script.until(0, "consumed")
     script.cut_off(0)
     script.until(1, "end_told")
@@ -308,8 +305,8 @@ def regains_what_it_had(script: Script) -> None:
 
 @KNOWN_BUGS.bug("447.21-epoch-again", {**AT_POLL, "assignment_interval_ms": 60_000}, AT_POLL)
 def has_its_epoch_again(script: Script) -> None:
-    """A member is removed, and joins again in the background, before the group that it was in is assigned anew: it is
-    in the epoch that it had when it polled, and another member has a partition of its by the time it commits."""
+    """A member is removed, and joins again in the background before its former group is assigned anew. It then has the
+    same epoch as when it polled, and another member has one of its partitions by the time it commits."""
     script.until(0, "consumed")
     script.until(1, "joined")
     script.cut_off(0, ms=46_000)
@@ -323,7 +320,7 @@ def has_its_epoch_again(script: Script) -> None:
 @KNOWN_BUGS.bug("447.11", {**DRAFT, "old_brokers": True}, {**DRAFT, "old_brokers": True, **PER_PARTITION})
 @KNOWN_BUGS.bug("447.11-shipped", {**SHIPPED, "old_brokers": True}, {**SHIPPED, "old_brokers": True, **PER_PARTITION})
 def brokers_are_older(script: Script) -> None:
-    """447.11: what the new client sends is unknown to brokers from before; it works with the switch off."""
+    """447.11: brokers from before do not know what the new client sends, which works with the switch off."""
     script.go_on(0, ms=10_000)
     script.audit()
 
@@ -332,18 +329,17 @@ LINES_MAX = 1_000
 
 
 def rows() -> list[tuple[int, ...]]:
-    """The rows of a history of a consumer group, as KIP-447 shipped, in which about everything happens once.
+    """Return the rows of a group's history, as KIP-447 shipped, in which nearly every kind of event happens once.
 
-    Two members copy two partitions. One stands still with its offsets sent and its transaction undecided: its successor
-    has to wait for them, and has its partition then; what the first goes on with is refused. One leaves, one is killed,
-    the group moves to another broker, and so do the transactions. Every promise holds, and at the end all of the
-    input is copied.
+    Two members copy two partitions. One stands still with its offsets sent and its transaction undecided. Its successor
+    has to wait for these offsets and then has its partition, and what the first one sends afterwards is refused. One
+    member leaves, one is killed, the group moves to another broker, and so do the transactions. Every promise holds,
+    and at the end all of the input is copied.
     """
     script = Script.of_reference(members=2, inputs=2, records=10, max_poll_records=1, heartbeat_ms=300)
     system = script.system
 
     def together(slot: int, kind: str) -> None:
-        """Both go on, line by line, until something of this kind happens to one of them."""
         before = script.count(slot, kind)
         for _ in range(LINES_MAX):
             if script.count(slot, kind) > before:

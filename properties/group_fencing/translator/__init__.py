@@ -1,1 +1,1 @@
-"""How the events of a group become steps of its models (`conforming`), and the way back (`showing`)."""
+"""The modules of this package translate a group's events to model steps (`conforming`) and back (`emitted`)."""

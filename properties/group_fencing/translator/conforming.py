@@ -1,31 +1,29 @@
-"""From events of a group to steps of its models.
+"""This module translates events of a group to steps of its models.
 
-When the steps of a group and its members are reported, where events say less than a step of the model, or say it in
-pieces.
+It determines when the steps of a group and its members are reported, where events contain less than a step of the
+model, or divide it into several.
 
-A member of the model is an instance of the application, with its producer.  Its steps are reported as it is seen to
-take them, but for these:
+A member of the model is an instance of the application, with its producer. Its steps are reported when it is observed
+to take them, with these exceptions:
 
-- Of each partition, all inputs of a poll are one step.  Where an instance begins is reported with the first of them:
-which
-  answer to a fetch it has taken matters only there.
+- Of each partition, all inputs of a poll are one step. Where an instance begins is reported with the first of them:
+  which answer to a fetch it has taken matters only there.
 - An instance is informed that its transaction is committed before the marker has reached the group's coordinator, and
-polls
-  again; the next transaction can't come to that coordinator earlier than the marker (txn.16).  The model has one
-  transaction of a member, so that what the instance does until then is reported after the marker.
+  polls again. The next transaction cannot reach that coordinator earlier than the marker (txn.16). The model has one
+  transaction of a member, so what the instance does until then is reported after the marker.
 - An instance that has ended does nothing more, and what it sent may still arrive: it has crashed.
-- Who initialises a producer id fences the instance that had it before, if nothing of that one is open.
+- The initialisation of a producer id fences the instance that had it before, if that one has nothing open.
 - What an end that was asked for has become is known from its answer, or from the offsets that it settles.
-- A classic group stores a generation when its leader has stated who gets what; until then a coordinator that takes over
-  knows the generation before (GroupMetadataManager.java, and `coordinator_loaded` says which).  A generation is
-  reported when anything reveals that it is stored, or that something is judged by it.
-- Members with epochs are reported under their ids, which last as long as an instance; what the coordinator gives them
-is
-  reported as it is stored.  A late heartbeat that frees what its member has by now is followed no further, nor is a
-  late copy of one with which a static member left, or of one with which it joined that comes when it has left in the
-  middle of a transaction.  What a static member gives up as it comes back is reported behind that.
-- A member may learn of its assignment when the generation is over.  Of what it does until it joins again only its
-  commits are reported, which the model does not take; where no broker checks the generation it is followed no further.
+- A classic group stores a generation when its leader has sent the assignments. Until then a coordinator that takes over
+  knows the preceding generation (GroupMetadataManager.java; `coordinator_loaded` has which). A generation is reported
+  when an event reveals that it is stored, or that a request is judged by it.
+- Members with epochs are reported under their ids, which last as long as an instance. What the coordinator gives them
+  is reported when it is stored. A late heartbeat that frees what its member has by now is not followed further, nor is
+  a late copy of one with which a static member left, or of one with which it joined that arrives when it has left in
+  the middle of a transaction. What a static member gives up as it comes back is reported after its return.
+- A member may learn of its assignment when the generation is over. Of what it does until it joins again only its
+  commits are reported, which the model does not accept. Where no broker checks the generation it is not followed
+  further.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,25 +45,26 @@ from fencepost.properties.history import HistoryError
 from fencepost.properties.translation import Row, Tellers
 
 ROW_KINDS = ("processed", "killed", "fenced", "away", "replaced")
-"""Kinds of rows that are no events."""
+"""The kinds of rows in `ROW_KINDS` are not events."""
 NOTHING = dict.fromkeys(MODEL_COLUMNS, -1)
 
 GROUP_ERRORS = frozenset({22, 25, 69, 82, 85, 113})
-"""With which the group's coordinator refuses a commit by what it knows of the group; all others are of transactions."""
+"""With the errors in `GROUP_ERRORS` the group's coordinator refuses a commit by what it knows of the group. All other
+errors are of transactions."""
 FENCED_INSTANCE = 82
 STATIC_LEFT = -2
 OF_MEMBERS = frozenset({"joined", "left", "epoch_given", "member_removed"})
-"""What the group and a member say of its membership."""
+"""With the events in `OF_MEMBERS` the group and a member report its membership."""
 OF_INSTANCES = frozenset({"consumed", "end_told", "instance_stopped", "instance_failed"})
-"""With which the work of an instance is over, or another one begins."""
+"""With the events in `OF_INSTANCES` the work of an instance is over, or another one begins."""
 
 Pair = tuple[int, int]
-"""Of a transaction: producer id and epoch."""
+"""A `Pair` identifies a transaction by producer id and epoch."""
 Placed = tuple[int, Row]
 
 
 class Instance:
-    """What is known of one instance of the application."""
+    """An `Instance` is what is known of one instance of the application."""
 
     def __init__(self) -> None:
         self.generation = 0  # in which it has joined last
@@ -82,7 +81,7 @@ class Instance:
 
 
 class Applications:
-    """What instances of the application are seen to do, and what becomes of their commits."""
+    """`Applications` translates what instances of the application do, and what becomes of their commits."""
 
     def __init__(self) -> None:
         self.instances: dict[int, Instance] = {}
@@ -113,7 +112,6 @@ class Applications:
                     yield place, row
 
     def member_of(self, client: int) -> int:
-        """The model's member that an instance is."""
         return client
 
     def of(self, member: int) -> Instance:
@@ -123,7 +121,7 @@ class Applications:
         return found
 
     def by(self, member: int, *rows: Row) -> Sequence[Row]:
-        """Return what an instance does: now, or behind what is kept back of it."""
+        """Return the rows of what an instance does now, or queue them after the rows that are held back for it."""
         instance = self.of(member)
         if not instance.later:
             return rows
@@ -131,7 +129,6 @@ class Applications:
         return ()
 
     def poll(self) -> Iterable[Row]:
-        """One poll is over."""
         member, instance = self.polling, self.of(self.polling)
         polled, self.polled = self.polled, {}
         if instance.strays:
@@ -146,7 +143,7 @@ class Applications:
             yield from self.by(member, *rows)
 
     def txn_begun(self, event: Any) -> Iterable[Row]:
-        """With the epoch of the last one, if no broker has heard of that."""
+        """Note a transaction that begins, with the preceding one's epoch if no broker has received any of that."""
         pair = event.producer_id, event.epoch
         self.owners[pair] = self.member_of(event.client)
         self.aborts.discard(pair)
@@ -173,7 +170,7 @@ class Applications:
             yield from self.by(member, _row("end_told", member, outcome=event.outcome), *self.goes_on(member, event))
 
     def goes_on(self, member: int, event: Any) -> list[Row]:
-        """Return where it goes on: once it has aborted, everything is to be fetched again."""
+        """Return where the instance continues, which after an abort has to fetch every position again."""
         instance = self.of(member)
         if event.outcome == 0:
             instance.positions.clear()
@@ -220,7 +217,7 @@ class Applications:
         yield _row("offset_taken", member, event.partition, offset=event.offset, generation=generation)
 
     def offset_refused(self, event: Any) -> Iterable[Row]:
-        """For something that the model knows of as well."""
+        """Yield a refusal whose reason the model knows as well."""
         if event.error in GROUP_ERRORS:
             member = self.owners.get((event.producer_id, event.epoch), -1)
             yield _row("offset_refused", member, event.partition, offset=event.offset)
@@ -235,7 +232,6 @@ class Applications:
             yield from self.settle(member)
 
     def settle(self, member: int) -> Iterable[Row]:
-        """Yield what was kept back of an instance."""
         instance = self.of(member)
         later, instance.later = instance.later, []
         instance.unsettled.clear()
@@ -250,7 +246,8 @@ class Applications:
 
 
 class ClassicTranslator(Applications):
-    """Of one group with generations.  ``judges``: commits are held against the newest of them, stored or not."""
+    """A `ClassicTranslator` translates one group with generations. ``judges`` is whether commits are compared with the
+    newest generation, stored or not."""
 
     def __init__(self, judges: bool) -> None:
         super().__init__()
@@ -263,8 +260,11 @@ class ClassicTranslator(Applications):
         self.holders: dict[int, int] = {}  # by instance id, the instance of the application that joined with it last
 
     def joined(self, event: Any) -> Iterable[Row]:
-        """Into a generation that is stored, so that it is reported by now; or one that is over.  A static member takes
-        the place of the one before it in its generation (KIP-345), which may hear of its own place only then."""
+        """Yield the rows of a join, into a generation that is stored, and so is reported by now, or into one that is
+        over.
+
+        A static member replaces its predecessor in its generation (KIP-345), and may be notified of that only then.
+        """
         yield from self.store(event.generation)
         instance = self.of(event.client)
         generation = _epoch(event.generation)
@@ -292,8 +292,9 @@ class ClassicTranslator(Applications):
             yield from self.by(event.client, _row("assigned", event.client, event.partition))
 
     def producer_fenced(self, event: Any) -> Iterable[Row]:
-        """By an initialisation for a partition that it was assigned, of which its sender may hear much later. One
-        that asks for an abort itself is given the next epoch, and so not fenced yet (KAFKA-19367)."""
+        """Yield a fencing by an initialisation for a partition that the member was assigned, of which the sender may be
+        notified much later. A producer that asks for an abort itself is given the next epoch, and so is not fenced yet
+        (KAFKA-19367)."""
         other, member = self.producers.get(event.producer_id), self.assignees.get((event.generation, event.partition))
         aborts = (event.producer_id, event.epoch) in self.aborts
         if not self.judges and not aborts and other is not None and member is not None:
@@ -304,13 +305,13 @@ class ClassicTranslator(Applications):
         return ()
 
     def store(self, generation: int) -> Iterable[Row]:
-        """Generations up to this one are stored."""
+        """Yield the generations up to this one as stored."""
         while self.begun and self.begun[0] <= _epoch(generation):
             self.reported = self.begun.pop(0)
             yield {"kind": "generation_begun", "generation": self.reported}
 
     def coordinator_loaded(self, event: Any) -> Iterable[Row]:
-        """It knows what is stored."""
+        """Yield the rows of a coordinator that takes over, which knows the stored generations only."""
         yield from self.store(event.generation)
         self.begun.clear()
         self.removed.clear()
@@ -321,7 +322,7 @@ class ClassicTranslator(Applications):
         return ()
 
     def offset_taken(self, event: Any) -> Iterable[Row]:
-        """Judged by the newest generation."""
+        """Yield the rows of an accepted offset, which was judged by the newest generation."""
         for generation in list(self.begun) if self.judges else ():
             yield from self.store(generation - 1)
         if self.of(self.owners.get((event.producer_id, event.epoch), -1)).strays and not self.judges:
@@ -329,19 +330,19 @@ class ClassicTranslator(Applications):
         yield from super().offset_taken(event)
 
     def offset_refused(self, event: Any) -> Iterable[Row]:
-        """Not for a member that was put out and may be missed in the generation, a generation that is not stored, or a
-        static member of whose successor nothing was seen yet."""
+        """Yield a refusal, except of a member that was removed and may be missing in the generation, while a generation
+        is not stored, or of a static member whose successor was not observed yet."""
         out = self.removed & {("member", event.member), ("instance", event.instance)}
         if event.error != FENCED_INSTANCE and not out and not self.begun:
             yield from super().offset_refused(event)
 
     def fetch_answered(self, event: Any) -> Iterable[Row]:
-        """Classic members say nothing of themselves."""
+        """Return the rows of an answered fetch without a member, because classic members do not identify themselves."""
         return super().fetch_answered(event._replace(member=-1))
 
 
 class ModernTranslator(Applications):
-    """Of one group whose members have epochs.  A member keeps its id for as long as its instance lasts."""
+    """A `ModernTranslator` translates one group whose members have epochs, with one member id per instance."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -360,12 +361,12 @@ class ModernTranslator(Applications):
         return self.members.get(client, -1)
 
     def joined(self, event: Any) -> Iterable[Row]:
-        """A heartbeat's answer has brought an epoch."""
+        """Return the rows of a join, with the epoch that a heartbeat's answer has brought."""
         self.members[event.client] = event.member
         return self.by(event.member, _row("joined", event.member, generation=_epoch(event.generation)))
 
     def offset_fetched(self, event: Any) -> Iterable[Row]:
-        """With the epoch that it has then, which may be over when it polls."""
+        """Yield the rows of a fetched offset, with the member's epoch then, which may be over when it polls."""
         yield from super().offset_fetched(event)
         member = self.member_of(event.client)
         self.of(member).late.discard(event.partition)
@@ -384,7 +385,7 @@ class ModernTranslator(Applications):
         yield from super().poll()
 
     def offset_sent(self, event: Any) -> Iterable[Row]:
-        """The models of the new protocol that are followed read the metadata at the poll."""
+        """Yield the rows of sent offsets. The followed models of the new protocol read metadata at the poll."""
         if event.generation != self.of(self.member_of(event.client)).polled_in:
             raise Beyond("the application reads its metadata as it sends offsets, and has another epoch by then")
         yield from super().offset_sent(event)
@@ -411,7 +412,7 @@ class ModernTranslator(Applications):
         return ()
 
     def generation_begun(self, event: Any) -> Iterable[Row]:
-        """As a member was put out; or one has joined, and is given its epoch at once."""
+        """Yield the rows of an epoch that begins because a member was removed, or has joined and gets its epoch."""
         if self.removed >= 0:
             self.away.discard(self.removed)
             yield {**_row("generation_begun", self.removed), "generation": _epoch(event.generation)}
@@ -437,10 +438,12 @@ class ModernTranslator(Applications):
         yield from (row, *freed)
 
     def hears_of(self, given: Any) -> bool:
-        """Return whether a member that is in the middle of a transaction hears next that it has joined, with this
-        epoch: it has asked for that itself.  A member takes no answer to a late copy, and one that has ended takes none
-        at all. In a driven run, which is reported call by call, the answer is not known yet: that is followed no
-        further."""
+        """Return whether a member in the middle of a transaction is next notified that it has joined with this epoch,
+        for which it has asked itself.
+
+        A member accepts no answer to a late copy, and one that has ended accepts none at all. In a driven run, which is
+        reported call by call, the answer is not known yet, so the member is not followed further.
+        """
         rest = iter(self.events)
         any(event is given for event in rest)
         for event in rest:
@@ -451,7 +454,7 @@ class ModernTranslator(Applications):
         return False
 
     def left(self, event: Any) -> Iterable[Row]:
-        """It drops what it has, and the coordinator hears of it later, if at all."""
+        """Drop what the member has, of which the coordinator is notified later, if at all."""
         self.held = {(member, partition) for member, partition in self.held if member != event.member}
         return ()
 
@@ -480,14 +483,9 @@ def _row(kind: str, client: int, partition: int = -1, **columns: int) -> dict[st
 
 
 def _epoch(generation: int) -> int:
-    """The model's, in which 0 is none, and 1 the group before its first generation."""
+    """Return the epoch in the model, where 0 is none and 1 is the group before its first generation."""
     return generation + 1 if generation >= 0 else 0
 
-
-# What the events of a consumer group say to the models of group fencing.
-#
-# Read `translator` (what of an application, and of a classic group, is reported when), `table` (which steps of the
-# model, and which checks, each row stands for).
 
 MODELS = {
     "shipped": (Shipped, CLASSIC),
@@ -500,8 +498,7 @@ JUDGED_BY_GENERATION = ("shipped", "draft-repaired-by-generation")
 
 
 def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how many partitions there are.  Raises `HistoryError` where a history may have what the models leave
-    out."""
+    """Return how many partitions there are. Raise `HistoryError` where a history may have what the models leave out."""
     if int(config.get("old", 0)) or not config.get("group_aware", True):
         raise HistoryError("applications with a producer for each partition are followed by no model")
     if config.get("transactions", "v2") != "v2":
@@ -514,7 +511,6 @@ def _given(variant: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _translator(variant: str, given: Mapping[str, int]) -> Applications:
-    """Of a group with generations, or with epochs of its members."""
     is_new = variant.startswith("new-protocol")
     return ModernTranslator() if is_new else ClassicTranslator(variant in JUDGED_BY_GENERATION)
 

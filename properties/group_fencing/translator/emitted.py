@@ -1,7 +1,7 @@
-"""What the steps of the models of group fencing show: the rows of a history that each of them is.
+"""This module defines the rows of a history that each step of the models of group fencing stands for.
 
-A member of the model is an instance with its producer, whose epoch is another one in each transaction.  What is
-committed is read by the auditor at once.  The group before its first generation is epoch 1 of the model, and 0 here.
+A member of the model is an instance with its producer, whose epoch is another one in each transaction. The auditor
+reads what is committed at once. The group before its first generation is epoch 1 of the model, and 0 here.
 """
 
 from fencepost.model.group_fencing.by_requests import ShippedByRequests
@@ -31,7 +31,7 @@ _producer = {**_client, "txn": "m", **_pair}
 
 
 def _of(epoch):
-    """The generation that an epoch of the model is; -1 for none."""
+    """Return the generation that an epoch of the model is, or -1 for none."""
     return epoch + (-1)
 
 
@@ -200,10 +200,11 @@ def _is_pending(s, p):
 
 
 NEVER = ("crash", "replace", "fence", "leave", "mishear")
-"""A member that has lost its memory goes on as another instance, what else fences a producer is not in histories,
-static members have instance ids that no model has, and a late heartbeat is followed by none."""
+"""The steps in `NEVER` have no rows: a member that has lost its memory goes on as another instance, what else fences a
+producer is not in histories, static members have instance ids that no model has, and no model follows a late heartbeat.
+"""
 ONLY = {"give_up": _is_pending}
-"""That a transaction has timed out is seen by the offsets that it had pending."""
+"""The steps in `ONLY` have rows only under a condition: a time-out is observed by its pending offsets."""
 
 
 OLDER_OWNER = (

@@ -1,4 +1,4 @@
-"""What a source task may rely on when it is told of committed offsets, and what a consumer of its output may."""
+"""This module states what a source task that is notified of committed offsets, and its consumers, may rely on."""
 
 from fencepost.model.language import (
     Properties,
@@ -19,27 +19,26 @@ from fencepost.model.source_commits.connectors import (
 
 
 class Promises(Properties):
-    """The promises of a task of the at-least-once runtime."""
+    """`Promises` has the promises of a task of the at-least-once runtime."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
-        """What a task was told is in the offsets topic, so that no restart resumes from before it."""
+        """Each offset of which a task was notified is in the offsets topic, so no restart resumes from before it."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
     @promise(rule="src.P1")
     def told_only_grows(s):
-        """What tasks are told of a source partition never goes back, over restarts too."""
+        """The offset of which tasks are notified never goes back for a source partition, also over restarts."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
     @step(rule="src.P1")
     def stored_only_grows(old, new):
-        """What a restart resumes from never goes back."""
+        """The offset from which a restart resumes never goes back."""
         return forall(Partition, lambda p: old.stored[p] <= new.stored[p])
 
     @promise(rule="src.5")
     def told_is_the_latest(s):
-        """Where no commit is under way and nothing waits for one, the task was told of all that its instance has
-        committed."""
+        """Where no commit is under way or waited for, the task was notified of all that its instance committed."""
         return forall(
             Partition,
             lambda p: implies(
@@ -48,30 +47,29 @@ class Promises(Properties):
         )  # fmt: skip
 
     def is_quiet(s, p):
-        """No offset of this partition is with the writer, in a flush, or on its way, and no thread is about to tell the
-        task something."""
+        """Return whether no offset of the partition is with the writer or under way, with no thread to notify."""
         nothing = (s.data[p] == 0) & (s.flushing[p] == 0) & forall(Offset, lambda v: ~s.sent[p, v])
         return nothing & forall(Thread, lambda t: s.stage[t] != Stage.WRITTEN)
 
     @promise(rule="src.P2")
     def nothing_skipped(s):
-        """Each record that a restart leaves out, as its offset is committed, was delivered, filtered, or failed where
-        that is tolerated."""
+        """Each record that a restart leaves out, because its offset is committed, was delivered, filtered, or failed
+        where failures are tolerated."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
 
     @promise(rule="src.P2")
     def nothing_lost_upstream(s):
-        """And so was each record that the upstream system has discarded."""
+        """Each record that upstream has discarded was delivered, filtered, or failed where that is tolerated."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.released[p]), s.done[p, i]))
 
     @promise(rule="src.8")
     def kept_for_a_restart(s):
-        """The upstream system has what a restart would resume with."""
+        """The upstream system still has every record with which a restart would resume."""
         return forall(Partition, lambda p: s.released[p] <= s.stored[p])
 
     @promise(rule="src.P3")
     def clean_end_covers_all(s):
-        """Of an instance that has ended well nothing is left over: what it has submitted is committed."""
+        """An instance that has ended cleanly leaves nothing over: every record that it has submitted is committed."""
         return forall(Partition, Offset, lambda p, i: implies(s.clean & s.own[p, i], i <= s.stored[p]))
 
     @service(rule="src.P3")
@@ -82,8 +80,8 @@ class Promises(Properties):
 
     @service(rule="src.P3")
     def is_told_in_the_end(s, p: Partition, i: Offset):
-        """An acknowledged record that nothing is before is covered by what the task is told in the end, while the
-        instance runs."""
+        """An acknowledged record without an unanswered record before it is covered in the end by an offset of which the
+        task is notified, while the instance runs."""
         ready = (s.life == Life.RUNNING) & (s.place[p, i] == Place.ACKED) & s.is_prefix(p, i)
         return leads_to(ready, (i <= s.told[p]) | (s.life != Life.RUNNING))
 
@@ -94,21 +92,21 @@ class Promises(Properties):
 
     @service(rule="src.P4")
     def is_stored_in_the_end(s, p: Partition, i: Offset):
-        """A record that was submitted, and not refused, is covered by what a restart would resume from in the end,
-        while the instance runs and none has failed."""
+        """A record that was submitted, and not refused, is covered in the end by the offset from which a restart would
+        resume, while the instance runs and none has failed."""
         its_own = (s.life == Life.RUNNING) & s.own[p, i]
         return leads_to(its_own, (i <= s.stored[p]) | ~its_own | s.fails)
 
     @witness(of="told_is_stored")
     def told_after_another(s):
-        """An instance is told, after a restart, while a newer flush is under way."""
+        """An instance that resumed from a stored offset was notified of a newer one."""
         return exists(
             Partition, lambda p: (0 < s.resumed[p]) & (s.resumed[p] < s.told[p])
         )  # fmt: skip
 
     @witness(of="told_only_grows")
     def told_again(s):
-        """A task was told before of a partition, and a newer flush of it has succeeded."""
+        """A task was notified of a partition before, and a newer flush of that partition has succeeded."""
         return exists(
             Partition, Thread,
             lambda p, t: (s.stage[t] == Stage.WRITTEN) & (0 < s.told[p]) & (s.told[p] < s.flushing[p]),
@@ -116,7 +114,7 @@ class Promises(Properties):
 
     @witness(of="stored_only_grows")
     def old_write_on_its_way(s):
-        """A write of a cancelled flush is on its way, and so is a newer one."""
+        """A write of a cancelled flush is on its way, and so is a newer write."""
         return exists(Partition, Offset, Offset, lambda p, v, w: (v < w) & s.sent[p, v] & s.sent[p, w])
 
     @witness(of="told_is_the_latest")
@@ -126,7 +124,7 @@ class Promises(Properties):
 
     @witness(of="nothing_skipped")
     def restarts_with_a_gap(s):
-        """A later record of an instance was acknowledged before an earlier one; an instance before it had committed."""
+        """A later record of an instance was acknowledged before an earlier one, after an instance that committed."""
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED)
@@ -140,17 +138,17 @@ class Promises(Properties):
 
     @witness(of="kept_for_a_restart")
     def discards_late(s):
-        """The instance is over whose task was told, and the upstream system has not heard of it yet."""
+        """A notified instance is gone, and upstream has not yet discarded what the notification covers."""
         return exists(Partition, lambda p: (s.released[p] < s.told[p]) & (s.life == Life.GONE))
 
     @witness(of="clean_end_covers_all")
     def ends_well(s):
-        """An instance has ended well that submitted something."""
+        """An instance that submitted a record has ended cleanly."""
         return s.clean & exists(Partition, Offset, lambda p, i: s.own[p, i])
 
     @witness(of="leaves_the_queue")
     def waits_behind(s):
-        """A record is acknowledged behind one that is not."""
+        """A record is acknowledged while an earlier one is not."""
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (i < j) & (s.place[p, i] == Place.WAITING) & (s.place[p, j] == Place.ACKED),
@@ -158,12 +156,12 @@ class Promises(Properties):
 
     @witness(of="is_told_in_the_end")
     def merged_back(s):
-        """A flush was cancelled, and something newer is collected."""
+        """A flush was cancelled, and newer offsets are collected."""
         return exists(Partition, lambda p: (0 < s.data[p]) & (s.data[p] < s.merged[p]))
 
     @witness(of="is_stored_in_the_end")
     def behind_another(s):
-        """A record waits behind one that is not acknowledged, after a restart."""
+        """A record waits after one that is not acknowledged, after a restart."""
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (0 < s.resumed[p]) & (i < j) & (s.place[p, i] == Place.WAITING) & s.own[p, j],
@@ -175,17 +173,17 @@ class Promises(Properties):
         return (s.life == Life.STOPPING) & exists(Thread, lambda t: s.stage[t] == Stage.FLUSHING)
 
 
-# Why the promises hold of a task of the at-least-once runtime: offsets only ever move on towards the topic, and newer
-# ones are behind older ones.
+# These lemmas state why the promises hold of a task of the at-least-once runtime: offsets only ever move on towards the
+# topic, and newer ones come after older ones.
 
 
 class Lemmas(Promises, of=AtLeastOnce):
-    """Where an offset is, and what is before it."""
+    """The lemmas of `Lemmas` state where an offset is and which records precede it."""
 
     @lemma
     def answered_is_done(s):
-        """Each record that was polled is in its queue without an answer, or was delivered, filtered or tolerated; and
-        so was each that is acknowledged."""
+        """Each record that was polled is in its queue without an answer, or was delivered, filtered or tolerated. Each
+        acknowledged record was delivered, filtered or tolerated."""
         return forall(
             Partition, Offset,
             lambda p, i: implies((0 < i) & (i <= s.polled[p]), s.is_unanswered(p, i) | s.done[p, i])
@@ -194,12 +192,12 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def counts_the_unanswered(s):
-        """The wait at the end is for each record that has no answer, and for no other."""
+        """The wait at the end is for each record that has no answer, and for no other record."""
         return forall(Partition, Offset, lambda p, i: s.counted[p, i] == s.is_unanswered(p, i))
 
     @lemma
     def queue_is_ahead(s):
-        """What is in the queue was polled, and is past every offset that was collected from it."""
+        """Each record in the queue was polled and is after every offset that was collected from the queue."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -214,7 +212,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def polled_is_ahead(s):
-        """No offset is past what was polled, while an instance runs."""
+        """No offset is greater than that of the last polled record, while an instance runs."""
         return forall(
             Partition,
             lambda p: implies(
@@ -226,7 +224,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def in_order(s):
-        """An offset that is nearer to the topic is older."""
+        """An offset that is further on its way from the queue to the offsets topic is older."""
         return forall(
             Partition,
             lambda p: implies(
@@ -248,7 +246,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def all_before_is_done(s):
-        """Of an offset, wherever it is, each record was delivered, filtered or tolerated."""
+        """Each record that an offset covers, wherever the offset is, was delivered, filtered or tolerated."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -260,7 +258,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def one_flush(s):
-        """A thread that flushes, or is to tell the task of it, has the permit; without one nothing is flushed."""
+        """A thread that flushes, or is about to notify the task of it, has the permit that every flush needs."""
         return forall(Thread, lambda t: s.has_permit(t) == (s.permit == t)) & forall(
             Partition,
             lambda p: implies(0 < s.flushing[p], s.permit != None),  # noqa: E711
@@ -274,8 +272,8 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def what_is_flushed(s):
-        """What a flush writes is on its way; or it is in the topic, and nothing of that partition is on its way, as it
-        is once the flush has succeeded."""
+        """Each offset that a flush writes is on its way, or it is in the topic and nothing of its partition is on its
+        way, as after a successful flush."""
         return forall(
             Thread, Partition,
             lambda t, p: implies(
@@ -287,7 +285,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def stored_is_told(s):
-        """What is in the topic the task knows, or its instance began there, or it is written once more."""
+        """The task was notified of the stored offset, or its instance resumed from it, or it is written again."""
         return forall(
             Partition,
             lambda p: implies(
@@ -301,12 +299,12 @@ class Lemmas(Promises, of=AtLeastOnce):
         )  # fmt: skip
 
     def is_written_again(s, p, v):
-        """The next flush, or the present one, writes this offset or a newer one."""
+        """Return whether the next flush, or the present one, writes this offset or a newer one."""
         return (v <= s.data[p]) | (v <= s.flushing[p])
 
     @lemma
     def at_the_end(s):
-        """The last commit begins when the wait is over; an instance ends well after a wait that was no time-out."""
+        """The last commit begins after the wait, and an instance ends cleanly only if the wait did not time out."""
         return (
             implies((s.ends != None) | s.drained, (s.life == Life.LAST) | (s.life == Life.OVER))  # noqa: E711
             & implies(s.clean, (s.life == Life.OVER) & s.drained)
@@ -315,7 +313,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def nothing_left_over(s):
-        """After a wait that was no time-out all is acknowledged; the last commit takes all there is."""
+        """After a wait that did not time out, every record is answered and the last commit takes them all."""
         return (
             forall(Partition, Offset, lambda p, i: implies(s.drained, ~s.is_unanswered(p, i)))
             & forall(
@@ -331,7 +329,7 @@ class Lemmas(Promises, of=AtLeastOnce):
 
     @lemma
     def own_is_somewhere(s):
-        """What the instance has submitted is in its queue, or covered by an offset that is on its way, or stored."""
+        """Each record that the instance has submitted is in its queue, or covered by an offset stored or on its way."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -342,23 +340,26 @@ class Lemmas(Promises, of=AtLeastOnce):
         )  # fmt: skip
 
     def is_taken(s, p, i):
-        """A thread holds an offset that covers the record; here it has handed it over in the step in which it took."""
+        """Return whether a thread holds an offset that covers the record. Here no thread does, because it hands the
+        offset over in the step in which it takes it."""
         return i != i  # noqa: PLR0124
 
 
-# Why the promises hold of a task that reads the stored offsets when commit() is called, and what others rely on.
+# These lemmas state why the promises hold of a task that reads the stored offsets when commit() is called, and what
+# other threads rely on.
 
 
 class MendedLemmas(Lemmas, of=Mended):
-    """There the task knows nothing of a flush, and whatever is in the topic after it."""
+    """The lemmas of `MendedLemmas` are for the repaired runtime, in which the task knows nothing of a flush and reads
+    the topic's content after it."""
 
     def has_permit(s, t):
         return s.stage[t] == Stage.FLUSHING
 
     @lemma
     def stored_is_told(s):
-        """What is in the topic the task knows, or is about to read, or its instance began there, or it is written once
-        more."""
+        """The task was notified of the offset in the topic or is about to read it, or its instance resumed from that
+        offset, or it is written once more."""
         return forall(
             Partition,
             lambda p: implies(
@@ -374,20 +375,20 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def nothing_after_the_last(s):
-        """Once the last commit has succeeded, after a wait that was no time-out, there is nothing to flush."""
+        """Once the last commit has succeeded, after a wait that did not time out, there is nothing to flush."""
         return forall(
             Thread,
             lambda t: implies((s.ends == t) & s.drained & (s.stage[t] == Stage.WRITTEN), s.permit == None),  # noqa: E711
         )
 
-    # What a thread has taken, and the writer has not
+    # These lemmas are about the offsets that a thread has taken and not handed to the writer.
 
     def is_taken(s, p, i):
         return exists(Thread, lambda t: i <= s.holds[t, p])
 
     @lemma
     def one_has_taken(s):
-        """One thread at most, which has not begun its flush; what another one holds is nothing."""
+        """At most one thread has taken offsets and not begun its flush, and every other thread holds nothing."""
         return forall(
             Thread, Partition,
             lambda t, p: implies(~s.taken[t], s.holds[t, p] == 0)
@@ -397,7 +398,7 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def taken_is_newer(s):
-        """What a thread holds is newer than all that is nearer to the topic, and older than all that is not."""
+        """An offset that a thread holds is newer than each one further on its way, and was polled."""
         return forall(
             Thread, Partition,
             lambda t, p: implies(
@@ -414,18 +415,19 @@ class MendedLemmas(Lemmas, of=Mended):
 
     @lemma
     def taken_is_done(s):
-        """Of what a thread holds each record was delivered, filtered or tolerated."""
+        """Each record that an offset held by a thread covers was delivered, filtered or tolerated."""
         return forall(
             Thread, Partition, Offset, lambda t, p, i: implies((0 < i) & (i <= s.holds[t, p]), s.done[p, i])
         )  # fmt: skip
 
     @lemma
     def others_hold_nothing_at_the_end(s):
-        """After a wait that was no time-out the last commit has all there is, and when it flushes so has the writer."""
+        """After a wait without time-out the last commit has all offsets, and no thread holds any once it flushes."""
         return forall(
             Thread, Thread, Partition,
             lambda t, u, p: implies((s.ends == t) & s.drained & ((t != u) | s.has_begun(t)), s.holds[u, p] == 0),
         )  # fmt: skip
 
 
-# The promises, asked of runtimes whose threads are not ordered, and of what comes late or from elsewhere.
+# These are the promises, checked of runtimes whose threads are not ordered, and of messages that arrive late or from
+# elsewhere.

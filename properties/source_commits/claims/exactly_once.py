@@ -1,4 +1,4 @@
-"""What a task of the exactly-once runtime may rely on when it is told of committed offsets, and why."""
+"""This module states what a notified task of the exactly-once runtime may rely on, and why."""
 
 from fencepost.model.language import (
     Properties,
@@ -18,23 +18,23 @@ from fencepost.properties.source_commits.claims.core import Promises
 
 
 class OncePromises(Properties):
-    """The promises, with those of an instance that has been fenced."""
+    """`OncePromises` has the promises of the exactly-once runtime, also for an instance that was fenced."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
-        """What a task was told is in the offsets topic, also if it was fenced since."""
+        """Each offset of which a task was notified is in the offsets topic, also if the task was fenced since."""
         return forall(Partition, lambda p: (s.told[p] <= s.stored[p]) & (s.late[p] <= s.stored[p]))
 
     @promise(rule="src.P1")
     def told_only_grows(s):
-        """What tasks are told of a source partition never goes back, but for one that has been fenced."""
+        """The offset of which tasks are notified never goes back for a source partition, unless a task was fenced."""
         return forall(Partition, lambda p: s.told[p] == s.told_most[p])
 
     stored_only_grows = Promises.stored_only_grows
 
     @promise(rule="src.5")
     def told_is_the_latest(s):
-        """Between transactions the task was told of all that its instance has committed."""
+        """Between transactions the task was notified of everything that its instance has committed."""
         return forall(
             Partition,
             lambda p: implies(
@@ -44,7 +44,7 @@ class OncePromises(Properties):
 
     @promise(rule="src.P2")
     def nothing_skipped(s):
-        """Each record that a restart leaves out was committed, filtered, or aborted as the connector wished."""
+        """Each record that a restart leaves out was committed, filtered, or aborted as the connector requested."""
         return forall(Partition, Offset, lambda p, i: implies((0 < i) & (i <= s.stored[p]), s.done[p, i]))
 
     nothing_lost_upstream = Promises.nothing_lost_upstream
@@ -53,37 +53,37 @@ class OncePromises(Properties):
 
     @service(rule="src.P3")
     def is_told_in_the_end(s, p: Partition, i: Offset):
-        """The task is told in the end of a record that it has submitted, also if it had it aborted, while the instance
-        runs: the next one may not have polled it yet, or begins behind it."""
+        """A task is notified in the end of each record that it has submitted, also if it had the record aborted, while
+        the instance runs. The next instance may not have polled the record yet, or resumes after it."""
         its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
         return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.told[p]) | s.over | ~its_own)
 
     @service(rule="src.P4")
     def is_stored_in_the_end(s, p: Partition, i: Offset):
-        """And a restart would begin behind it in the end."""
+        """A restart would resume after each record that a task has submitted in the end, while the instance runs."""
         its_own = (i <= s.polled[p]) & (s.resumed[p] < i)
         return leads_to(~s.over & (s.data[p] == i) & (0 < i), (i <= s.stored[p]) | s.over | ~its_own)
 
     @witness(of="told_is_stored")
     def fenced_before_it_was_told(s):
-        """An instance was fenced before it was told, and the one after it has committed more."""
+        """An instance was fenced before it was notified, and its successor has committed more."""
         return exists(Partition, lambda p: (0 < s.late[p]) & (s.late[p] < s.stored[p]))
 
     @witness(of="told_only_grows")
     def told_again(s):
-        """A task was told before, and more is committed."""
+        """A task was notified before, and a newer offset is committed."""
         return exists(
             Partition, lambda p: (s.moment == Moment.COMMITTED) & (0 < s.told[p]) & (s.told[p] < s.flushing[p])
         )  # fmt: skip
 
     @witness(of="stored_only_grows")
     def commits_unheard(s):
-        """A transaction is to be committed whose task is gone, after one that was committed."""
+        """A transaction whose task is gone is to be committed, after one that was committed."""
         return s.over & (s.moment == Moment.ASKED) & exists(Partition, lambda p: 0 < s.stored[p])
 
     @witness(of="told_is_the_latest")
     def told_of_one(s):
-        """A task was told of what its instance has committed, after a restart."""
+        """A task was notified after a restart of an offset that its instance has committed."""
         return exists(Partition, lambda p: (0 < s.resumed[p]) & (s.resumed[p] < s.told[p]))
 
     @witness(of="nothing_skipped")
@@ -98,12 +98,12 @@ class OncePromises(Properties):
 
     @witness(of="kept_for_a_restart")
     def discards_late(s):
-        """An instance that has been fenced is to tell the upstream system what it was told."""
+        """An instance that has been fenced is about to report upstream the offset of which it was notified."""
         return exists(Partition, lambda p: s.released[p] < s.late[p])
 
     @witness(of="is_stored_in_the_end")
     def more_is_noted(s):
-        """After a transaction was committed, more is with the writer."""
+        """After a transaction was committed, a newer offset is with the writer."""
         return exists(Partition, lambda p: (0 < s.stored[p]) & (s.stored[p] < s.data[p]))
 
     @witness(of="is_told_in_the_end")
@@ -113,7 +113,7 @@ class OncePromises(Properties):
 
 
 class OnceLemmas(OncePromises, of=ExactlyOnce):
-    """Offsets only ever move on towards the topic."""
+    """The lemmas of `OnceLemmas` state that offsets only ever move on towards the topic."""
 
     @lemma
     def polled_is_accounted_for(s):
@@ -127,7 +127,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
     @lemma
     def in_order(s):
-        """An offset that is nearer to the topic is older; one that is in a transaction is newer than what is stored."""
+        """An offset further on its way is older, and one in a transaction is not older than the stored one."""
         return forall(
             Partition,
             lambda p: implies(~s.over, (s.data[p] <= s.polled[p]) & (s.flushing[p] <= s.polled[p]))
@@ -140,7 +140,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
     @lemma
     def ends_with_its_records(s):
-        """A transaction whose end is asked for has the records that its offsets cover, where they were not done."""
+        """A transaction whose end is requested contains every record, not done before, that its offsets cover."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(
@@ -151,7 +151,7 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
 
     @lemma
     def told_or_about_to(s):
-        """A committed transaction that the task knows nothing of is the one that it is to be told of."""
+        """A committed transaction of which the task was not notified is the one of which it is about to be notified."""
         return forall(
             Partition,
             lambda p: implies(
@@ -163,15 +163,15 @@ class OnceLemmas(OncePromises, of=ExactlyOnce):
         )  # fmt: skip
 
 
-# What is true of a task some of whose records have no source offset.
+# These promises are for a task some of whose records have no source offset.
 
 
 class NullPromises(Properties, of=NullOffsets):
-    """The promises, and why they hold where a record without an offset changes none."""
+    """`NullPromises` has the promises, and their lemmas, where a record without an offset changes no offset."""
 
     @promise(rule="src.P1")
     def told_is_stored(s):
-        """What the task was told is in the offsets topic."""
+        """Each offset of which the task was notified is in the offsets topic."""
         return forall(Partition, lambda p: s.told[p] <= s.stored[p])
 
     stored_only_grows = Promises.stored_only_grows
@@ -188,7 +188,7 @@ class NullPromises(Properties, of=NullOffsets):
 
     @lemma
     def in_order(s):
-        """Offsets that are nearer to the topic are older, and all before them was delivered; nothing is erased."""
+        """An offset further on its way is older, every record that it covers was delivered, and nothing is erased."""
         return forall(
             Partition, Offset,
             lambda p, i: implies(s.queue[p, i], (s.data[p] < i) & (s.stored[p] < i) & (i <= s.polled[p]))
@@ -203,17 +203,17 @@ class NullPromises(Properties, of=NullOffsets):
 
     @witness(of="told_is_stored")
     def told_before(s):
-        """The task was told of an offset, and a record without one is at the end of the queue."""
+        """The task was notified of an offset, and an acknowledged record without an offset is in the queue."""
         return exists(Partition, Offset, lambda p, i: (0 < s.told[p]) & s.queue[p, i] & s.bare[p, i] & s.acked[p, i])
 
     @witness(of="stored_only_grows")
     def to_be_flushed(s):
-        """An offset is to be written over another one."""
+        """An offset is about to be written over another one."""
         return exists(Partition, lambda p: (0 < s.stored[p]) & (s.stored[p] < s.data[p]))
 
     @witness(of="nothing_skipped")
     def waits_behind(s):
-        """A record is acknowledged behind one that is not, after one that is stored."""
+        """A record is acknowledged while an earlier one is not, after an offset was stored."""
         return exists(
             Partition, Offset, Offset,
             lambda p, i, j: (i < j) & s.queue[p, i] & ~s.acked[p, i] & s.acked[p, j] & (0 < s.stored[p]),
@@ -221,5 +221,5 @@ class NullPromises(Properties, of=NullOffsets):
 
     @witness(of="leaves_the_queue")
     def bare_at_the_head(s):
-        """A record without an offset is at the head of the queue."""
+        """An acknowledged record without an offset is at the head of the queue."""
         return exists(Partition, Offset, lambda p, i: s.bare[p, i] & s.acked[p, i] & (i == 1))

@@ -1,7 +1,7 @@
-"""What can come over a source task: commits that overlap, flushes that fail, ends in the middle of either.
+"""This module drives source tasks through commits that overlap, flushes that fail, and ends in the middle of either.
 
-`arrive`, `work`, `commit`, `all_goes_on` and `finish` are calls as well: programs are written with them, so that they
-need nothing but the plug.
+`arrive`, `work`, `commit`, `all_goes_on` and `finish` are calls as well. Programs are written with them, so they need
+nothing but the interface.
 """
 
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from fencepost.properties.source_commits.interface import OUTCOMES, InTheEnd, Sy
 TASK, COMMITTER = 0, 1
 REQUESTS = ("record", "offset")
 MOST = 200
-"""Operations of one call: a broken task may go round in circles."""
+"""One call lets at most `MOST` operations happen, because a broken task may never come to rest."""
 
 Without = Annotated[str, OneOf("", "", *REQUESTS)]
 Lines = Annotated[int, Between(1, 8)]
@@ -23,7 +23,7 @@ Place = Annotated[str, OneOf("begin", "finish", "tell")]
 
 
 def _of(system: System, thread: int) -> int:
-    """What the newest instance's thread waits for, by its number; -1 if it waits for nothing."""
+    """Return the number of the operation that the newest instance's thread waits for, or -1 if it waits for nothing."""
     waits = [waiting for waiting in system.threads() if waiting[3] == thread and waiting[1] not in REQUESTS]
     return int(max(waits, key=lambda waiting: waiting[2])[0]) if waits else -1
 
@@ -34,12 +34,11 @@ def _is_before(system: System, thread: int, place: str) -> bool:
 
 
 def _runs(system: System) -> bool:
-    """Does any instance have a thread that goes on?"""
     return any(waiting[1] not in REQUESTS for waiting in system.threads())
 
 
 def arrive(system: System, without: Without = "") -> None:
-    """Everything in flight arrives, oldest first; not ``without``: requests of this kind."""
+    """Let everything in flight arrive, oldest first, except requests of the kind ``without``."""
     for _ in range(MOST):
         number = next((w[0] for w in system.threads() if w[1] in REQUESTS and w[1] != without), None)
         if number is None:
@@ -48,7 +47,7 @@ def arrive(system: System, without: Without = "") -> None:
 
 
 def work(system: System, lines: Lines, without: Without = "") -> int:
-    """The task's thread does so many operations, and what it sends arrives; how many did it do?"""
+    """Let the task's thread do that many operations while what it sends arrives, and return how many it did."""
     done = 0
     for _ in range(lines):
         number = _of(system, TASK)
@@ -58,8 +57,9 @@ def work(system: System, lines: Lines, without: Without = "") -> int:
 
 
 def commit(system: System, upto: Annotated[str, OneOf("", "", "begin", "finish", "tell")] = "") -> bool:
-    """The committer begins if it may, and goes on until it stands ``upto`` there, or is done; what it writes arrives,
-    but for the last of it where it stands before it finishes."""
+    """Let the committer begin, if it may, and go on until its next operation is ``upto`` or it is done. What it writes
+    arrives, except for the last write if the committer stops before it finishes. Return whether the committer stands
+    before an operation."""
     system.commit_due()
     for _ in range(MOST):
         number = _of(system, COMMITTER)
@@ -73,7 +73,7 @@ def commit(system: System, upto: Annotated[str, OneOf("", "", "begin", "finish",
 
 
 def all_goes_on(system: System, rounds: Annotated[int, OneOf(4, 10, 20)]) -> None:
-    """So many times, everything that waits happens; what waits for what will not happen runs out of time."""
+    """Let everything that waits happen, for that many rounds. If no operation can happen, the oldest one times out."""
     for _ in range(rounds):
         done = False
         for number in [waiting[0] for waiting in system.threads()]:
@@ -87,8 +87,7 @@ def all_goes_on(system: System, rounds: Annotated[int, OneOf(4, 10, 20)]) -> Non
 def finish(
     system: System, records: Annotated[int, FromConfig("records")], partitions: Annotated[int, FromConfig("partitions")]
 ) -> Any:
-    """Faults are over: a task runs until everything is read, sent and committed, and an auditor looks.  What did it
-    see?"""
+    """End the faults, let a task run until everything is read, sent and committed, and return what an auditor reads."""
     for _ in range(3):
         if not _runs(system):
             system.start()
@@ -101,7 +100,7 @@ def finish(
 
 HELPERS = (arrive, work, commit, all_goes_on, finish)
 AT_REST = frozenset({"finish"})
-"""Calls after which nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = InTheEnd
 
 TOUR = (
@@ -111,51 +110,50 @@ TOUR = (
     ("all_goes_on", 20), ("start",), ("work", 3), ("step", Named(("send", 2, TASK, -1)), "lost"),
     ("finish",),
 )  # fmt: skip
-"""A task that reveals every kind of event which is not observed by every implementation: a record is refused, a commit
+"""In `TOUR` a task reveals every kind of event that not every implementation reveals: a record is refused, a commit
 gives up, a record fails, and one is refused for good."""
 
 READ_BY_ONE = 6
-"""Records of each source partition that are read while one scenario is played, or so."""
+"""About `READ_BY_ONE` records of each source partition are read while one scenario runs."""
 LAST_FAULTS = (
     "offset", "record", "flush_late", "exception", "two_late", "refusal", "aborts", "poll", "offset", "start",
     "flush_late", "record", "two_late", "refusal", "aborts",
 )  # fmt: skip
-"""What the last fault of a run can be, in turn."""
+"""The last fault of a run is one of `LAST_FAULTS`, in turn."""
 
 STEPS = {"one": "step", "due": "commit_due", "look": "audit"}
-"""Single calls that are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overlapping": 4, "out_of_order": 3, "flush_fails": 4, "ends": 3, "refused": 2, "some_time": 2, "aborted": 2,
 }  # fmt: skip
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
-    """What is played with one task."""
+    """`Scenarios` has the scenarios of one task."""
 
     apart = True
     played = 0
 
     def by_chance(self, chance: int) -> None:
-        """A scenario, while the source has something left for a last fault: a smaller one is read sooner."""
+        """Run a scenario while the source has records left for a last fault. A smaller source is read sooner."""
         self.played += 1
         if self.played * READ_BY_ONE <= self.run.config["records"]:
             super().by_chance(chance)
 
     def up(self) -> None:
-        """An instance runs."""
         if not self.run.over and not _runs(self.run.system):
             self.call("start")
             self.call("work", 1)
 
     def next_to(self, operation: str, thread: int, outcome: str = "ok") -> None:
-        """What waits of this sort happens, or does not, if there is any."""
+        """Let the next waiting operation of this kind, if there is one, end in the outcome."""
         for waiting in self.waiting(operation, -1, thread):
             self.send(waiting, "step", **({} if outcome == "ok" else {"outcome": outcome}))
             return
 
     @scenario
     def some_time(self, lines: Lines, reported: Annotated[str, OneOf("ok", "ok", "failed")], again: Lines) -> None:
-        """All goes well for a while, and offsets are committed in between, even if the connector throws."""
+        """The task works without faults for a while, with commits in between, even if the connector throws."""
         self.up()
         self.call("work", lines)
         self.call("commit", "tell")
@@ -183,8 +181,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def overlapping(
         self, lines: Lines, place: Place, more: Lines, late: bool, last: Annotated[str, OneOf("", "finish", "tell")]
     ) -> None:
-        """The committer stands somewhere in its commit when the task is asked to stop, and commits for the last time;
-        it goes on before that is over, or after."""
+        """The committer is at some operation of its commit when the task is asked to stop and commits for the last
+        time. The committer goes on before the last commit is over, or after."""
         self.up()
         self.call("work", lines)
         self.call("work", 3)
@@ -209,8 +207,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         again: Annotated[str, OneOf("ok", "failed", "lost")], then: Annotated[str, OneOf("kill", "stop", "", "")],
         ahead: bool,
     ) -> None:  # fmt: skip
-        """Something of a flush is not written, or no thread hears that it is, or it takes too long, and comes while the
-        next is under way; perhaps with records in flight that were polled since."""
+        """Some write of a flush fails, or no thread learns that it succeeded, or it takes too long and arrives while
+        the next flush is under way, perhaps with records in flight that were polled since."""
         self.up()
         self.call("work", lines)
         self.call("work", 4)
@@ -233,8 +231,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         then: Annotated[str, OneOf("kill", "stop")], refused: Annotated[str, OneOf("ok", "failed", "lost")],
         held: Annotated[str, OneOf(*REQUESTS)],
     ) -> None:  # fmt: skip
-        """The task ends in the middle of what it does, with or without waiting for what is in flight, which may come
-        too late for its last commit."""
+        """The task ends in the middle of its work, with or without waiting for what is in flight, which may arrive too
+        late for its last commit."""
         self.up()
         self.call("work", lines, without=without)
         self.next_to("send", TASK, refused)
@@ -255,8 +253,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self, lines: Lines, polls: Lines, times: Annotated[int, Between(1, 2)], stopped: bool, comes: bool,
         then: Annotated[str, OneOf("kill", "stop", "")],
     ) -> None:  # fmt: skip
-        """The producer refuses a record for now, perhaps just when its task was asked to stop; offsets are committed
-        while it is on its way again."""
+        """The producer refuses a record for now, perhaps just when its task was asked to stop, and offsets are
+        committed while the record is sent again."""
         self.up()
         self.call("work", lines)
         for time in range(times):
@@ -272,7 +270,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def aborted(self, lines: Lines, outcome: Outcome, then: Annotated[str, OneOf("kill", "stop", "")]) -> None:
-        """The connector has its transaction aborted, and what is committed after that fails, or not."""
+        """The connector has its transaction aborted, and the commit after that fails or succeeds."""
         self.up()
         self.call("abort")
         self.call("work", lines)
@@ -282,7 +280,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario(when=lambda self: bool(self.run.config.get("mode") == "zombie"))
     def left_behind(self, lines: Lines, more: Lines) -> None:
-        """An instance is left behind with a flush under way, which arrives when another one has gone on."""
+        """An instance is left behind with a flush under way, which arrives when another instance has gone on."""
         self.up()
         self.call("work", lines)
         self.call("work", 3)
@@ -294,7 +292,6 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("all_goes_on", 4)
 
     def ended(self, how: str) -> None:
-        """The task ends, and another instance begins."""
         if how:
             self.call(how)
             self.call("all_goes_on", 10)
@@ -302,15 +299,15 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self.call("work", 4)
 
     def before(self, operation: str, most: int, without: str = "") -> None:
-        """The task's thread goes on until it stands there, but not for long."""
+        """Let the task's thread go on until its next operation is this one, for at most ``most`` operations."""
         for _ in range(most):
             if self.run.over or _is_before(self.run.system, TASK, operation):
                 return
             self.call("work", 1, without)
 
     def teardown(self) -> None:
-        """In the end there is one last fault, another one in each run; after that faults are over, and nothing but the
-        task itself mends what it has done."""
+        """Cause one last fault, which differs from run to run, and then end the faults, so that only the task itself
+        can repair the consequences."""
         if hasattr(self, "run") and not self.run.over:
             self.up()
             getattr(self, f"last_{LAST_FAULTS[len(self.run.made) % len(LAST_FAULTS)]}")()
@@ -318,30 +315,27 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         super().teardown()
 
     def all_is_read(self) -> None:
-        """There is nothing more upstream, and no offset of the last records is committed."""
         self.call("work", MOST)
 
     def last_record(self) -> None:
-        """A record fails."""
         self.call("work", 5, without="record")
         self.next_to("record", -1, "failed")
 
     def last_offset(self) -> None:
-        """The flush of what was read last fails."""
         self.all_is_read()
         self.call("commit", "finish")
         self.next_to("offset", -1, "failed")
         self.next_to("finish", COMMITTER)
 
     def last_flush_late(self) -> None:
-        """It takes too long, and fails after that."""
+        """Let the last flush time out and fail afterwards."""
         self.all_is_read()
         self.call("commit", "finish")
         self.next_to("finish", COMMITTER, "failed")
         self.next_to("offset", -1, "failed")
 
     def last_two_late(self) -> None:
-        """Two flushes take too long, one after the other; the first is written then, and the second is not."""
+        """Let two flushes time out, one after the other, and let the first be written then and the second fail."""
         self.call("work", 8)
         self.call("commit", "finish")
         self.next_to("finish", COMMITTER, "failed")
@@ -353,39 +347,33 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.next_to_of("offset", partition, "failed")
 
     def last_exception(self) -> None:
-        """The connector's commit throws."""
         self.call("work", 5)
         self.call("commit", "tell")
         self.next_to("tell", COMMITTER, "failed")
 
     def last_refusal(self) -> None:
-        """The producer refuses a record for now."""
         self.before("send", 6)
         self.next_to("send", TASK, "failed")
 
     def last_poll(self) -> None:
-        """An error of poll can be retried."""
         self.before("poll", 6)
         self.next_to("poll", TASK, "failed")
 
     def last_start(self) -> None:
-        """An instance cannot read its offsets."""
         self.call("kill")
         self.call("start")
         self.next_to("start", TASK, "failed")
 
     def last_aborts(self) -> None:
-        """The connector wants nothing of what is left, where it can say so."""
+        """Let the connector abort everything that is left, where it can ask for that."""
         for _ in range(24):
             if not self.did("abort") or not self.call_and_see("work", 8, kind="polled"):
                 break
 
     def call_and_see(self, name: str, *arguments: Any, kind: str) -> bool:
-        """Make a call; was an event of this kind shown?"""
         made = self.call(name, *arguments)
         return made is not None and any(read(event, "kind") == kind for event in made.events)
 
     def next_to_of(self, operation: str, partition: int, outcome: str = "ok") -> None:
-        """As `next_to`, of a source partition."""
         for waiting in self.waiting(operation, -1, -1, partition)[:1]:
             self.send(waiting, "step", **({} if outcome == "ok" else {"outcome": outcome}))

@@ -1,9 +1,10 @@
-"""Known bugs of source tasks, and what the proposal leaves open, as scenarios; and a history of about everything.
+"""This module has known bugs of source tasks, and what the proposal leaves open, as scenarios, and a history in which
+nearly every kind of event occurs.
 
-script.begin()                      # the first instance has read its offsets
-script.thread("polled")
-script.arrive("record", nth=1)      # the second record is acknowledged, the first is still in flight
-script.commit("told")               # the committer runs until then
+    script.begin()                      # the first instance has read its offsets
+    script.thread("polled")
+    script.arrive("record", nth=1)      # the second record is acknowledged, the first is still in flight
+    script.commit("told")               # the committer runs until then
 """
 
 from types import MappingProxyType
@@ -15,13 +16,12 @@ from fencepost.properties.source_commits.scenarios import COMMITTER, REQUESTS, T
 
 
 class Script(machine.Script):
-    """Threads and requests that go on one by one, and stand still where it matters."""
+    """A `Script` lets threads and requests go on one by one, and stops them where it matters."""
 
     PROTOCOL = "source-commits"
     SMALL = MappingProxyType({"seed": 0, "partitions": 1, "records": 6, "outputs": 2, "batch": 2})
 
     def waiting(self, *operations: str, thread: int = -1, instance: int = -1) -> list[tuple[Any, ...]]:
-        """What waits, oldest first: before these operations (of this thread, of this instance)."""
         return [
             waiting
             for waiting in self.system.threads()
@@ -31,22 +31,19 @@ class Script(machine.Script):
         ]
 
     def count(self, kind: str) -> int:
-        """How often something of this kind has happened."""
         return len(self.kinds(kind))
 
     def begin(self) -> None:
-        """An instance is started, and has read its offsets."""
         self.system.start()
         self.thread("resumed")
 
     def one(self, thread: int, outcome: str = "ok", instance: int = -1) -> bool:
-        """One operation of a thread of the newest instance; False if it has to wait, or there is none."""
+        """Let a thread of the newest instance do one operation, and return False if it has to wait or there is none."""
         waits = [w for w in self.waiting(thread=thread, instance=instance) if w[1] not in REQUESTS]
         return bool(waits) and bool(self.system.step(waits[-1][0], outcome))
 
     def thread(self, kind: str, thread: int = TASK, instance: int = -1, times: int = 1) -> None:
-        """A thread goes on until something of this kind happens, so many times. Raises RuntimeError if it never
-        does."""
+        """Let a thread go on until an event of this kind has happened so often. Raise RuntimeError if it never does."""
         before = self.count(kind)
         for _ in range(STEPS_MAX):
             if self.count(kind) >= before + times:
@@ -56,7 +53,7 @@ class Script(machine.Script):
         raise RuntimeError(f"{kind} never happens: what waits is {self.system.threads()}")
 
     def before(self, operation: str, thread: int = TASK) -> None:
-        """A thread goes on until it stands before this operation. Raises RuntimeError if it never does."""
+        """Let a thread go on until this operation is its next one. Raise RuntimeError if it never is."""
         for _ in range(STEPS_MAX):
             if self.waiting(operation, thread=thread):
                 return
@@ -65,16 +62,15 @@ class Script(machine.Script):
         raise RuntimeError(f"thread {thread} never comes to {operation}: what waits is {self.system.threads()}")
 
     def arrive(self, what: str = "record", nth: int = 0, outcome: str = "ok") -> None:
-        """A request comes to its broker: the nth of those that can."""
+        """Let the nth request of those that can arrive at its broker do so."""
         self.system.step(self.waiting(what)[nth][0], outcome)
 
     def all_arrive(self, *what: str) -> None:
-        """Everything in flight does."""
         while waits := self.waiting(*(what or REQUESTS)):
             self.system.step(waits[0][0])
 
     def commit(self, kind: str = "told") -> None:
-        """The committer begins, and goes on until something of this kind happens; what it writes arrives."""
+        """Let the committer begin and go on until an event of this kind happens, while what it writes arrives."""
         self.system.commit_due()
         before = self.count(kind)
         for _ in range(STEPS_MAX):
@@ -87,7 +83,7 @@ class Script(machine.Script):
         raise RuntimeError(f"{kind} never happens: what waits is {self.system.threads()}")
 
     def poll(self, times: int = 1) -> None:
-        """So many batches are polled and sent, and what became committable before is taken off the queues."""
+        """Poll and send that many batches, and take what became committable before off the queues."""
         for _ in range(times):
             self.before("poll")
             self.one(TASK)
@@ -95,7 +91,7 @@ class Script(machine.Script):
             self.one(TASK)
 
     def go_on(self) -> None:
-        """Everything happens, until nothing is left to happen."""
+        """Let everything happen until nothing is left to happen."""
         idle = 0
         while idle < 4:
             before = self.seen()[:]
@@ -106,7 +102,6 @@ class Script(machine.Script):
             idle = 0 if any(event.kind != "told" for event in fresh) else idle + 1
 
     def crash(self) -> None:
-        """The process is gone, and another instance goes on from what is stored; an auditor looks."""
         self.system.kill()
         self.begin()
         self.go_on()
@@ -127,8 +122,8 @@ LATE: dict[str, Any] = {**PROPOSED, "late_time_outs": True}
 @KNOWN_BUGS.bug("KAFKA-15091", {"mode": "last-polled"}, MENDED)
 @KNOWN_BUGS.bug("newest-acknowledged", {"mode": "newest-acknowledged"}, MENDED)
 def crashes_with_a_record_in_flight(script: Script) -> None:
-    """Of two records the second is acknowledged, and commit is called: who takes that for a promise about either has
-    upstream forget the first (B42, B45a)."""
+    """The second of two records is acknowledged, and commit is called. A connector that takes the call for a promise
+    about either record lets upstream discard the first (B42, B45a)."""
     script.begin()
     script.poll()
     script.arrive("record", 1)
@@ -139,7 +134,7 @@ def crashes_with_a_record_in_flight(script: Script) -> None:
 
 @KNOWN_BUGS.bug("ahead-of-the-flush", {"mode": "ahead-of-the-flush"}, MENDED)
 def acknowledged_after_the_flush_began(script: Script) -> None:
-    """Records are acknowledged while offsets before them are flushed (B45b)."""
+    """Records are acknowledged while the offsets before them are flushed (B45b)."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -154,8 +149,8 @@ def acknowledged_after_the_flush_began(script: Script) -> None:
 
 @KNOWN_BUGS.bug("previous-snapshot", {"mode": "previous-snapshot"}, MENDED)
 def acknowledged_before_the_flush_before(script: Script) -> None:
-    """The task's thread is in its poll: what was acknowledged by the time of one call of commit is still in the queues
-    at the next, so that the repair of B45b that connectors have does not hold either."""
+    """The task's thread is in its poll: records that were acknowledged before one call of commit are still in the
+    queues at the next one, so the connectors' own repair of B45b fails as well."""
     script.begin()
     script.poll()
     script.before("poll")
@@ -167,7 +162,7 @@ def acknowledged_before_the_flush_before(script: Script) -> None:
 
 @KNOWN_BUGS.bug("first-of-several", {"mode": "first-of-several"}, {**PROPOSED, "several": 2}, followed=False)
 def crashes_between_two_of_one(script: Script) -> None:
-    """Two records are of one thing upstream, and the first carries its offset already (B45c)."""
+    """Two records come from one upstream item, and the first one already carries its offset (B45c)."""
     script.begin()
     script.poll()
     script.arrive("record", 0)
@@ -189,7 +184,7 @@ def failure_is_tolerated(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7a", {"mode": "snapshot-only", "partitions": 2}, {**PROPOSED, "partitions": 2})
 def flush_fails_and_the_next_does_not(script: Script) -> None:
-    """What the flush writes is more than what was taken for it: the map says all of it."""
+    """The flush writes more than what was taken for it, and the map contains all of it."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -202,8 +197,8 @@ def flush_fails_and_the_next_does_not(script: Script) -> None:
 
 @KNOWN_BUGS.bug("late-time-out", LATE, PROPOSED)
 def times_out_as_the_flush_ends(script: Script) -> None:
-    """The wait for a flush runs out of time just as its callback has run: all of it is stored, nothing comes back, and
-    the task is never told. What the map says is committed; what it does not say may be as well."""
+    """The wait for a flush times out just as its callback has run: every offset is stored, none comes back, and the
+    task is never notified. An offset in the map is committed, but one that is not in the map may be too."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -219,8 +214,8 @@ def times_out_as_the_flush_ends(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7b", {"mode": "told-by-two-threads"}, PROPOSED)
 def reported_late(script: Script) -> None:
-    """The committer has finished its flush when the task is asked to stop, and calls commit after the final one has:
-    one thread at a time may commit, from what it takes to the end of the call."""
+    """The committer has finished its flush when the task is asked to stop, and calls commit after the final commit has.
+    Only one thread at a time may commit, from taking the offsets to the end of the call."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -237,10 +232,13 @@ def reported_late(script: Script) -> None:
 @KNOWN_BUGS.bug("put-late", SHIPPED, MENDED)
 @KNOWN_BUGS.bug("put-late-and-told", {"mode": "told-by-two-threads"}, PROPOSED)
 def handed_over_late(script: Script) -> None:
-    """The committer has taken what is committable, and gives it to the writer when the final commit has written more:
-    the stored offset goes back, behind what upstream has forgotten by then. Kafka has this today: what is taken under a
-    lock is handed over without it (WorkerSourceTask.commitOffsets), and who stops the task cancels the committer
-    without waiting for it (SourceTaskOffsetCommitter.remove)."""
+    """The committer has taken what is committable and gives it to the writer when the final commit has written more, so
+    that the stored offset goes back to before what upstream has discarded by then.
+
+    Kafka behaves like this today: what is taken under a lock is handed over without it
+    (WorkerSourceTask.commitOffsets), and the thread that stops the task cancels the committer without waiting for it
+    (SourceTaskOffsetCommitter.remove).
+    """
     script.begin()
     script.poll()
     script.all_arrive()
@@ -258,7 +256,7 @@ def handed_over_late(script: Script) -> None:
 
 
 def _last_commit(script: Script) -> None:
-    """The task is asked to stop, and goes on as far as it comes, but does not end."""
+    """Ask the task to stop, and let it go on until it is about to end."""
     script.system.stop()
     while not script.waiting("close", thread=TASK):
         script.all_arrive()
@@ -268,7 +266,7 @@ def _last_commit(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7c", {"mode": "empty-means-all"}, PROPOSED)
 def nothing_was_flushed(script: Script) -> None:
-    """commit is called with an empty map: nothing is stated anew, and not that nothing is left to be committed."""
+    """commit is called with an empty map, which means that nothing new is committed, and not that everything is."""
     script.begin()
     script.poll()
     script.commit()
@@ -277,8 +275,9 @@ def nothing_was_flushed(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7d", {**PROPOSED, "records": 4, "nulls": 4}, {**PROPOSED, "records": 4})
 def null_offset(script: Script) -> None:
-    """The newest record carries a null offset, and the stored one is erased: the map says so, too late for a connector
-    that has reported the one before upstream. A task whose upstream forgets may have no records without an offset."""
+    """The newest record carries a null offset, and the stored offset is erased. The map reports it too late for a
+    connector that has reported the offset before it upstream. A task whose upstream discards records may have no
+    records without an offset."""
     script.begin()
     for _ in range(2):
         script.poll()
@@ -292,8 +291,7 @@ def null_offset(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H7f", defect="told_of_aborted_batch", **EXACTLY_ONCE)
 def batch_is_aborted(script: Script) -> None:
-    """The connector has a batch aborted: its offsets are committed in a transaction of their own, and reported after
-    that, not before."""
+    """The connector has a batch aborted, whose offsets are committed in a transaction and only then reported."""
     script.begin()
     script.system.abort()
     script.before("commit")
@@ -303,8 +301,8 @@ def batch_is_aborted(script: Script) -> None:
 
 @KNOWN_BUGS.bug("aborted-acknowledged", {**EXACTLY_ONCE, "aborted_acknowledged": True}, EXACTLY_ONCE)
 def aborted_records_are_acknowledged(script: Script) -> None:
-    """As in Kafka: commitRecord has metadata of records that no reader will see, since their transaction was aborted
-    at the connector's own wish."""
+    """As in Kafka, commitRecord has metadata of records that no reader will see, since their transaction was aborted as
+    the connector requested."""
     script.begin()
     script.before("send")
     script.system.abort()
@@ -315,8 +313,8 @@ def aborted_records_are_acknowledged(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-9184", {"mode": "zombie"}, PROPOSED)
 def left_behind(script: Script) -> None:
-    """A worker is taken for dead with a flush under way, and that arrives when the next instance has committed more.
-    Nothing of the proposal helps: there is no transaction, and so no fence."""
+    """A worker is taken for dead with a flush under way, and that flush arrives when the next instance has committed
+    more. The proposal cannot prevent this, because without a transaction there is no fencing."""
     script.begin()
     script.poll()
     script.all_arrive()
@@ -344,11 +342,12 @@ def left_behind(script: Script) -> None:
 
 
 def rows() -> list[tuple[int, ...]]:
-    """One history of a source task, with commit(map) as proposed, in which about everything happens once.
+    """Return the rows of one history of a source task, with commit(map), in which nearly every kind of event happens
+    once.
 
-    Records of two source partitions are filtered, refused, given up and acknowledged in any order; a flush fails and
-    comes back, an exception of commit is ignored, the final commit runs out of time, a process is gone. Every promise
-    is stored, and at the end all that was acknowledged is stored.
+    Records of two source partitions are filtered, refused, given up and acknowledged in any order. A flush fails and
+    its offsets come back, an exception of commit is ignored, the final commit times out, and a process is killed. Every
+    promise holds, and at the end everything that was acknowledged is stored.
     """
     config = {"mode": "proposed", "partitions": 2, "records": 12, "batch": 4, "tolerance": "all", "filtered": 5}
     script = Script.of_reference(**config)

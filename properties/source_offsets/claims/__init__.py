@@ -1,1 +1,1 @@
-"""What must be true of source offsets, and why it is: `core`, then how they are read."""
+"""The modules of this package state what must be true of source offsets and why: `core`, then how they are read."""

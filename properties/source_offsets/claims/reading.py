@@ -1,4 +1,5 @@
-"""What a task that has read to the end may rely on, and why: it is as if it had read all at once, after the fence."""
+"""This module states what a task that has read to the end may rely on, and why: the task is as if it had read
+everything at once, after the fencing."""
 
 from fencepost.model.language import (
     Properties,
@@ -42,24 +43,23 @@ STEPS = {
 
 
 class ReadingPromises(Properties):
-    """The promises."""
+    """`ReadingPromises` has the promises of reading the offsets topic to its end."""
 
     @promise(rule="618.P2")
     def begins_with_all(s):
-        """The task begins with all that those before it have committed of its source partitions, and with nothing
-        else of them."""
+        """The task begins with exactly those entries of its source partitions that its predecessors have committed."""
         return implies(
             s.stage == Stage.DONE, forall(Position, lambda p: implies(s.mine[p], s.seen[p] == s.is_committed(p)))
         )  # fmt: skip
 
     @promise(rule="618.P2")
     def nothing_uncommitted(s):
-        """Whatever it was given, by whomever, is committed."""
+        """Every entry that the task was given, from whichever writer, is committed."""
         return forall(Position, lambda p: implies(s.seen[p], s.fate[p] == Fate.COMMITTED))
 
     @promise(rule="618.P2")
     def all_before_the_end(s):
-        """It was given all that was committed, by whomever, when it asked for the end."""
+        """The task was given every entry, from whichever writer, that was committed when the task asked for the end."""
         return implies(s.stage == Stage.DONE, forall(Position, lambda p: implies(s.then[p], s.seen[p])))
 
     @service(rule="618.P4")
@@ -69,7 +69,7 @@ class ReadingPromises(Properties):
 
     @witness(of="begins_with_all")
     def one_of_each(s):
-        """Of the task's source partitions an entry was committed, and one aborted."""
+        """One entry of the task's source partitions was committed, and a later one was aborted."""
         return (s.stage == Stage.DONE) & exists(
             Position, Position,
             lambda p, q: s.mine[p] & s.seen[p] & (p < q) & s.mine[q] & (s.fate[q] == Fate.ABORTED),
@@ -77,27 +77,28 @@ class ReadingPromises(Properties):
 
     @witness(of="nothing_uncommitted")
     def stops_at_what_is_open(s):
-        """It has read something, and comes to an entry that is not decided."""
+        """The task has read an entry and reaches one that is not decided."""
         return s.is_open(s.position) & exists(Position, lambda p: s.seen[p])
 
     @witness(of="all_before_the_end")
     def was_not_marked(s):
-        """Something was committed when the end was asked, and its marker was not there yet."""
+        """An entry was committed when the task asked for the end, and its marker was not written yet."""
         return exists(Position, lambda p: s.then[p] & s.is_open(p))
 
     @witness(of="reads_to_the_end")
     def waits(s):
-        """The transaction of another task is in the way."""
+        """The transaction of another task blocks the reading."""
         return s.is_blocked_by_another() & (s.position < s.target)
 
 
 class ReadingLemmas(ReadingPromises, of=Reading):
-    """Why it is so: nothing of the task's comes behind the end that it has asked for, and nothing is passed before it
-    is decided."""
+    """The lemmas of `ReadingLemmas` state why the promises hold: no entry of the task's partitions comes after the end
+    for which the task has asked, and no entry is passed before it is decided."""
 
     @refinement(of=AtOnce, actions=STEPS)
     def read_at_once(s):
-        """Of all entries those of the task's source partitions; committed is what is decided so, marked or not."""
+        """Reading refines one step that reads the entries of the task's source partitions at once, where an entry
+        counts as committed when that is decided, with or without a marker."""
         return dict(
             predecessor=each(lambda w: s.predecessor[w]),
             fenced=each(lambda w: s.fenced[w]),
@@ -109,7 +110,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def nothing_behind_the_end(s):
-        """Behind the end of the partition there is nothing; no worker reads there, or is to read there."""
+        """There is nothing after the end of the partition, and no reader has a position or a target there."""
         return (s.position <= s.end) & (s.target <= s.end) & forall(
             Position,
             lambda p: implies(
@@ -120,7 +121,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def whose_it_is(s):
-        """An entry that is not decided is in a transaction; those of predecessors, and no others, are the task's."""
+        """An undecided entry is in a transaction, and only predecessors' entries are of the task's partitions."""
         return forall(
             Position,
             lambda p: implies(s.is_open(p), exists(Writer, lambda w: s.by[p] == w)),
@@ -131,14 +132,14 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def fenced_is_decided(s):
-        """Nothing of a fenced producer is undecided, and none is fenced that is no predecessor."""
+        """Each entry of a fenced producer is decided, and only predecessors are fenced."""
         return forall(
             Writer, lambda w: implies(s.fenced[w], s.predecessor[w] & ~s.has_open(w))
         )  # fmt: skip
 
     @lemma
     def mine_is_before_the_target(s):
-        """When the end is asked the predecessors are fenced, and all of theirs stands before it."""
+        """When the task asks for the end, its predecessors are fenced, and all their entries come before that end."""
         return implies(
             s.stage != Stage.WAITING,
             forall(Writer, lambda w: implies(s.predecessor[w], s.fenced[w]))
@@ -147,7 +148,7 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def passed_is_decided(s):
-        """What the consumer has passed is decided, and was given if it is committed."""
+        """Each entry that the consumer has passed is decided, and was given to the task exactly if it is committed."""
         return forall(
             Position,
             lambda p: implies(
@@ -158,16 +159,16 @@ class ReadingLemmas(ReadingPromises, of=Reading):
 
     @lemma
     def stays_committed(s):
-        """What was committed when the end was asked is so now."""
+        """Each entry that was committed when the task asked for the end is still committed."""
         return forall(Position, lambda p: implies(s.then[p], s.is_committed(p)))
 
 
 class SnapshotPromises(Properties, of=Reading):
-    """What is not so of other tasks' entries, which are no part of the step that is taken for the reading."""
+    """The promise of `SnapshotPromises` fails for other tasks' entries, which the single step leaves out."""
 
     @promise(rule="618.P2")
     def whole_transactions(s):
-        """Of each transaction all entries were given, or none, when the reading is over."""
+        """When the reading is over, the task was given all entries of each transaction or none."""
         return implies(
             s.stage == Stage.DONE,
             forall(
@@ -182,34 +183,35 @@ class SnapshotPromises(Properties, of=Reading):
 
     @witness(of="whole_transactions")
     def two_of_one(s):
-        """Two entries of one transaction were given."""
+        """The task was given two entries of one transaction."""
         return (s.stage == Stage.DONE) & exists(
             Position, Position, Writer,
             lambda p, q, w: (p < q) & (s.by[p] == w) & (s.by[q] == w) & s.seen[p] & s.seen[q],
         )  # fmt: skip
 
 
-# What tasks may rely on that begin with an offsets topic of their own, and why: of the later text, of the earlier one
-# with what it lacks, and of a downgrade and what comes after it.
+# These properties state what tasks may rely on that begin with an offsets topic of their own: for the later text, for
+# the earlier one with what it lacks, and for a downgrade and what follows it.
 
 MIGRATING_STEPS = {
     "commit_older": ("commit_older",), "fence_older": ("upgrade",), "start": ("start",), "commit": ("commit",),
     "stop": ("stop",),
 }  # fmt: skip
-"""What is seen of one topic; all else moves offsets."""
+"""`MIGRATING_STEPS` maps the actions that one topic can observe to its actions; others only move offsets."""
 
 
 class StartPromises(Properties):
-    """The promise, which both texts make."""
+    """`StartPromises` has the promises that both texts of KIP-618 make."""
 
     @promise(rule="618.P2")
     def resumes_in_step(s):
-        """Tasks are where the committed output ends: a record behind that is repeated, one before it is left out."""
+        """Running tasks are where the committed output ends: a task behind the end would repeat a record, and one ahead
+        of it would leave one out."""
         return implies(s.running, forall(Partition, lambda p: s.position[p] == s.output[p]))
 
 
 class Begins(StartPromises):
-    """Where tasks wait for something."""
+    """The promises of `Begins` are for starts that have to wait."""
 
     @service(rule="618.P4")
     def begins(s):
@@ -218,35 +220,35 @@ class Begins(StartPromises):
 
     @witness(of="begins")
     def stopped(s):
-        """Tasks have stopped that have committed something."""
+        """Tasks that have committed records have stopped."""
         return ~s.running & exists(Partition, lambda p: 0 < s.in_separate[p])
 
 
 class NotRepeated(StartPromises):
-    """Where the separate topic is never deleted."""
+    """The promises of `NotRepeated` hold where the separate topic is never deleted."""
 
     @step(rule="618.P2")
     def separate_only_grows(old, new):
-        """What is stored in the separate topic never goes back."""
+        """The offset stored in the separate topic never goes back."""
         return forall(Partition, lambda p: old.in_separate[p] <= new.in_separate[p])
 
     @witness(of="separate_only_grows")
     def stored_further(s):
-        """The separate topic has more than the global one, of which it has taken over."""
+        """The separate topic has a greater offset than the global one, from which it has taken over."""
         return exists(Partition, lambda p: (0 < s.in_global[p]) & (s.in_global[p] < s.in_separate[p]))
 
     @witness(of="resumes_in_step")
     def goes_on(s):
-        """Tasks run again that go on with what those before had begun."""
+        """Tasks run again and continue what earlier tasks had begun."""
         return s.running & exists(Partition, lambda p: (0 < s.in_global[p]) & (s.in_global[p] < s.position[p]))
 
 
 class MergedLemmas(NotRepeated, of=MergedStart):
-    """Of the later text."""
+    """`MergedLemmas` has the lemmas of the later text of KIP-618, which merges two offsets topics."""
 
     @refinement(of=OneTopic, actions=MIGRATING_STEPS)
     def as_one_topic(s):
-        """The merged view is the topic."""
+        """The merged view refines a single topic."""
         return dict(
             stored=each(lambda p: s.merged(p)),  # noqa: PLW0108  a helper has to be called
             older=s.older, running=s.running, position=each(lambda p: s.position[p]),
@@ -254,8 +256,8 @@ class MergedLemmas(NotRepeated, of=MergedStart):
 
     @lemma
     def stored_is_output(s):
-        """The merged view is what is committed; where nothing is stored in the separate topic, nothing was committed
-        since; tasks of both kinds never run together."""
+        """The merged view has the offset of the committed output. The separate topic has either no offset or that one,
+        and tasks of both kinds never run together."""
         return ~(s.older & s.running) & forall(
             Partition,
             lambda p: (s.merged(p) == s.output[p]) & implies(s.older, s.in_separate[p] == 0)
@@ -264,11 +266,11 @@ class MergedLemmas(NotRepeated, of=MergedStart):
 
 
 class MigratingPromises(NotRepeated, Begins):
-    """Of the earlier text."""
+    """`MigratingPromises` has the promises of the earlier text of KIP-618, which copies offsets."""
 
     @witness(of="resumes_in_step")
     def another_would_copy(s):
-        """An owner has still to write its copy, and tasks have committed more by now."""
+        """An owner still has to write its copy, and tasks have committed more by now."""
         return s.running & exists(
             Worker, Partition,
             lambda w, p: (s.stage[w] == Migration.COPYING) & (0 < s.took[w, p]) & (s.took[w, p] < s.in_separate[p]),
@@ -283,11 +285,11 @@ class MigratingPromises(NotRepeated, Begins):
 
 
 class MigratingLemmas(MigratingPromises, of=Migrating):
-    """Why it is so, of the one with the fences."""
+    """The lemmas of `MigratingLemmas` state why the earlier text of KIP-618 holds with its fences."""
 
     @refinement(of=OneTopic, actions=MIGRATING_STEPS)
     def as_one_topic(s):
-        """The topic is the global one until the separate one is filled."""
+        """The protocol refines a single topic, which is the global one until the separate one is filled."""
         return dict(
             stored=each(lambda p: when(s.is_filled(), s.in_separate[p], s.in_global[p])),
             older=s.older, running=s.running, position=each(lambda p: s.position[p]),
@@ -295,7 +297,8 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
     @lemma
     def in_step_once_filled(s):
-        """Until the topic is filled, the global one has what is committed; from then on the separate one has."""
+        """Until the separate topic is filled, the global topic has the offset of the committed output, and from then on
+        the separate topic has it."""
         return forall(
             Partition,
             lambda p: implies(s.is_filled(), s.in_separate[p] == s.output[p])
@@ -304,13 +307,13 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
     @lemma
     def one_kind_at_a_time(s):
-        """Tasks with the separate topic run when it is filled, and it is filled when those before are fenced."""
+        """Tasks with the separate topic run only when it is filled, which happens after earlier tasks are fenced."""
         return implies(s.running, s.is_filled()) & implies(s.older, ~s.is_filled() & ~s.running)
 
     @lemma
     def empty_while_it_holds(s):
-        """Who has found the topic empty, and has the newest epoch yet, finds it empty still, and has taken what is in
-        the global topic, where nothing comes any more."""
+        """An owner that has found the separate topic empty and still has the newest epoch finds it empty still, and has
+        taken the content of the global topic, to which nothing is written any more."""
         return forall(
             Worker,
             lambda w: implies(
@@ -324,7 +327,7 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
     @lemma
     def sends_what_it_took(s):
-        """Only offsets that were taken are sent, in a copy that is not committed yet."""
+        """Only offsets that an owner has taken are sent, in a copy that is not committed yet."""
         return forall(
             Worker, Partition,
             lambda w, p: implies(s.sent[w, p], (s.stage[w] == Migration.COPYING) & (0 < s.took[w, p]))
@@ -333,16 +336,16 @@ class MigratingLemmas(MigratingPromises, of=Migrating):
 
 
 class DowngradingLemmas(Begins, of=Downgrading):
-    """Of a downgrade, and an upgrade when the separate topic is deleted."""
+    """`DowngradingLemmas` is about a downgrade, and an upgrade when the separate topic is deleted."""
 
     @promise(rule="618.P2")
     def older_in_step(s):
-        """Tasks that store in the global topic are where the committed output ends, too."""
+        """Tasks that store offsets in the global topic are where the committed output ends as well."""
         return implies(s.older, forall(Partition, lambda p: s.in_global[p] == s.output[p]))
 
     @refinement(of=OneTopicThroughout, actions=MIGRATING_STEPS | {"downgrade": ("downgrade",)})
     def as_one_topic(s):
-        """The topic is the global one while the old software runs, and else the merged view."""
+        """The protocol refines one topic: the global one while the old software runs, else the merged view."""
         return dict(
             stored=each(lambda p: when(s.older, s.in_global[p], s.merged(p))),
             older=s.older, running=s.running, position=each(lambda p: s.position[p]),
@@ -350,17 +353,17 @@ class DowngradingLemmas(Begins, of=Downgrading):
 
     @witness(of="resumes_in_step")
     def upgraded_again(s):
-        """Tasks with the separate topic run after those with the global one, which ran after the first."""
+        """Tasks with the separate topic run again, after tasks with the global topic ran in between."""
         return s.running & exists(Partition, lambda p: 1 < s.position[p])
 
     @witness(of="older_in_step")
     def stale(s):
-        """The separate topic is there, and tasks with the global one have committed more."""
+        """The separate topic exists, and tasks with the global topic have committed more."""
         return s.older & exists(Partition, lambda p: (0 < s.in_separate[p]) & (s.in_separate[p] < s.in_global[p]))
 
     @lemma
     def stored_is_output(s):
-        """The global topic has what is committed while it is in use; the merged view has it otherwise."""
+        """The global topic has the committed output's offset while the old software runs, else the merged view."""
         return ~(s.older & s.running) & forall(
             Partition,
             lambda p: implies(s.older, s.in_global[p] == s.output[p])

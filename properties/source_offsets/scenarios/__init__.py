@@ -1,8 +1,8 @@
-"""What can come over the tasks of a source connector: instances that are overtaken in the middle of a transaction, sets
-that take the place of others, transactions that stay open in an offsets topic, calls that are not answered, and owners
-of the Connector that are at it at once.
+"""This module drives the tasks of a source connector: instances that are overtaken in the middle of a transaction, sets
+that replace others, transactions that stay open in an offsets topic, calls that are not answered, and several owners of
+the Connector at once.
 
-`walk`, `go` and `finish` are calls as well: programs are written with them, so that they need nothing but the plug.
+`walk`, `go` and `finish` are calls as well. Programs are written with them, so they need nothing but the interface.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,18 +15,18 @@ from fencepost.properties.source_offsets.interface import GettingOn, System, Tas
 Tasks = Annotated[int, FromConfig("tasks")]
 Steps = Annotated[int, Between(1, 20)]
 OWNER = -1
-"""The task of threads that are an owner's."""
+"""Threads of an owner have this task."""
 
 STEP_MS = 100
 CALM_MS = 2_500
-"""So long after the last fault a correct connector has read its source to the end: transactions time out within it."""
+"""A correct connector has read its source `CALM_MS` after the last fault: transactions time out before."""
 MOST = 2_000
-"""Operations at one instant: a broken connector may go round in circles."""
+"""At most `MOST` operations happen at one instant, because a broken connector may never come to rest."""
 
 
 def walk(system: System, task: Task, steps: Steps = 1, without: str = "") -> int:
-    """The threads of a task (-1: the owners of the Connector) do so many operations, oldest thread first, but not
-    ``without`` those of this name; how many did they do?"""
+    """Let the threads of a task (-1: the owners of the Connector) do that many operations, oldest thread first, except
+    operations named ``without``, and return how many they did."""
     for done in range(steps):
         number = next((n for n, what, whose, _ in system.threads() if whose == task and what != without), None)
         if number is None:
@@ -36,7 +36,7 @@ def walk(system: System, task: Task, steps: Steps = 1, without: str = "") -> int
 
 
 def go(system: System, steps: Annotated[int, OneOf(5, 20, 60)], without: str = "") -> None:
-    """All threads do an operation each in turn, so many altogether, but not ``without`` those of this name."""
+    """Let all threads do one operation each in turn, that many altogether, except operations named ``without``."""
     done = 0
     while done < steps:
         waiting = [number for number, what, *_ in system.threads() if what != without]
@@ -49,8 +49,8 @@ def go(system: System, steps: Annotated[int, OneOf(5, 20, 60)], without: str = "
 
 
 def get_on(system: System, tasks: Tasks) -> Any:
-    """Faults are over: nodes that stand still go on, and none is started anew.  Those that live work until the source
-    has nothing more for them, and an auditor looks when everything has had its time.  What did it see?"""
+    """End the faults: nodes that stand still go on, and none is restarted. The living instances work until the source
+    has nothing more for them. Return what an auditor reads when everything has had its time."""
     system.resume_owners()
     for task in range(tasks):
         system.resume(task)
@@ -58,8 +58,8 @@ def get_on(system: System, tasks: Tasks) -> Any:
 
 
 def finish(system: System, tasks: Tasks) -> Any:
-    """After that every task has a new instance and the feature, all work until the source has nothing more, and an
-    auditor looks when everything has had its time.  What did it see?"""
+    """Start a new instance of every task, with the feature on, and let all work until the source has nothing more.
+    Return what an auditor reads when everything has had its time."""
     system.upgrade()
     system.resume_owners()
     system.start_owner()
@@ -82,12 +82,13 @@ def _in_calm(system: System) -> Any:
 
 HELPERS = (walk, go, get_on, finish)
 AT_REST = frozenset({"finish"})
-"""Calls after which nothing is left to happen."""
+"""After the calls in `AT_REST` nothing is left to happen."""
 CONTEXT = GettingOn
 
 
 def PARTS(config: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """The model has no partitions that begin anew: of a system with these the promises alone are judged."""
+    """Return the parts of a system that the model can follow. The model has no partitions that begin anew, so only the
+    promises judge a system with several rounds."""
     return () if config.get("rounds", 1) > 1 else (config,)
 
 
@@ -95,7 +96,7 @@ STEPS = {
     "step": "step", "restart": "restart", "kill": "kill", "stop": "stop", "lead": "change_leader",
     "fail_over": "fail_over", "pass_time": "advance", "audit": "audit",
 }  # fmt: skip
-"""Single calls that are steps of their own, by the name of the rule."""
+"""The single calls in `STEPS` are steps of their own, by the name of the rule."""
 WEIGHTS = {
     "overtaken": 3, "configured_anew": 4, "behind_an_open_one": 3, "interrupted": 3, "given_its_own_topic": 4,
     "some_time": 2, "taken_away": 2, "asked_for": 3, "ended_in_order": 2,
@@ -103,27 +104,27 @@ WEIGHTS = {
 
 
 LAST_FAULTS = ("nothing", "refusals", "aborts", "lost", "refusals", "flush", "aborts")
-"""What the last fault of a run can be, in turn."""
+"""The last fault of a run is one of `LAST_FAULTS`, in turn."""
 LEFT = 24
-"""Batches that a last fault strikes, at most."""
+"""A last fault strikes at most `LEFT` batches."""
 SMALL = 8
-"""Records of each source partition of a source that two scenarios may have read."""
+"""Two scenarios may have read `SMALL` records of each source partition."""
 
 
 class Scenarios(Machine, steps={}, weights=WEIGHTS):
-    """What is played with one connector."""
+    """`Scenarios` has the scenarios of one connector."""
 
     apart = True
     played = 0
 
     def by_chance(self, chance: int) -> None:
-        """A scenario, but of a small source so few that something is left for the last fault."""
+        """Run a scenario, but so few with a small source that records are left for the last fault."""
         self.played += 1
         if self.run.config["records"] > SMALL or self.played * SMALL <= self.run.config["records"]:
             super().by_chance(chance)
 
     def goes_to(self, task: int, operation: str, most: int = 40) -> bool:
-        """A task goes on until it waits for this; False if it does not come to that."""
+        """Let a task go on until it waits for this operation, and return False if it never does."""
         for _ in range(most):
             mine = [thread for thread in self.waiting() if thread[2] == task]
             if any(thread[1] == operation for thread in mine):
@@ -138,7 +139,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self, task: Task, at: Annotated[str, OneOf("send", "flush", "commit", "open", "check", "run")],
         further: Annotated[int, Between(0, 12)], more: Steps,
     ) -> None:  # fmt: skip
-        """An instance stands still before an operation; another one has its task, and is so far when it goes on."""
+        """An instance stands still before an operation, another one does steps of its task, and the first goes on."""
         self.goes_to(task, at)
         self.call("stall", task)
         self.call("restart", task)
@@ -153,7 +154,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         self, task: Task, at: Annotated[str, OneOf("send", "flush", "commit", "open")],
         tasks: Annotated[int, Between(1, 3)], separate: bool, further: Annotated[int, Between(0, 20)], more: Steps,
     ) -> None:  # fmt: skip
-        """An instance stands still before an operation; another set of tasks takes the place of its own."""
+        """An instance stands still before an operation, and another set of tasks replaces its own."""
         self.goes_to(task, at)
         self.call("stall", task)
         self.call("configure", min(tasks, self.run.config["tasks"]), separate)
@@ -165,7 +166,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def behind_an_open_one(self, task: Task, other: Task, batches: Annotated[int, Between(1, 3)], dies: bool) -> None:
-        """A task has a transaction open in the offsets topic; another one commits behind it, and starts anew."""
+        """A task has a transaction open in the offsets topic while another task commits after it and is restarted."""
         if not self.goes_to(task, "commit"):
             return
         self.call("stall", task)
@@ -188,8 +189,9 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         how: Annotated[str, OneOf("failed", "failed", "lost", "lost", "kill", "fail_over", "restart", "stop")],
         late: bool, passed: Annotated[int, OneOf(0, 0, 1, 2)], again: bool,
     ) -> None:  # fmt: skip
-        """Something happens to a task before an operation, or to that, the first of its sort or a later one; what it
-        has not copied is copied later.  Another instance is started, or it sees for itself how it gets on."""
+        """A fault strikes a task before an operation, or strikes the operation itself, the first of its kind or a later
+        one. What the task has not copied is copied later. Another instance is started, or the task goes on by itself.
+        """
         found = self.goes_to(task, at)
         for _ in range(passed):
             self.call("walk", task, 1)
@@ -210,8 +212,8 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         at: Annotated[str, OneOf("migrate", "migrate", "look", "open")], further: Annotated[int, OneOf(20, 5, 60)],
         task: Task, filled: Annotated[int, OneOf(0, 0, 1, 2)],
     ) -> None:  # fmt: skip
-        """The connector's offsets go to a topic of its own from now on; where that has to be filled, an owner of the
-        Connector stands still at that, perhaps when it has begun, and another one does it."""
+        """The connector's offsets go to a topic of its own from now on. Where that topic has to be filled, an owner of
+        the Connector stands still at that, perhaps after it has begun, and another owner does it."""
         self.call("go", early)
         self.call("configure", min(tasks, self.run.config["tasks"]), True)
         found = self.goes_to(OWNER, at)
@@ -237,7 +239,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
     def taken_away(
         self, hard: bool, deleted: bool, further: Annotated[int, OneOf(5, 20, 60)], back: bool
     ) -> None:  # fmt: skip
-        """The feature is off for a while, where operators do that; perhaps its topic is deleted meanwhile."""
+        """The feature is off for a while, where operators do that, and perhaps its topic is deleted meanwhile."""
         if self.did("downgrade", hard):
             self.call("go", further)
             self.call("delete_topic") if deleted else None
@@ -270,14 +272,14 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
 
     @scenario
     def some_time(self, steps: Annotated[int, OneOf(5, 20, 60)], ms: Annotated[int, OneOf(100, 500)]) -> None:
-        """All goes well for a while."""
+        """The connector works without faults for a while."""
         self.call("go", steps)
         self.call("advance", ms)
         self.call("audit")
 
     def teardown(self) -> None:
-        """In the end there is one last fault, another one in each run; then faults are over.  Those that live get on by
-        themselves first, and are judged by that."""
+        """Cause one last fault, which differs from run to run, and then end the faults. The living instances go on by
+        themselves first and are judged by that."""
         if hasattr(self, "run") and not self.run.over:
             last = getattr(self, f"last_{LAST_FAULTS[len(self.run.made) % len(LAST_FAULTS)]}")
             for task in range(self.run.config["tasks"]):
@@ -287,11 +289,10 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         super().teardown()
 
     def last_nothing(self, task: int) -> None:
-        """Nothing but what was before."""
+        """Cause no further fault."""
 
     def last_refusals(self, task: int) -> None:
-        """The producer of a task does not take a record of each batch that is left, the first time: the first record,
-        or the one behind it."""
+        """Let a task's producer refuse one record of each batch left, the first or the second, at the first attempt."""
         for batch in range(LEFT):
             self.goes_to(task, "send")
             self.call("walk", task, batch % self.run.config["batch"])
@@ -300,7 +301,7 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
             self.call("walk", task, self.run.config["batch"])
 
     def refused(self, task: int, operation: str, outcome: str = "failed") -> bool:
-        """What a task waits for does not happen, or is taken for that; False if it does not come to it."""
+        """Let a task's operation not happen, or be taken for failed, and return False if the task does not reach it."""
         if not self.goes_to(task, operation):
             return False
         thread = next(each for each in self.waiting() if each[1] == operation and each[2] == task)
@@ -308,19 +309,17 @@ class Scenarios(Machine, steps={}, weights=WEIGHTS):
         return True
 
     def last_aborts(self, task: int) -> None:
-        """The connector wants nothing of what is left, where it can say so."""
+        """Let the connector abort everything that is left, where it can ask for that."""
         self.goes_to(task, "poll")
         for _ in range(LEFT):
             if not self.did("ask_boundary", task, False) or not self.did("walk", task, 5):
                 return
 
     def last_lost(self, task: int) -> None:
-        """The end of a transaction is not answered."""
         self.refused(task, "commit", "lost")
         self.call("audit")
 
     def last_flush(self, task: int) -> None:
-        """The offsets of a transaction are not sent."""
         self.refused(task, "flush")
         self.call("walk", task, 2)
         self.call("audit")

@@ -1,13 +1,14 @@
-"""Known bugs of source offsets, and holes in what KIP-618 says of them, as scenarios; and a history of everything.
+"""This module has known bugs of source offsets, and holes in what KIP-618 specifies about them, as scenarios, and a
+history in which every kind of event occurs.
 
     script.until(0, "commit")                # task 0 has sent its records and offsets
     script.system.stall(0)
     script.system.restart(0)
-    script.go_on()                           # its successor, and everybody else
+    script.go_on()                           # its successor, and every other task
     script.audit()
 
-A scenario has what a task stands still before, what happens meanwhile, and what fails.  Without its bug, what an
-auditor reads is the source, and a restart resumes where that ends.
+A scenario states where a task stands still, what happens meanwhile, and what fails. Without the bug, what an auditor
+reads is the source, and a restart resumes where that ends.
 """
 
 from types import MappingProxyType
@@ -22,8 +23,8 @@ STEP_MS = 5_000
 
 
 class Script(machine.Script):
-    """Tasks that go on until they wait for an operation, and stand still there: one with a source partition of four
-    records, of which one poll returns one, unless it says more."""
+    """In a `Script` tasks go on until they wait for an operation and stand still there. By default there is one task
+    with one source partition of four records, of which one poll returns one."""
 
     PROTOCOL = "source-offsets"
     SMALL = MappingProxyType({
@@ -31,12 +32,11 @@ class Script(machine.Script):
     })  # fmt: skip
 
     def threads(self, task: int) -> list[tuple[int, str, int, int]]:
-        """Those of a task, oldest first."""
         return [thread for thread in self.system.threads() if thread[2] == task and thread[0] not in self.held]
 
     def until(self, task: int, operation: str, times: int = 1) -> int:
-        """The task's threads go on, oldest first, until one of them waits for this operation, for the so-manieth time;
-        its number. Raises RuntimeError if none ever does."""
+        """Let the task's threads go on, oldest first, until one of them waits for this operation for the ``times``-th
+        time, and return its number. Raise RuntimeError if none ever does."""
         for _ in range(STEPS_MAX):
             found = next((number for number, name, *_ in self.threads(task) if name == operation), None)
             if found is not None:
@@ -48,7 +48,6 @@ class Script(machine.Script):
         raise RuntimeError(f"task {task} never comes to {operation}: {self.system.threads()}")
 
     def walk(self, task: int, steps: int = 1) -> bool:
-        """So many operations of the task's threads; False if there are not so many."""
         for _ in range(steps):
             threads = self.threads(task)
             if not threads:
@@ -57,22 +56,20 @@ class Script(machine.Script):
         return True
 
     def then(self, task: int, operation: str, outcome: str = "ok") -> None:
-        """The task goes on until this operation, which happens, or does not, as `outcome` says."""
         self.system.step(self.until(task, operation), outcome)
 
     def hold(self, task: int, operation: str) -> int:
-        """A thread of the task that waits for this stands still from now on; its number."""
+        """Hold the thread of the task that waits for this operation, and return its number."""
         number = self.until(task, operation)
         self.held.add(number)
         return number
 
     def release(self, number: int) -> None:
-        """It does what it waits for."""
         self.held.discard(number)
         self.system.step(number)
 
     def go_on(self, *tasks: int) -> None:
-        """These tasks do all they can, or everybody."""
+        """Let these tasks, or all tasks without any named, do everything they can."""
         for _ in range(STEPS_MAX):
             ready = [thread for thread in self.system.threads() if thread[0] not in self.held]
             number = next((each[0] for each in ready if not tasks or each[2] in tasks), None)
@@ -81,7 +78,7 @@ class Script(machine.Script):
             self.system.step(number)
 
     def audit(self) -> None:
-        """All goes on, transactions time out, and an auditor looks."""
+        """Let everything go on and transactions time out, and then audit the output."""
         self.held.clear()
         self.go_on()
         for _ in range(0, AFTER_TRANSACTION_MS, STEP_MS):
@@ -103,8 +100,8 @@ TOMBSTONES: dict[str, Any] = {"rounds": 2, "records": 2}
 @KNOWN_BUGS.bug("C22", defect="reads_to_the_last_stable", **TWO)
 @KNOWN_BUGS.bug("one-look", defect="one_look", **TWO)
 def open_transaction_of_another_task(script: Script) -> None:
-    """C22: a task has its offsets in a transaction that is still open; what another task commits behind it is not
-    stable, and the successor of that one does not see it, unless it waits."""
+    """C22: a task has its offsets in a transaction that is still open. What another task commits after it is not
+    stable, and the successor of that task does not see it unless it waits."""
     script.until(1, "poll")
     script.until(0, "commit")
     script.system.stall(0)
@@ -119,7 +116,7 @@ def open_transaction_of_another_task(script: Script) -> None:
 
 @KNOWN_BUGS.bug("isolation", defect="reads_uncommitted")
 def aborted_offsets(script: Script) -> None:
-    """A task dies before its commit, and its successor reads the offsets of the transaction that it has aborted."""
+    """A task dies before its commit, and its successor reads the offsets of the transaction, which was aborted."""
     script.until(0, "commit")
     script.system.kill(0)
     script.system.restart(0)
@@ -128,7 +125,7 @@ def aborted_offsets(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.18", defect="reads_first")
 def predecessor_commits_late(script: Script) -> None:
-    """Offsets are read, and then the predecessor commits, before it is fenced."""
+    """The successor reads the offsets, and then the predecessor commits, before it is fenced."""
     script.until(0, "send")
     script.system.stall(0)
     script.system.restart(0)
@@ -152,7 +149,7 @@ def crash_between_two_transactions(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.27-flush", defect="committed_without_offsets")
 def offsets_cannot_be_sent(script: Script) -> None:
-    """The offsets of a transaction cannot be sent: nothing of it may be committed."""
+    """The offsets of a transaction cannot be sent, so that nothing of it may be committed."""
     script.then(0, "flush", "failed")
     script.go_on()
     script.system.restart(0)
@@ -161,7 +158,7 @@ def offsets_cannot_be_sent(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.27-unsure", defect="sent_again_when_unsure")
 def commit_is_not_answered(script: Script) -> None:
-    """A commit is done, and its answer is lost: a task that takes it for not done sends everything again."""
+    """A commit succeeds and its answer is lost. A task that takes the commit for failed sends everything again."""
     script.then(0, "commit", "lost")
     script.go_on()
     script.system.restart(0)
@@ -170,8 +167,7 @@ def commit_is_not_answered(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.27-dropped", defect="noted_before_sent", boundary="interval")
 def stops_while_a_record_waits(script: Script) -> None:
-    """The producer does not take a record now; before it is tried again, the task ends in order, and commits what it
-    has, without that one."""
+    """The producer refuses a record for now, and before the next attempt the task ends and commits without it."""
     number = script.until(0, "send")
     script.system.stop(0)
     script.system.step(number, "failed")
@@ -183,7 +179,7 @@ def stops_while_a_record_waits(script: Script) -> None:
 @KNOWN_BUGS.bug("618.19", defect="checked_first", **TWO)
 @KNOWN_BUGS.bug("618.19-unchecked", defect="not_checked", **TWO)
 def opens_its_producer_late(script: Script) -> None:
-    """A task of an older set opens its producer when the set of one task is at work, which has all partitions."""
+    """A task of an older set opens its producer when the set of one task, which has all partitions, already works."""
     script.until(1, "open")
     script.system.stall(1)
     script.system.kill(0)
@@ -197,8 +193,8 @@ def opens_its_producer_late(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.7", defect="not_fenced", **TWO)
 def commits_after_a_new_set(script: Script) -> None:
-    """A task of an older set stands still before it sends its offsets; a set of one task, which has all partitions, has
-    another transactional id, and nothing open to wait for in the offsets topic."""
+    """A task of an older set stands still before it sends its offsets. A set of one task, which has all partitions, has
+    another transactional id, and finds nothing open to wait for in the offsets topic."""
     script.until(1, "flush")
     script.system.stall(1)
     script.system.kill(0)
@@ -210,12 +206,12 @@ def commits_after_a_new_set(script: Script) -> None:
     script.audit()
 
 
-# 618.31: two offsets topics as one
+# 618.31: two offsets topics are read as one
 
 
 @KNOWN_BUGS.bug("C26", defect="global_preferred")
 def a_copy_is_late(script: Script) -> None:
-    """The copy of an offset in the worker's topic is not made; a worker that prefers that topic goes back by one."""
+    """An offset is not copied to the worker's topic, and a worker that prefers that topic goes back by one record."""
     script.then(0, "copy")
     script.then(0, "commit")
     script.system.kill(0)
@@ -225,8 +221,8 @@ def a_copy_is_late(script: Script) -> None:
 
 @KNOWN_BUGS.bug("7.9", LATER, SWITCHED)
 def a_topic_of_its_own(script: Script) -> None:
-    """The connector is given a topic of its own, in which there is nothing yet. As released, nulls of that one hide
-    what the worker's topic has, and the source is read again from its beginning."""
+    """The connector is given a topic of its own, which is still empty. As released, nulls from that topic hide what the
+    worker's topic has, and the source is read again from its beginning."""
     script.then(0, "commit")
     script.system.configure(1, True)
     script.audit()
@@ -234,8 +230,8 @@ def a_topic_of_its_own(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.31-partition", defect="all_or_nothing", **SWITCHED, tasks=1, partitions=2)
 def one_partition_only(script: Script) -> None:
-    """When the connector has a topic of its own, only one of its source partitions is committed there as yet: what is
-    known of the other one is still in the worker's topic."""
+    """When the connector gets a topic of its own, only one of its source partitions is committed there yet, and the
+    offset of the other one is still in the worker's topic."""
     script.then(0, "commit")
     script.then(0, "commit")
     script.system.kill(0)
@@ -248,8 +244,8 @@ def one_partition_only(script: Script) -> None:
 
 @KNOWN_BUGS.bug("7.8-taken", TAKEN, {"taken": True}, followed=False)
 def copied_and_taken(script: Script) -> None:
-    """As released, the copy in the worker's topic is made before the commit; the transaction is aborted, and then the
-    connector is configured without a topic of its own: a record is left out that was never committed."""
+    """As released, the copy in the worker's topic is made before the commit. The transaction is aborted, and then the
+    connector is configured without a topic of its own, so that a record is left out that was never committed."""
     script.then(0, "copy") if script.broken else None
     script.until(0, "commit")
     script.system.kill(0)
@@ -259,8 +255,8 @@ def copied_and_taken(script: Script) -> None:
 
 @KNOWN_BUGS.bug("7.8", {"mode": "falls-back-alone"}, {})
 def copied_and_aborted(script: Script) -> None:
-    """The same with a view that falls back on the worker's topic: the own one has nothing else of that partition, and
-    need not be taken away."""
+    """The copy in the worker's topic is made before the commit, and the transaction is aborted. A view that falls back
+    on the worker's topic finds the copy, because the connector's own topic has nothing else of that partition."""
     script.then(0, "copy") if script.broken else None
     script.until(0, "commit")
     script.system.kill(0)
@@ -271,8 +267,9 @@ def copied_and_aborted(script: Script) -> None:
 @KNOWN_BUGS.bug("KAFKA-15018", defect="tombstone_primary_first", **TOMBSTONES)
 @KNOWN_BUGS.bug("B35", defect="tombstones_not_copied", **TOMBSTONES)
 def tombstone_in_one_topic(script: Script) -> None:
-    """B35: an offset is in both topics; its tombstone is committed in the own one, and does not get to the worker's:
-    a restart finds the old offset there. With the worker's topic first, the flush fails, and nothing is committed."""
+    """B35: an offset is in both topics. Its tombstone is committed in the connector's own topic and does not reach the
+    worker's, so that a restart finds the old offset there. With the worker's topic first, the flush fails, and nothing
+    is committed."""
     script.then(0, "copy")
     while not any(event.offset == 2 for event in script.kinds("polled")):
         script.walk(0)
@@ -289,8 +286,7 @@ def tombstone_in_one_topic(script: Script) -> None:
 
 @KNOWN_BUGS.bug("KAFKA-15018-await", defect="flush_not_awaited", **TOMBSTONES)
 def tombstone_is_not_awaited(script: Script) -> None:
-    """The worker's producer is slow with a tombstone; the task, which does not wait for it, commits its records without
-    any offset, and dies."""
+    """The worker's producer is slow with a tombstone, and the task does not wait, commits no offset and dies."""
     script.then(0, "commit")
     script.then(0, "commit" if script.broken else "copy")
     script.system.kill(0)
@@ -298,13 +294,13 @@ def tombstone_is_not_awaited(script: Script) -> None:
     script.audit()
 
 
-# 618.30, 618.39, 618.45: to copy
+# 618.30, 618.39, 618.45: offsets are copied to the separate topic
 
 
 @KNOWN_BUGS.bug("H8", defect="owners_not_fenced", **MIGRATION)
 def two_owners(script: Script) -> None:
-    """H8: an owner of the Connector has found the topic empty, and stands still; another one fills it, and tasks go on
-    from there; then the first one fills it as well, with what was there at first."""
+    """H8: an owner of the Connector has found the topic empty and stands still. Another owner fills the topic, and
+    tasks go on from there. Then the first owner fills it as well, with what was in the global topic at first."""
     script.then(0, "commit")
     script.system.configure(1, True)
     script.until(OWNER, "migrate")
@@ -322,7 +318,7 @@ def two_owners(script: Script) -> None:
 
 @KNOWN_BUGS.bug("C25", defect="looks_first", **MIGRATION)
 def looked_before_it_fenced(script: Script) -> None:
-    """The same with owners that fence one another: the first one has looked, and not yet opened its producer."""
+    """C25: of two owners that fence each other the first has seen an empty topic and not opened its producer."""
     script.then(0, "commit")
     script.system.configure(1, True)
     script.until(OWNER, "open")
@@ -340,8 +336,8 @@ def looked_before_it_fenced(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.30", defect="copied_in_pieces", **MIGRATION, partitions=2, tasks=1)
 def half_of_it(script: Script) -> None:
-    """An owner fails when it has copied one of two offsets: without a transaction the topic is not empty, and the next
-    one leaves it at that."""
+    """An owner fails when it has copied one of two offsets. Without a transaction the topic is not empty then, and the
+    next owner leaves it incomplete."""
     script.then(0, "commit")
     script.then(0, "commit")
     script.system.configure(1, True)
@@ -363,7 +359,7 @@ def before_it_is_filled(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.45-fence", defect="copied_before_fenced", **MIGRATION)
 def old_set_goes_on(script: Script) -> None:
-    """The topic is filled while the tasks of the old configuration are still at work in the global one."""
+    """The topic is filled while the tasks of the old configuration still work with the global one."""
     script.then(0, "commit")
     script.system.stall(0)
     script.system.configure(1, True)
@@ -379,8 +375,8 @@ def old_set_goes_on(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.39", defect="copied_by_tasks", **SWITCHED, tasks=2, partitions=2)
 def copied_twice(script: Script) -> None:
-    """The rejected alternative: two tasks find the own topic empty; one copies, and goes on; then the other copies what
-    was there at first. Nothing is copied in the view of both, so that nothing can be late."""
+    """The rejected alternative lets tasks copy: two tasks find the own topic empty, one copies and goes on, and then
+    the other copies what was there at first. With the view of both topics nothing is copied, so nothing can be late."""
     script.then(0, "commit")
     script.then(1, "commit")
     script.system.configure(2, True)
@@ -397,11 +393,11 @@ def copied_twice(script: Script) -> None:
     script.audit()
 
 
-# 618.36: away, and back
+# 618.36: the feature is taken away and comes back
 
 
 def used_and_downgraded(script: Script, hard: bool) -> None:
-    """Two records are committed in the own topic, and the feature is taken away; then there are more."""
+    """Two records are committed in the own topic, the feature is taken away, and more records are committed."""
     script.then(0, "commit")
     script.then(0, "commit")
     script.system.downgrade(hard)
@@ -410,8 +406,8 @@ def used_and_downgraded(script: Script, hard: bool) -> None:
 
 @KNOWN_BUGS.bug("618.36", OPERATED, {**OPERATED, "separate": False}, followed=False)
 def stale_topic(script: Script) -> None:
-    """Software from before this feature goes on in the worker's topic; back with the feature, the own topic, which is
-    stale by then, has precedence. Without a topic of its own nothing is stale."""
+    """Software from before this feature goes on in the worker's topic. After the upgrade the connector's own topic,
+    which is stale by then, has precedence. Without a topic of its own nothing is stale."""
     used_and_downgraded(script, hard=True)
     script.system.upgrade()
     script.audit()
@@ -419,7 +415,7 @@ def stale_topic(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.36-deleted", OPERATED, OPERATED, followed=False)
 def stale_topic_deleted(script: Script) -> None:
-    """The same; the fixed way is to delete the own topic before, as the text says."""
+    """A topic is stale after a hard downgrade, unless it was deleted before the upgrade, as the text requires."""
     used_and_downgraded(script, hard=True)
     if not script.broken:
         script.system.downgrade(False)
@@ -432,8 +428,8 @@ def stale_topic_deleted(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.36-soft", {**OPERATED, "implicit": True}, OPERATED, followed=False)
 def soft_downgrade(script: Script) -> None:
-    """With the feature switched off, a topic that the connector's configuration names is used on, and nothing is stale;
-    one that was implied by another cluster of its producer is not, and is."""
+    """With the feature switched off, a topic named in the connector's configuration stays in use and is not stale. A
+    topic that was implied by another cluster of the connector's producer does not stay in use and becomes stale."""
     used_and_downgraded(script, hard=False)
     script.system.upgrade()
     script.audit()
@@ -441,8 +437,8 @@ def soft_downgrade(script: Script) -> None:
 
 @KNOWN_BUGS.bug("618.36-aborted", {**OPERATED, "separate": False}, {**OPERATED, "separate": True}, followed=False)
 def reads_what_was_aborted(script: Script) -> None:
-    """A task dies before its commit; with the feature switched off the worker reads its topic with read_uncommitted,
-    and resumes behind records that were aborted. A topic of the connector's own is read with read_committed still."""
+    """A task dies before its commit. With the feature switched off, the worker reads its topic with read_uncommitted
+    and resumes after records that were aborted. A topic of the connector's own is still read with read_committed."""
     script.then(0, "commit")
     script.until(0, "commit")
     script.system.kill(0)
@@ -451,16 +447,17 @@ def reads_what_was_aborted(script: Script) -> None:
     script.audit()
 
 
-# A history of about everything
-
 EVERYTHING = {"tasks": 2, "partitions": 2, "records": 12, "batch": 2, "filtered": 5, "separate": False}
 
 
 def rows() -> list[tuple[int, ...]]:
-    """Two tasks read two source partitions, first with their offsets in the worker's topic, then with a topic of their
-    own. One stands still with its offsets sent and its transaction undecided; the other one's successor has to wait for
-    that. One is killed, one ends in order, one is of an older set and is fenced, a commit is not answered, a record is
-    dropped. Every promise holds, and at the end the source is in the output."""
+    """Return the rows of one history in which every kind of event occurs.
+
+    Two tasks read two source partitions, first with their offsets in the worker's topic, then with a topic of their
+    own. One stands still with its offsets sent and its transaction undecided, and the other one's successor has to wait
+    for that. One is killed, one ends in order, one is of an older set and is fenced, a commit is not answered, and a
+    record is dropped. Every promise holds, and at the end the source is in the output.
+    """
     script = Script.of_reference(**EVERYTHING)
     system = script.system
     for task in (0, 1, 0, 1):

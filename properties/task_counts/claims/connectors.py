@@ -1,10 +1,9 @@
-"""Claims on several connectors: side by side, with names that collide, and deleted.
+"""This module states the claims about several connectors: connectors that share a leader, connectors with colliding
+names, and deleted connectors.
 
-What connectors of one group promise that share a leader, its thread and its producer; and why.
-
-The idea of the proof: who writes a count still has the topic, and has claimed it before it looked, for whatever
-connector; so nothing of this connector has come in between.  And all that a round or a start touches outside of its own
-connector is an id, which no other connector has.
+The idea of the proof: a leader that writes a count still owns the config topic and has claimed it before it looked for
+sets, for whichever connector, so no write for this connector has come in between. A round or a start touches only one
+thing outside its own connector, a transactional id, which no other connector has.
 """
 
 from fencepost.model.language import (
@@ -29,19 +28,20 @@ from fencepost.model.task_counts.parts.deletion import Stage as DeleteStage
 
 
 class ConnectorsProperties(Properties, of=Connectors):
-    """The promises of each connector, and what of the others it feels; then lemmas about rounds, counts and names."""
+    """`ConnectorsProperties` has the promises of each connector and what it notices of the others, followed by lemmas
+    about rounds, counts and names."""
 
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
 
     @promise(rule="618.P1")
     def no_zombie(s):
-        """Once a task of a set polls, no producer of an earlier set of that connector can commit."""
+        """Once a task of a set polls, no producer of an earlier set of the same connector can commit."""
         return forall(Connector, Instance, lambda c, i: implies(s.can_commit(c, i), s.polled[c] <= s.of[c, i]))
 
     @promise(rule="618.P3")
     def covered(s):
-        """Who can commit is of the newest set of its connector, or below its count."""
+        """An instance that can commit is of its connector's newest set, or has a task id below its count."""
         return forall(
             Connector, Instance,
             lambda c, i: implies(s.can_commit(c, i), ~s.is_old(c, i) | (s.task[c, i] < s.count[c])),
@@ -54,18 +54,18 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @promise(rule="618.9")
     def no_round_is_lost(s):
-        """No round fails at the leader because a write for another connector has failed.  It does: the producer is
-        gone, and comes back at the next tick only."""
+        """No round fails at the leader because a write for another connector has failed. In fact such rounds do fail,
+        because the leader's producer is gone and comes back only at the next tick."""
         return ~s.lost
 
     @service(rule="618.2")
     def counted_in_the_end(s, c: Connector):
-        """The newest set of each connector that is there gets its count, whatever the others do."""
+        """The newest set of each connector that exists gets its count, whatever the other connectors do."""
         return leads_to(s.is_pending(c) & ~s.gone[c], ~s.is_pending(c) | s.gone[c])
 
     @witness(of="only_its_own")
     def rounds_side_by_side(s):
-        """Two rounds are under way, each with an id to fence."""
+        """Two rounds of different connectors are under way, and each has an id to fence."""
         return exists(
             Worker, Connector, Connector,
             lambda w, c, d: (c != d) & (s.left[w, c] > 0) & (s.left[w, d] > 0),
@@ -73,13 +73,12 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @witness(of="no_round_is_lost")
     def producer_gone(s):
-        """A leader has lost its producer, and has a round under way."""
+        """A leader has lost its producer and has a round under way."""
         return exists(Worker, Connector, lambda w, c: (s.leader == w) & ~s.opened[w] & (s.round[w, c] != Round.NONE))
 
     @witness(of="no_zombie")
     def fenced_beside_another_round(s):
-        """A task was fenced in its connector's round, while a task of another connector can commit during a round of
-        its own."""
+        """A task was fenced in its connector's round, while another connector's task can commit in its own round."""
         return exists(
             Worker, Connector, Connector, Instance, Instance,
             lambda w, c, d, i, j: (c != d) & (s.stage[c, i] == Stage.RUNNING) & ~s.can_commit(c, i)
@@ -88,7 +87,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @witness(of="covered")
     def deleted_and_running(s):
-        """A connector is gone, and a task of it can commit."""
+        """A connector is deleted, and one of its tasks can commit."""
         return exists(Connector, Instance, lambda c, i: s.gone[c] & s.can_commit(c, i))
 
     @witness(of="covered")
@@ -98,7 +97,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @witness(of="covered")
     def claimed_back(s):
-        """A former leader has claimed the topic back for one connector, and has a round for another that is late."""
+        """A former leader has claimed the topic back for one connector and has an outdated round for another one."""
         return exists(
             Worker, Connector,
             lambda w, c: s.leads[w] & (s.owner == w) & s.opened[w] & (s.leader != w) & (0 < s.fencing[w, c])
@@ -113,7 +112,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def of_connectors_that_exist(s):
-        """Sets, rounds and tasks are of connectors that were created."""
+        """Sets, rounds and tasks belong to connectors that were created."""
         return forall(
             Connector,
             lambda c: implies(
@@ -126,7 +125,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def names_differ(s):
-        """No two connectors have ids that begin alike."""
+        """No two connectors have transactional ids with the same prefix."""
         return forall(
             Connector, Connector,
             lambda c, d: (c == d) | (s.prefix[c] == None) | (s.prefix[c] != s.prefix[d]),  # noqa: E711
@@ -134,7 +133,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def sets_in_order(s):
-        """No task is ahead of the newest set, whose tasks have ids below its size, and are up only after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size and producers after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
@@ -145,7 +144,8 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def counts_of_the_newest(s):
-        """A count stands after a set that there is; after the newest one it is its size, and nothing polls before."""
+        """A count record stands after a set that exists. A count after the newest set equals its size, and no task of a
+        set polls before its count."""
         return forall(
             Connector,
             lambda c: (s.counted[c] <= s.generation[c]) & (s.polled[c] <= s.counted[c])
@@ -155,7 +155,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def rounds_are_for_a_set(s):
-        """A round is for a set that there is, and if it is the newest, it knows its size."""
+        """A round is for a set that exists, and a round for the newest set knows that set's size."""
         return forall(
             Worker, Connector,
             lambda w, c: implies(
@@ -167,7 +167,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def opened_later_shuts_out(s):
-        """Who opened its producer for a later set has shut out who ran before as the same task."""
+        """A task that opened its producer for a later set has shut out every earlier instance of the same task."""
         return forall(
             Connector, Instance, Instance,
             lambda c, i, j: implies(
@@ -177,8 +177,8 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def left_or_fenced(s):
-        """While a round for the newest set goes on, who can commit of an earlier one is still to be fenced, or is the
-        only one, whose id the only new task has; when the round is over, that is all."""
+        """While a round for the newest set goes on, an earlier set's instance that can commit is still to be fenced, or
+        is the only one and has the only new task's id. When all ids are fenced, only the latter is possible."""
         return forall(
             Worker, Connector, Instance,
             lambda w, c, i: implies(
@@ -190,7 +190,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def counted_is_fenced(s):
-        """When the newest set is counted, an instance of an earlier set that can commit has the id of its only task."""
+        """When the newest set is counted, an earlier set's instance that can commit has the id of its only task."""
         return forall(
             Connector, Instance,
             lambda c, i: implies(s.can_commit(c, i) & s.is_old(c, i) & ~s.is_pending(c), s.is_the_only_one(c, i)),
@@ -198,7 +198,7 @@ class ConnectorsProperties(Properties, of=Connectors):
 
     @lemma
     def writer_is_up_to_date(s):
-        """Who is about to write, and may, has a round for the newest set of that connector."""
+        """A leader that is about to write a count, and may write, has a round for the newest set of that connector."""
         return forall(
             Worker, Connector,
             lambda w, c: implies(
@@ -207,11 +207,13 @@ class ConnectorsProperties(Properties, of=Connectors):
         )  # fmt: skip
 
 
-# What connectors of several groups promise whose ids may collide (618.49): fencing then only shuts out more.
+# These are the promises of connectors of several groups whose ids may collide (618.49), where fencing only shuts out
+# more.
 
 
 class CollidingNamesProperties(Properties, of=CollidingNames):
-    """The promises of each connector, and what is lost: that no other one fences a healthy task; then lemmas."""
+    """`CollidingNamesProperties` has the promises of each connector whose names may collide, the promise that is lost
+    (no other connector fences a healthy task), and lemmas."""
 
     def is_old(s, c, i):
         return s.of[c, i] < s.generation[c]
@@ -235,7 +237,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @witness(of="no_zombie")
     def an_old_one_shut_out(s):
-        """A task of an earlier set still runs, unable to commit."""
+        """A task of an earlier set still runs but cannot commit."""
         return exists(
             Connector, Instance,
             lambda c, i: (s.stage[c, i] == ClashStage.RUNNING) & ~s.holds[c, i] & s.is_old(c, i) & (s.polled[c] > 0),
@@ -248,7 +250,7 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @lemma
     def sets_in_order(s):
-        """No task is ahead of the newest set, whose tasks have ids below its size, and are up only after its count."""
+        """No task is ahead of the newest set, whose tasks have ids below its size and producers after its count."""
         return forall(
             Connector, Instance,
             lambda c, i: (s.of[c, i] <= s.generation[c])
@@ -261,12 +263,12 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @lemma
     def counts_of_the_newest(s):
-        """A count after the newest set is its size."""
+        """A count after the newest set equals its size."""
         return forall(Connector, lambda c: implies(~s.pending[c], s.count[c] == s.size[c]))
 
     @lemma
     def rounds_are_for_a_set(s):
-        """A round is for a set that there is, and fences no more than the count says."""
+        """A round is for a set that exists and fences no more ids than the count record covers."""
         return forall(
             Connector,
             lambda c: implies(s.round[c], (s.round_for[c] <= s.generation[c]) & (s.left[c] <= s.count[c]))
@@ -279,8 +281,8 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
 
     @lemma
     def old_ones_are_to_be_fenced(s):
-        """Who can commit and is of an older set will be fenced in this round or a later one, or shut out by the single
-        task of the newest set, of which none has polled yet."""
+        """An instance of an earlier set that can commit will be fenced in this round or a later one, or will be shut
+        out by the single task of the newest set, of which no task has polled yet."""
 
         def single(c):
             return (s.count[c] == 1) & (s.size[c] == 1)
@@ -301,27 +303,27 @@ class CollidingNamesProperties(Properties, of=CollidingNames):
         )  # fmt: skip
 
 
-# What has to stay true of a connector's tasks when it is deleted and created again, and why it does.
+# These properties must hold of a connector's tasks when it is deleted and created again.
 #
 # The idea of the proof: an instance that can commit and is not of the newest set has a task id below the count, and
 # below what a round for the newest set has left to fence.
 
 
 class DeletionProperties(Properties, of=Deletion):
-    """The promises across deletions; then lemmas about names of sets, rounds, and who is covered."""
+    """`DeletionProperties` has the promises across deletions, followed by lemmas about the numbers of sets, rounds, and
+    which tasks are covered."""
 
     def is_old(s, i):
         return s.of[i] < s.generation
 
     @promise(rule="618.P1")
     def no_zombie(s):
-        """Once a task of a set polls, no producer of an earlier one can commit, even if the connector was deleted in
-        between."""
+        """Once a task of a set polls, no producer of an earlier set can commit, even with a deletion in between."""
         return forall(Instance, lambda i: implies(s.can_commit(i), s.polled <= s.of[i]))
 
     @promise(rule="618.P3")
     def covered(s):
-        """Who can commit is of the newest set, or below the count that the leader knows."""
+        """An instance that can commit is of the newest set, or has an id below the count that the leader knows."""
         return forall(
             Instance, lambda i: implies(s.can_commit(i), ~s.is_old(i) | (s.known & s.counted & (s.task[i] < s.count)))
         )
@@ -333,8 +335,8 @@ class DeletionProperties(Properties, of=Deletion):
 
     @witness(of="no_zombie")
     def a_former_life_is_shut_out(s):
-        """The connector was deleted and created again, with a task that polls beside one of its former life that can't
-        commit."""
+        """The connector was deleted and created again, and it has a task that polls while a task from before the
+        deletion still runs but cannot commit."""
         return s.present & exists(
             Instance, Instance,
             lambda i, j: s.can_commit(i) & (s.stage[j] == DeleteStage.RUNNING) & ~s.can_commit(j) & (s.of[j] < s.of[i])
@@ -343,19 +345,19 @@ class DeletionProperties(Properties, of=Deletion):
 
     @witness(of="covered")
     def a_deleted_one_can_commit(s):
-        """The connector is gone, and a task of it can commit: the count is all that tells of it."""
+        """The connector is deleted and one of its tasks can commit, which only the count record still covers."""
         return ~s.present & exists(Instance, lambda i: s.can_commit(i) & (s.of[i] > 0))
 
     @lemma
     def numbers_are_the_same(s):
-        """What a worker counts is the place of a set among all of them."""
+        """The number that a worker counts for a set equals the place of the set among all sets."""
         return (s.number == s.generation) & forall(
             Instance, lambda i: (s.saw[i] == s.of[i]) & (s.of[i] <= s.generation)
         )
 
     @lemma
     def memory_is_the_topic(s):
-        """The leader knows of a count exactly if there is one."""
+        """The leader knows of a count exactly if a count record exists."""
         return (s.known == s.counted) & implies(~s.counted, s.count == 0)
 
     @lemma
@@ -381,12 +383,12 @@ class DeletionProperties(Properties, of=Deletion):
 
     @lemma
     def counts_of_the_newest(s):
-        """A count after the newest set is its size."""
+        """A count after the newest set equals its size."""
         return implies(~s.pending & s.counted, s.count == s.size) & implies(s.pending, s.generation > 0)
 
     @lemma
     def nothing_before_the_first(s):
-        """Without a count no instance can commit."""
+        """Without a count record no instance can commit."""
         return implies(~s.counted, forall(Instance, lambda i: ~s.can_commit(i)) & s.has_no_count_to_expect())
 
     def has_no_count_to_expect(s):
@@ -394,14 +396,14 @@ class DeletionProperties(Properties, of=Deletion):
 
     @lemma
     def sets_from_1(s):
-        """A connector that exists has a set, and a task is of one."""
+        """A connector that exists has a set, and every instance belongs to a set."""
         return implies(s.present, s.generation > 0) & forall(
             Instance, lambda i: implies(s.stage[i] != DeleteStage.NONE, s.of[i] > 0)
         )
 
     @lemma
     def rounds_are_for_a_set(s):
-        """A round is for a set that there is, and fences no more than the count says."""
+        """A round is for a set that exists and fences no more ids than the count record covers."""
         return (
             implies(s.round == DeletionRound.FENCING, s.round_for <= s.number)
             & implies(
@@ -417,7 +419,7 @@ class DeletionProperties(Properties, of=Deletion):
 
     @lemma
     def opened_later_shuts_out(s):
-        """Who opened its producer for a later set has shut out who ran before under the same id."""
+        """An instance that opened its producer for a later set has shut out every earlier instance with the same id."""
         return forall(
             Instance, Instance,
             lambda i, j: implies(
@@ -430,8 +432,8 @@ class DeletionProperties(Properties, of=Deletion):
 
     @lemma
     def old_ones_are_to_be_fenced(s):
-        """Who can commit and is of an older set will be fenced in this round or a later one, or shut out by the single
-        task of the newest set, of which none has polled yet."""
+        """An instance of an earlier set that can commit will be fenced in this round or a later one, or will be shut
+        out by the single task of the newest set, of which no task has polled yet."""
 
         def fenced_later(i):
             in_round = (s.round == DeletionRound.FENCING) & (s.round_for == s.number)
@@ -451,14 +453,15 @@ class DeletionProperties(Properties, of=Deletion):
 
 
 class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFencing):
-    """The promises of a connector that is fenced when it is deleted, and what this fencing saves."""
+    """`TombstoneAfterFencingProperties` has the promises of a connector whose tasks are fenced when it is deleted, and
+    the claims about what this fencing saves."""
 
     def has_no_count_to_expect(s):
         return s.pending | ~s.present
 
     @lemma
     def cleaning_up(s):
-        """A connector that is being deleted is gone, and who can commit is still to be fenced."""
+        """When a connector is deleted, each of its instances that can commit is still to be fenced in the round."""
         return implies(
             s.round == DeletionRound.CLEANING,
             ~s.present & forall(Instance, lambda i: implies(s.can_commit(i), s.task[i] < s.left)),
@@ -466,21 +469,22 @@ class TombstoneAfterFencingProperties(DeletionProperties, of=TombstoneAfterFenci
 
     @lemma
     def fenced_before_it_is_removed(s):
-        """While a count is being removed, the tasks not fenced yet are still to be; when it is gone, all are fenced."""
+        """While a count is being removed, each task that is not fenced yet is still to be fenced. When the count is
+        removed, all of them are fenced."""
         counts = when(s.known, s.count, 0)
         return implies(s.round == DeletionRound.CLEANING, counts <= s.spent + s.left) & (s.removed <= s.spent)
 
     @lemma
     def spared_by_what_is_gone(s):
-        """No more is spared than the count said that was removed."""
+        """The number of fencings that were spared is at most the count that was removed."""
         return s.spared <= s.removed
 
     @promise(rule="618.38")
     def nothing_saved(s):
-        """What a creation does not have to fence, the deletion before it has fenced, and no less."""
+        """What a creation does not have to fence is no more than what the deletion before it has fenced."""
         return s.spared <= s.spent
 
     @witness(of="nothing_saved")
     def fenced_for_nothing(s):
-        """A connector was created again for one task, which would have shut out the former one without any fencing."""
+        """A connector was created again for one task, which would have shut out the former task without any fencing."""
         return (s.spared == 0) & (s.spent == 1) & s.present & s.counted

@@ -1,4 +1,4 @@
-"""What KIP-618 promises of who may run: fenced generations, and counts that cover the tasks that are left."""
+"""KIP-618 promises about who may run that earlier generations are fenced and counts cover the tasks left."""
 
 from fencepost.model.language import (
     Properties,
@@ -29,7 +29,7 @@ from fencepost.model.task_counts.abstract.cores import (
 
 
 class Promises(Properties):
-    """The promises of one connector.  An instance can commit if it polls and its producer is not fenced."""
+    """`Promises` has the promises of one connector, whose instance can commit if it polls and is not fenced."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
@@ -46,7 +46,7 @@ class Promises(Properties):
 
     @step(rule="618.26")
     def latest_leader_writes(old, new):
-        """No count record comes to stand after a set that its round was not for."""
+        """No count record is written after a set other than the set that its round was for."""
         written = old.counted != new.counted
         return implies(
             written, exists(Worker, lambda w: (old.owner == w) & (old.fencing[w] == old.generation) & old.leads[w])
@@ -54,7 +54,7 @@ class Promises(Properties):
 
     @promise(rule="618.P1")
     def one_of_each(s):
-        """No two instances of one task can commit, of whatever sets."""
+        """No two instances of one task can commit at the same time, whichever sets they are of."""
         return forall(
             Instance, Instance,
             lambda j, k: implies(s.can_commit(j) & s.can_commit(k) & (s.task[j] == s.task[k]), j == k),
@@ -67,7 +67,7 @@ class Promises(Properties):
 
     @witness(of="no_zombie")
     def a_zombie_shut_out(s):
-        """A task of an earlier set still runs, unable to commit, beside one that can."""
+        """A task of an earlier set still runs but cannot commit, while a task of a later set can."""
         return exists(
             Instance,
             Instance,
@@ -76,7 +76,7 @@ class Promises(Properties):
 
     @witness(of="one_of_each")
     def one_task_twice(s):
-        """Two instances poll for one task of one set, and one of them can't commit (KAFKA-9184)."""
+        """Two instances poll for one task of one set, and one of them cannot commit (KAFKA-9184)."""
         return exists(
             Instance, Instance,
             lambda j, k: s.can_commit(j) & (s.stage[k] == Stage.RUNNING) & (j != k) & (s.task[j] == s.task[k])
@@ -85,19 +85,19 @@ class Promises(Properties):
 
     @witness(of="all_covered")
     def an_earlier_task_left(s):
-        """There is a newer set, and a task of an earlier one can still commit."""
+        """A newer set exists, and a task of an earlier set can still commit."""
         return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] < s.generation))
 
     @witness(of="all_covered")
     def fenced_by_its_successor(s):
-        """The newest set is counted, and yet an earlier task can commit: the only one, whose id the new task takes."""
+        """The newest set is counted, and an earlier task can commit that is the only one and has the new task's id."""
         return (s.counted == s.generation) & exists(
             Instance, lambda k: s.can_commit(k) & (s.of[k] < s.generation) & (s.size == 1)
         )
 
     @witness(of="no_zombie")
     def woken_up_late(s):
-        """A stalled start of an earlier set opens its producer at last, and fences a task that polls."""
+        """A stalled start of an earlier set opens its producer at last and fences a task that polls."""
         return exists(
             Instance,
             Instance,
@@ -107,7 +107,7 @@ class Promises(Properties):
 
     @witness(of="latest_leader_writes")
     def a_former_leader_about_to_write(s):
-        """A former leader is about to write a count, and there is a newer set already."""
+        """A former leader is about to write a count although a newer set already exists."""
         return exists(
             Worker,
             lambda w: (s.round[w] == Round.CHECKED) & s.leads[w] & (s.owner != w) & (s.fencing[w] < s.generation),
@@ -115,19 +115,20 @@ class Promises(Properties):
 
     @witness(of="counted_in_the_end")
     def a_set_not_counted(s):
-        """A set waits for its count record, after an earlier one that has it."""
+        """A set waits for its count record, after an earlier set that has one."""
         return (0 < s.counted) & (s.counted < s.generation)
 
 
-# That tasks get to poll, in the cores: what keeps a rule that stops all starts from counting as redundant.
+# These properties state that tasks get to poll in the cores. Without them, a rule that stops all starts would count as
+# redundant.
 
 
 class Serving(Properties):
-    """Services of starts that are not stopped, do not fail, and are not overtaken by a newer set."""
+    """`Serving` has the liveness promises of starts that do not stop or fail and that no newer set overtakes."""
 
     @service(rule="618.P4")
     def polls_or_stops(s, k: Instance):
-        """A task of the newest set that is to start polls in the end, unless it is stopped, or there is a newer set."""
+        """A task of the newest set that is starting polls in the end, unless it is stopped or a newer set comes."""
         return leads_to(
             s.is_starting(k) & (s.of[k] == s.generation),
             (s.stage[k] == Stage.RUNNING) | (s.stage[k] == Stage.NONE) | (s.of[k] < s.generation),
@@ -138,35 +139,35 @@ class Serving(Properties):
 
     @witness(of="polls_or_stops")
     def starts_beside_an_earlier_one(s):
-        """A task of the newest set is to start, while one of an earlier set can still commit."""
+        """A task of the newest set is starting while a task of an earlier set can still commit."""
         return exists(
             Instance, Instance,
             lambda j, k: s.can_commit(j) & s.is_starting(k) & (s.of[j] < s.of[k]) & (s.of[k] == s.generation),
         )  # fmt: skip
 
 
-# Why the cores keep the promises: the lemmas, with any number of workers, instances, tasks and sets.
+# These lemmas state why the cores fulfil the promises, with any number of workers, instances, tasks and sets.
 #
-# The idea: between a set and its count none of its tasks polls, so that a round, as long as its set is the newest, sees
-# the number of instances that can commit only fall.
+# The idea of the proof: between a set and its count none of its tasks polls. While a set is the newest, the number of
+# instances that can commit therefore only falls during its round.
 
 
 class CoreLemmas(Promises, Serving):
-    """Lemmas that hold of every core."""
+    """The lemmas of `CoreLemmas` hold of every core."""
 
     @lemma
     def counts_follow_sets(s):
-        """The latest count record stands after some set, or there is none."""
+        """The latest count record stands after an existing set, or there is no count record."""
         return s.counted <= s.generation
 
     @lemma
     def started_from_a_set(s):
-        """An instance was started from a set that there is."""
+        """Every instance was started from a set that exists."""
         return forall(Instance, lambda k: (s.of[k] <= s.generation) & implies(s.stage[k] != Stage.NONE, 0 < s.of[k]))
 
     @lemma
     def checked_is_counted(s):
-        """An instance that was let through is of a set that is counted, or is not the newest."""
+        """An instance of the newest set has passed its check only if that set is counted."""
         return forall(
             Instance,
             lambda k: implies(
@@ -177,7 +178,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def id_of_the_set(s):
-        """An instance of the newest set has an id below its size, which is the count once there is one."""
+        """An instance of the newest set has an id below the set's size."""
         return forall(
             Instance,
             lambda k: implies((s.stage[k] != Stage.NONE) & (s.of[k] == s.generation), s.task[k] < s.size),
@@ -185,7 +186,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def count_covers_the_set(s):
-        """A count after the newest set says at least as many tasks as it has."""
+        """A count after the newest set is at least the set's size."""
         return implies((s.counted == s.generation) & (0 < s.counted), s.size <= s.count)
 
     @lemma
@@ -195,12 +196,12 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def polled_is_past(s):
-        """Nothing polls before its set is there and counted."""
+        """No instance polls before its set is committed and counted."""
         return s.polled <= s.counted
 
     @lemma
     def round_is_for_a_set(s):
-        """A round is for a set that there is; if it is the newest, it knows its size."""
+        """A round is for a set that exists, and a round for the newest set knows that set's size."""
         return forall(
             Worker,
             lambda w: implies(
@@ -212,7 +213,7 @@ class CoreLemmas(Promises, Serving):
     @lemma
     def left_or_fenced(s):
         """While a round for the newest set goes on, an instance of an earlier set that can commit is still to be
-        fenced, or is the only one and its id is that of the only new task."""
+        fenced, or is the only one and has the id of the only new task."""
         return forall(
             Worker,
             Instance,
@@ -227,7 +228,8 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def checked_is_fenced(s):
-        """When the round is over, that is all."""
+        """When a round for the newest set has fenced and checked, an instance of an earlier set that can commit is the
+        only one and has the id of the only new task."""
         return forall(
             Worker,
             Instance,
@@ -242,7 +244,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def counted_is_fenced(s):
-        """When the newest set is counted, an instance of an earlier set that can commit has the id of its only task."""
+        """When the newest set is counted, an earlier set's instance that can commit has the id of its only task."""
         return forall(
             Instance,
             lambda k: implies(
@@ -267,7 +269,7 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def one_newest_epoch(s):
-        """A producer that is not fenced was opened, and is the only one of its id."""
+        """A producer that is not fenced was opened, and is the only unfenced producer of its id."""
         return forall(Instance, lambda k: implies(s.live[k], s.has_opened(k))) & forall(
             Instance, Instance, lambda j, k: implies(s.live[j] & s.live[k] & (s.task[j] == s.task[k]), j == k)
         )
@@ -282,21 +284,21 @@ class CoreLemmas(Promises, Serving):
 
     @lemma
     def rounds_of_leaders(s):
-        """A worker that has a round under way believes to be the leader."""
+        """A worker that has a round under way believes that it is the leader."""
         return forall(Worker, lambda w: implies(s.round[w] != Round.NONE, s.leads[w]))
 
 
 class ALemmas(CoreLemmas, of=ACore):
-    """Lemmas of revision A: rounds on the leader's one thread, with views of the topic that may be old."""
+    """`ALemmas` has the lemmas of revision A: rounds on the leader's only thread, with old views of the topic."""
 
     @lemma
     def covered_is_counted(s):
-        """A set that was counted when it was the newest is counted."""
+        """Every set that was counted when it was the newest has a count record."""
         return forall(Generation, lambda g: implies(s.covered[g], g <= s.counted))
 
     @lemma
     def busy_is_up_to_date(s):
-        """A worker that is not shut out of the topic and has a round has it for the newest set."""
+        """A worker that is not shut out of the topic and has a round under way has it for the newest set."""
         return forall(
             Worker,
             lambda w: implies((s.round[w] != Round.NONE) & (s.owner == w), s.fencing[w] == s.generation),
@@ -304,17 +306,17 @@ class ALemmas(CoreLemmas, of=ACore):
 
 
 class MLemmas(CoreLemmas, of=MCore):
-    """Lemmas of revision M: rounds beside the leader's thread, with views of the topic that may be old."""
+    """`MLemmas` has the lemmas of revision M: rounds in parallel to the leader's thread, with old views."""
 
     covered_is_counted = ALemmas.covered_is_counted
 
 
 class BLemmas(CoreLemmas, of=BCore):
-    """Lemmas of revision B: a round for every start, and a look at the end of the topic."""
+    """`BLemmas` has the lemmas of revision B, where every start asks for a round and reads to the topic's end."""
 
     @lemma
     def answered_is_counted(s):
-        """An instance that has an answer is of a set that is counted, or is not the newest."""
+        """An instance that has an answer is of a set that is counted, or is not of the newest set."""
         return forall(
             Instance,
             lambda k: implies(
@@ -325,11 +327,11 @@ class BLemmas(CoreLemmas, of=BCore):
 
 
 class ShippedLemmas(CoreLemmas, of=ShippedCore):
-    """A round for every start, and its answer."""
+    """`ShippedLemmas` has the lemmas of the shipped protocol, where every start asks for a round and waits."""
 
 
 class LingeringLemmas(ShippedLemmas, of=Lingering):
-    """Rounds that are over and still answer."""
+    """`LingeringLemmas` has the lemmas of rounds that are over and still answer."""
 
     @lemma
     def over_is_counted(s):
@@ -338,7 +340,7 @@ class LingeringLemmas(ShippedLemmas, of=Lingering):
 
     @witness(of="no_zombie")
     def met_after_a_newer_set(s):
-        """A task of the newest set is to start, and a leader has a round of an earlier set that is over."""
+        """A task of the newest set is starting, and a leader has a round of an earlier set that is over."""
         return exists(
             Worker,
             Instance,
@@ -348,7 +350,7 @@ class LingeringLemmas(ShippedLemmas, of=Lingering):
 
 
 class ClaimingLemmas(ShippedLemmas, of=Claiming):
-    """Tasks that are claimed, and started again."""
+    """`ClaimingLemmas` has the lemmas of tasks that are claimed and started again."""
 
     @lemma
     def id_of_the_set(s):
@@ -360,7 +362,8 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
     @lemma
     def polls_as_configured(s):
-        """What polls has the configuration of the set that it was started from, and no instance one of a later set."""
+        """An instance that polls has the configuration of the set that it was started from, and no instance has the
+        configuration of a later set."""
         return forall(
             Instance,
             lambda k: (s.configured[k] <= s.of[k]) & implies(s.stage[k] == Stage.RUNNING, s.configured[k] == s.of[k]),
@@ -368,7 +371,7 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
     @lemma
     def has_its_own_configuration(s):
-        """What was started from the newest set with an older configuration has a task that the set does not have."""
+        """An instance that starts from the newest set with an older configuration has a task that the set lacks."""
         return forall(
             Instance,
             lambda k: implies(
@@ -382,7 +385,7 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
     @witness(of="no_zombie")
     def a_task_that_is_no_more(s):
-        """A worker has a task that the newest set does not have, and one of that set polls."""
+        """A worker has a task that the newest set does not have, while a task of that set polls."""
         return exists(
             Instance,
             Instance,
@@ -392,7 +395,7 @@ class ClaimingLemmas(ShippedLemmas, of=Claiming):
 
 
 class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
-    """Taken by the assignor."""
+    """`ClaimsTakenLemmas` has the lemmas for the case that the assignor takes claimed tasks into account."""
 
     @lemma
     def has_its_own_configuration(s):
@@ -401,11 +404,12 @@ class ClaimsTakenLemmas(ClaimingLemmas, of=ClaimsTaken):
 
 
 class ClaimsRefusedLemmas(ClaimingLemmas, of=ClaimsRefused):
-    """Refused by the worker that was left with it."""
+    """`ClaimsRefusedLemmas` has the lemmas for a worker that refuses to start the claimed task it was left with."""
 
 
 class ClaimsRefusedMutantLemmas(ClaimsRefusedLemmas, of=ClaimsRefused):
-    """For mutants that refuse it in one place: where that is the start, there is nothing for the second look."""
+    """The lemmas of `ClaimsRefusedMutantLemmas` are for mutants that refuse the claimed task in one place only. If that
+    place is the start, the second check has nothing left to refuse."""
 
     @lemma
     def configured_as_started(s):

@@ -1,8 +1,7 @@
-"""Claims on the full models, on sets that are written record by record, and on compaction.
+"""This module states the claims about the full models, sets that are written record by record, and compaction.
 
-What the full models promise of who may run, and how they map onto the cores.
-
-`Promises` speaks of a protocol whose newest set, count and instances are told by helpers of one name in all variants.
+The full models fulfil KIP-618's promises of who may run, and refine the cores. `Promises` applies to any protocol whose
+helpers name the newest set, the count and the instances alike in all variants.
 """
 
 from fencepost.model.language import (
@@ -34,7 +33,7 @@ from fencepost.properties.task_counts.claims.core import Promises as CorePromise
 
 
 def of_the_core(s):
-    """The core's variables that the topic tells, and those of rounds."""
+    """Return the core's variables as the topic and the rounds determine them."""
     return dict(
         generation=s.latest_set(),
         size=s.size_of(s.latest_set()),
@@ -49,7 +48,7 @@ def of_the_core(s):
 
 
 STEPS: dict[str, tuple[str, ...]] = {"poll": (), "fence_fails": ("fail_round",)}
-"""What each action is to the core; those of the core's name are that action."""
+"""`STEPS` maps each action to the core's actions that it stands for, by default the action of the same name."""
 CLUSTER_STEPS = STEPS | {
     "revoke": ("stop",),
     "notice": ("stop",),
@@ -63,7 +62,7 @@ A_STEPS = CLUSTER_STEPS | {
 
 
 class FullPromises(Properties):
-    """The promises of one connector, whose config topic is a log."""
+    """`FullPromises` has the promises of one connector whose config topic is a log."""
 
     no_zombie = CorePromises.no_zombie
 
@@ -80,7 +79,7 @@ class FullPromises(Properties):
 
     @witness(of="no_zombie")
     def woken_up_late(s):
-        """A stalled start of an earlier set opens its producer at last, and fences a task that polls (618.40)."""
+        """A stalled start of an earlier set opens its producer at last and fences a task that polls (618.40)."""
         return exists(
             Instance,
             Instance,
@@ -90,7 +89,7 @@ class FullPromises(Properties):
 
     @witness(of="one_of_each")
     def one_task_twice(s):
-        """Two workers poll for the same task of the same set at once; one of them is fenced (KAFKA-9184)."""
+        """Two workers poll for the same task of the same set at once, and one of them is fenced (KAFKA-9184)."""
         return exists(
             Instance, Instance,
             lambda j, k: (j != k) & (s.stage[j] == Stage.RUNNING) & (s.stage[k] == Stage.RUNNING)
@@ -107,21 +106,21 @@ class FullPromises(Properties):
 
     @witness(of="all_covered")
     def an_earlier_task_left(s):
-        """There is a newer set, and a task of an earlier one can still commit."""
+        """A newer set exists, and a task of an earlier set can still commit."""
         return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] < s.latest_set()))
 
 
 class GrainPromises(FullPromises, of=Full):
-    """The yardstick's, and the core's."""
+    """`GrainPromises` has the promises of the yardstick and of the core."""
 
     @promise(rule="618.P1")
     def one_generation(s):
-        """All tasks that are able to commit are of one generation, as the yardstick says it."""
+        """All tasks that are able to commit are of one generation, as the yardstick states it."""
         return forall(Instance, Instance, lambda j, k: implies(s.can_commit(j) & s.can_commit(k), s.of[j] == s.of[k]))
 
     @promise(rule="618.P3")
     def counts_match(s):
-        """Each count is of the set that it stands after, as the yardstick says it."""
+        """Each count equals the size of the set that it stands after, as the yardstick states it."""
 
         def matches(p):
             newest = s.latest_set(p)
@@ -136,7 +135,7 @@ class GrainPromises(FullPromises, of=Full):
 
     @witness(of="counts_match")
     def a_second_count(s):
-        """Two counts stand in the topic, each after a set of its own."""
+        """The topic has two count records, each after a set of its own."""
         return exists(
             Position,
             Position,
@@ -148,57 +147,57 @@ class GrainPromises(FullPromises, of=Full):
         actions=STEPS | {"check_before": ("answer", "stop"), "check_after": ("check_after", "stop")},
     )
     def does_as_the_core(s):
-        """What the topic says is the core's state; the answer of a leader is the end of waiting."""
+        """The content of the topic determines the core's state, and a leader's answer ends the waiting of a start."""
         return of_the_core(s)
 
 
 class ClusterPromises(FullPromises):
-    """The promises of workers that tidy up, and of users that restart what failed."""
+    """`ClusterPromises` has the promises of workers that clean up, with users that restart what failed."""
 
     @service(rule="618.P4")
     def polls_in_the_end(s, i: Task):
-        """Every task of the newest set polls, and can commit."""
+        """Every task of the newest set polls in the end and can commit."""
         return leads_to(s.is_wanted(i), ~s.is_wanted(i) | s.is_served(i))
 
     @witness(of="polls_in_the_end")
     def wanted(s):
-        """A task is wanted and not running, after another set was served."""
+        """A task of the newest set is wanted and does not run, after another set was served."""
         return exists(Task, lambda i: s.is_wanted(i) & ~s.is_served(i) & (s.polled > 0))
 
 
 class BPromises(ClusterPromises, of=B):
-    """The promises of revision B: each task's start asks for a round."""
+    """`BPromises` has the promises of revision B, in which each task's start asks for a round."""
 
     @refinement(of=BCore, actions=ASKING_STEPS | {"check_before": ("check_before", "stop")})
     def does_as_the_core(s):
-        """What the topic says is the core's state; a start that was refused still waits."""
+        """The content of the topic determines the core's state, and a start that was refused still waits."""
         return of_the_core(s)
 
 
 class ShippedPromises(ClusterPromises, of=Shipped):
-    """The promises of what shipped in Kafka 3.3."""
+    """`ShippedPromises` has the promises of the protocol that shipped in Kafka 3.3."""
 
     @refinement(of=ShippedCore, actions=ASKING_STEPS)
     def does_as_the_core(s):
-        """What the topic says is the core's state; a start that was refused still waits."""
+        """The content of the topic determines the core's state, and a start that was refused still waits."""
         return of_the_core(s)
 
 
 class APromises(ClusterPromises, of=A):
-    """The promises of revision A: the leader fences during the rebalance."""
+    """`APromises` has the promises of revision A, in which the leader fences during the rebalance."""
 
     @refinement(of=ACore, actions=A_STEPS)
     def does_as_the_core(s):
-        """What the topic says is the core's state."""
+        """The content of the topic determines the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
 
 
 class MPromises(ClusterPromises, of=M):
-    """The promises of revision M: the Connector's owner asks for the round."""
+    """`MPromises` has the promises of revision M, in which the Connector's owner asks for the round."""
 
     @refinement(of=MCore, actions=CLUSTER_STEPS | {"ask": (), "restart": (), "answer": ()})
     def does_as_the_core(s):
-        """What the topic says is the core's state."""
+        """The content of the topic determines the core's state."""
         return of_the_core(s) | dict(covered=each(lambda g: s.covers(g, length(s.log))))
 
 
@@ -209,16 +208,16 @@ REBALANCING_STEPS = {a: s for a, s in ASKING_STEPS.items() if a != "assign_again
 
 
 class EagerPromises(ClusterPromises, of=Rebalancing):
-    """Shipped, with eager rebalances."""
+    """`EagerPromises` has the promises of the shipped protocol with eager rebalances."""
 
     @refinement(of=ShippedCore, actions=REBALANCING_STEPS)
     def does_as_the_core(s):
-        """What the topic says is the core's state; who was given what is nothing to it."""
+        """The content of the topic determines the core's state, which does not depend on assignments."""
         return of_the_core(s)
 
     @witness(of="no_zombie")
     def left_running(s):
-        """A task that its worker left behind can commit, and a newer set is there."""
+        """A task that its worker left behind can commit, and a newer set exists."""
         return exists(
             Instance,
             lambda k: s.can_commit(k) & (s.worker[k] == None) & (s.of[k] < s.latest_set()),  # noqa: E711
@@ -226,12 +225,12 @@ class EagerPromises(ClusterPromises, of=Rebalancing):
 
     @witness(of="polls_in_the_end")
     def fell_out(s):
-        """A worker that is no member has a start under way."""
+        """A worker that is no member of the group has a start under way."""
         return exists(Instance, Worker, lambda k, w: (s.stage[k] == Stage.CHECKED) & (s.worker[k] == w) & ~s.member[w])
 
 
 class CooperativePromises(EagerPromises, of=Cooperative):
-    """Shipped, with cooperative rebalances."""
+    """`CooperativePromises` has the promises of the shipped protocol with cooperative rebalances."""
 
     @witness(of="polls_in_the_end")
     def runs_through(s):
@@ -242,18 +241,17 @@ class CooperativePromises(EagerPromises, of=Cooperative):
 
 
 class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
-    """Kafka with eager rebalances: rounds that are over answer until their thread takes them out."""
+    """`ReleasedEagerPromises` has the promises of Kafka with eager rebalances, where rounds that are over answer until
+    their thread removes them."""
 
     @witness(of="polls_in_the_end")
     def let_through_uncounted(s):
-        """A task of the newest set goes on to its producer, and no count stands after that set: a round that is over
-        has answered."""
+        """A task of the newest set has passed its check without a count, because a round that is over answered."""
         return exists(Instance, lambda k: (s.stage[k] == Stage.CHECKED) & (s.of[k] == s.latest_set()) & s.is_pending())
 
     @witness(of="polls_in_the_end")
     def meets_a_failure(s):
-        """A start of the newest set, which is not counted, waits with a leader whose last round is over and has
-        failed."""
+        """A start of the newest set, which is not counted, waits with a leader whose last round is over and failed."""
         newest = s.latest_set()
         return s.is_pending() & exists(
             Instance, Worker, lambda k, w: (s.asked[k] == w) & (s.entry[w] == Entry.FAILED) & (s.of[k] == newest)
@@ -261,11 +259,11 @@ class ReleasedEagerPromises(EagerPromises, of=LingeringEager):
 
 
 class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
-    """Kafka with its default of connect.protocol: what is claimed is started as well."""
+    """`ReleasedPromises` has the promises of Kafka by default (connect.protocol), which starts claimed tasks too."""
 
     @witness(of="polls_in_the_end")
     def starts_a_claimed_task(s):
-        """An instance has a producer, for a task that the newest set does not have, and by that set."""
+        """An instance started from the newest set has opened a producer for a task that the set does not have."""
         newest = s.latest_set()
         return exists(
             Instance,
@@ -273,16 +271,16 @@ class ReleasedPromises(CooperativePromises, ReleasedEagerPromises, of=Released):
         )
 
 
-# What is in effect is what one call of one leader wrote, whatever others wrote before, beside it or after.
+# The set in effect is what one call of one leader wrote, whatever other calls wrote before, at the same time or after.
 
 
 class WritingPromises(Properties, of=Writing):
-    """The promises about the sets of task configurations that are in effect."""
+    """`WritingPromises` has the promises about the sets of task configurations that are in effect."""
 
     @promise(rule="618.P2")
     def each_part_has_one_reader(s):
-        """While a set is in effect, each part of the source is read by one of its tasks: by two, and each offset would
-        be there twice, by none, and it would be missing."""
+        """While a set is in effect, each part of the source is read by exactly one of its tasks. With two readers each
+        offset would appear twice, and with none it would be missing."""
         return forall(
             Part, Task, Task, lambda x, i, j: implies(s.is_read_by(x, i) & s.is_read_by(x, j), i == j)
         ) & implies(0 < s.tasks, forall(Part, lambda x: exists(Task, lambda i: s.is_read_by(x, i))))
@@ -312,7 +310,7 @@ class WritingPromises(Properties, of=Writing):
 
     @lemma
     def call_has_begun(s):
-        """What a leader is at has begun."""
+        """A call that a leader is writing has begun."""
         return forall(Worker, Call, lambda w, c: implies(s.call[w] == c, s.begun[c]))
 
     @lemma
@@ -337,7 +335,7 @@ class WritingPromises(Properties, of=Writing):
 
     @witness(of="each_part_has_one_reader")
     def divided_otherwise(s):
-        """Two sets of two tasks were in effect, and a part has changed its reader."""
+        """Two sets of two tasks were in effect, and a part of the source has changed its reader."""
         return exists(
             Call, Call, Part,
             lambda c, d, x: (s.newest == d) & (1 < s.tasks) & s.begun[c] & (1 < s.size[c])
@@ -346,33 +344,33 @@ class WritingPromises(Properties, of=Writing):
 
     @witness(of="each_part_has_one_reader")
     def two_sets(s):
-        """Two calls of two leaders have set after set in effect, and a third of them is under way."""
+        """The set of one call is in effect, and a call by a leader for another set of several tasks is under way."""
         return exists(Worker, Call, Call, lambda w, c, d: (s.newest == c) & (s.call[w] == d) & (1 < s.tasks))
 
 
-# What the records of the config topic promise to those who read them, however much of it compaction has left.
+# These are the promises of the config topic's records to their readers, whatever compaction has removed.
 #
-# Latest commit and latest count are never removed and keep their order, so whether tasks may run, and how many ids are
-# to be fenced, is the same for all who have read to the end.  Of a set's configurations some may be gone, if a later
-# set was begun and not committed: then its readers run nothing, until there is a new set.
+# The latest commit and the latest count are never removed and stay in order, so each worker that has read to the end
+# agrees on whether tasks may run and how many ids are to be fenced. Some configurations of a set may be removed if a
+# later set was begun and not committed. The readers of such a set run nothing until there is a new set.
 
 
 class ConfigTopicProperties(Properties, of=ConfigTopic):
-    """Promises to workers that have read to the end."""
+    """`ConfigTopicProperties` has the promises to workers that have read the config topic to the end."""
 
     @promise(rule="618.P1")
     def runs_what_was_fenced_for(s):
-        """A worker is right that tasks may run: every task of earlier sets has been fenced for the newest one."""
+        """A worker that may run tasks is right: every task of earlier sets has been fenced for the newest set."""
         return forall(Worker, lambda w: implies(s.may_run(w), s.fenced))
 
     @promise(rule="618.P1")
     def runs_that_set(s):
-        """A worker that may run tasks runs the newest committed set, every configuration of it, and nothing else."""
+        """A worker that may run tasks runs exactly the configurations of the newest committed set."""
         return forall(Worker, Task, lambda w, i: implies(s.may_run(w), s.applied[w, i] == s.of_newest_set(i)))
 
     @promise(rule="618.P1")
     def starts_from_the_newest(s):
-        """A task that finds the number it began with, once its worker has read to the end, is of the newest set."""
+        """A task that finds the set number it began with, after its worker read to the end, is of the newest set."""
         return forall(
             Worker,
             lambda w: implies(
@@ -382,21 +380,19 @@ class ConfigTopicProperties(Properties, of=ConfigTopic):
 
     @promise(rule="618.P3")
     def covered(s):
-        """Every producer that may be alive has an id below the count, as everyone reads it."""
+        """Every producer that may be alive has an id below the count known to each worker that has read to the end."""
         return forall(Worker, Task, lambda w, i: implies(s.has_read_all(w) & s.alive[i], i < s.count[w]))
 
     @witness(of="runs_what_was_fenced_for")
     def runs_a_second_set(s):
-        """A worker runs tasks of a second set, with a configuration of the first one gone, and read the topic from
-        there."""
+        """A worker runs tasks of its second set, and compaction has removed a record of the topic."""
         return exists(Worker, lambda w: s.may_run(w) & (s.number[w] > 1)) & exists(
             CompactionPosition, lambda p: (0 < p) & (p < s.end) & ~s.kept[p]
         )
 
     @witness(of="runs_that_set")
     def incomplete_from_the_start(s):
-        """A worker that read the topic from the start lacks a configuration of the newest set, which another one
-        runs."""
+        """A worker that read the topic to the end lacks a configuration of the newest set, which another one runs."""
         return exists(Worker, Worker, lambda v, w: s.may_run(v) & s.has_read_all(w) & s.incomplete[w])
 
     @witness(of="starts_from_the_newest")

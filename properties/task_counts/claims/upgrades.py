@@ -1,7 +1,7 @@
-"""What a cluster on its way to exactly-once sources promises, from when on, and why it does.
+"""This module states what a cluster that is being upgraded to exactly-once sources promises, from when on, and why.
 
 The idea of the proof: when the first worker asks for a round, every leader already writes with the transactional
-producer; so counts are right from the first one, and when the last plain task has gone, the guarantee holds.
+producer, so counts are right from the first one on. When the last plain task has gone, the guarantee holds.
 """
 
 from fencepost.model.language import Properties, exists, forall, implies, lemma, promise, witness
@@ -15,19 +15,18 @@ from fencepost.model.task_counts.parts.upgrading_in_steps import Start, Upgrades
 
 
 class UpgradesProperties(Properties, of=Upgrades):
-    """The promises from the moment they are given; then lemmas about who is where in the upgrade, and about counts."""
+    """`UpgradesProperties` has the promises from when they apply, and lemmas about upgrade stages and counts."""
 
     @promise(rule="618.P1")
     def no_zombie(s):
-        """Once the guarantee has begun, a task that polls has no producer of an earlier set beside it that can
-        commit."""
+        """Once the guarantee has begun and a task of a set polls, no producer of an earlier set can commit."""
         return implies(
             s.promised(), forall(Worker, Task, lambda w, i: implies(s.can_commit(w, i), s.polled <= s.of[w, i]))
         )
 
     @promise(rule="618.P3")
     def covered(s):
-        """Who can commit is of the newest set, or can be fenced and is below the count."""
+        """Once the guarantee has begun, an instance that can commit is of the newest set or covered and fenceable."""
         return implies(
             s.promised(),
             forall(
@@ -40,12 +39,12 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @promise(rule="618.35")
     def nobody_asks_in_vain(s):
-        """Who asks for a round finds a leader that knows the question."""
+        """A worker that asks for a round finds a leader that knows the request."""
         return forall(Worker, lambda w: ~s.failed[w])
 
     @witness(of="no_zombie")
     def old_ones_shut_out(s):
-        """The guarantee has begun, and a task polls beside one of an earlier set that can't commit."""
+        """The guarantee has begun, and a task can commit while a task of an earlier set still runs but cannot."""
         return s.promised() & exists(
             Worker, Worker, Task, Task,
             lambda v, w, i, j: s.can_commit(v, i) & s.running[w, j] & ~s.can_commit(w, j) & (s.of[w, j] < s.of[v, i]),
@@ -68,7 +67,7 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @lemma
     def on_only_where_all_are_ready(s):
-        """As long as a worker has the old version, no other has the feature on."""
+        """While a worker has the old version, no other worker has the feature on."""
         return forall(
             Worker, Worker,
             lambda v, w: implies(s.support[v] == Support.ENABLED, s.support[w] != Support.NONE),
@@ -81,7 +80,7 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @lemma
     def nothing_before_the_first_is_on(s):
-        """Rounds, counts and transactional tasks are there only once a worker has the feature on."""
+        """Rounds, counts and transactional tasks exist only once a worker has the feature on."""
         nothing = (s.counted == 0) & (s.count == 0)
         nothing = nothing & forall(Worker, lambda w: s.round[w] == Round.NONE)
         nothing = nothing & forall(Worker, Task, lambda w, i: s.plain[w, i] | ~s.running[w, i])
@@ -89,7 +88,7 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @lemma
     def numbers(s):
-        """What was counted and polled is no more than what was published."""
+        """No set is counted, polled or run from that was not published."""
         return (
             (s.counted <= s.generation)
             & (s.polled <= s.generation)
@@ -103,13 +102,13 @@ class UpgradesProperties(Properties, of=Upgrades):
 
     @lemma
     def counts_match(s):
-        """A count after the newest set is its size."""
+        """A count after the newest set equals its size."""
         return implies(~s.is_pending() & (s.generation > 0), s.count == s.size)
 
     @lemma
     def fenceable_is_covered(s):
-        """Who can be fenced and is not, is below the count, and while no newer set waits for its count, of the newest
-        set."""
+        """A task that can be fenced and has not been fenced has an id below the count. While no newer set waits for its
+        count, it is of the newest set."""
         return forall(
             Worker, Task,
             lambda w, i: implies(
@@ -133,11 +132,12 @@ class UpgradesProperties(Properties, of=Upgrades):
 
 
 class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
-    """The promises where rounds and starts take several steps: an old start looks once more and finds a newer set."""
+    """`UpgradesInStepsProperties` has the promises where rounds and starts take several steps, so that an old start
+    checks again and finds a newer set."""
 
     @witness(of="covered")
     def opened_too_late(s):
-        """A task has opened its producer, and there is a newer set."""
+        """A task has opened its producer, and a newer set exists."""
         return s.promised() & exists(
             Worker, Task,
             lambda w, i: (s.start_of[w, i] == Start.OPENED) & (s.start_for[w, i] < s.generation) & (s.live[i] == w),
@@ -145,7 +145,7 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
     @lemma
     def nothing_before_the_first_is_on(s):
-        """Rounds, counts and transactional tasks are there only once a worker has the feature on."""
+        """Rounds, counts and transactional tasks exist only once a worker has the feature on."""
         nothing = (s.counted == 0) & (s.count == 0)
         nothing = nothing & forall(Worker, lambda w: (s.round[w] == Round.NONE) & ~s.fencing[w])
         nothing = nothing & forall(Worker, Task, lambda w, i: s.plain[w, i] | ~s.running[w, i])
@@ -153,7 +153,7 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
     @lemma
     def starts_are_of_counted_sets(s):
-        """What starts does not poll yet, and is of a set that had its count."""
+        """A task that is starting does not poll yet and is of a set that had its count."""
         return forall(
             Worker, Task,
             lambda w, i: implies(
@@ -165,7 +165,7 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
     @lemma
     def a_round_under_way_is_right(s):
-        """The round of who may still write is about the newest set, and who can be fenced is still to be."""
+        """A round of a worker that may still write is for the newest set and has each fenceable producer to fence."""
         return forall(
             Worker,
             lambda w: implies(s.fencing[w], s.round[w] == Round.NONE) & implies(
@@ -179,27 +179,27 @@ class UpgradesInStepsProperties(UpgradesProperties, of=UpgradesInSteps):
 
 
 class UpgradesWithAbortsProperties(UpgradesProperties, of=UpgradesWithAborts):
-    """The promises where writes are aborted, and each worker reads what is committed."""
+    """`UpgradesWithAbortsProperties` has the promises where writes are aborted and workers read committed ones."""
 
     @witness(of="covered")
     def another_count_is_seen(s):
-        """In read_uncommitted the newest set has its count, and what is committed says that it needs one."""
+        """In read_uncommitted the newest set has its count, while the committed records indicate that it needs one."""
         return s.promised() & s.is_pending() & ~s.seen_pending
 
 
 class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
-    """What is left of them as Kafka reads the topic, from a later moment on."""
+    """`AfterwardsProperties` has the promises that remain from a later moment on, as Kafka reads the topic."""
 
     @lemma
     def counts_match(s):
-        """Once settled, a count after the newest set is its size."""
+        """Once the cluster is settled, a count after the newest set equals its size."""
         return (s.settled <= s.counted) & implies(
             (0 < s.settled) & ~s.is_pending(), s.all_are_on() & (s.count == s.size)
         )
 
     @lemma
     def fenceable_is_covered(s):
-        """Once settled, who can be fenced, is not, and is of a set since then is covered."""
+        """Once the cluster is settled, each later task that can be fenced and is not fenced is below the count."""
         return forall(
             Worker, Task,
             lambda w, i: implies(
@@ -210,7 +210,7 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
 
     @lemma
     def ids_of_the_newest_set(s):
-        """What was started from the newest set has an id below its size."""
+        """A task that was started from the newest set has an id below its size."""
         return forall(
             Worker, Task,
             lambda w, i: implies(s.running[w, i] & (0 < s.of[w, i]) & (s.of[w, i] == s.generation), i < s.size),
@@ -218,7 +218,7 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
 
     @lemma
     def renewed_ones_are_of_sets_since(s):
-        """What a worker that was restarted since then runs is of a set since then."""
+        """A worker that was restarted since the cluster settled runs only tasks of sets since then."""
         return forall(
             Worker, Task,
             lambda w, i: implies(
@@ -228,13 +228,13 @@ class AfterwardsProperties(UpgradesWithAbortsProperties, of=Afterwards):
 
     @lemma
     def settled_when_all_are_on(s):
-        """And they stay so."""
+        """Once the cluster is settled, all workers have the feature on and leave it on."""
         return implies(0 < s.settled, s.all_are_on())
 
     @lemma
     def a_round_that_may_write_is_right(s):
-        """A worker with the feature on that has fenced and may still write does so for the newest set; once settled,
-        no producer of a set since then is left to fence."""
+        """A worker with the feature on that has fenced and may still write does so for the newest set. Once the cluster
+        is settled, no producer of a set since then is left to fence."""
         return forall(
             Worker,
             lambda w: implies(

@@ -1,1 +1,1 @@
-"""What must hold of the events of task counts: `view`, then the properties."""
+"""The modules of this package state what must hold of the events of task counts: `view`, then properties."""

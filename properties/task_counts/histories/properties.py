@@ -1,4 +1,4 @@
-"""What KIP-618 promises of who may run, held against what topics, coordinators and REST show from outside."""
+"""This module checks KIP-618's promises of who may run against what topics, coordinators and REST reveal."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,11 +19,12 @@ _TOPIC = SETS | {Kind.count_written, Kind.count_tombstoned}
 CONNECTOR, PRODUCER, INSTANCE = (("connector",), ("producer_id",), ("instance",))
 FINE = IT.error == 0
 GIVEN = (Kind.producer_opened, Kind.id_fenced, Kind.topic_claimed)
-"""By which the epoch of a producer id is raised."""
+"""The kinds of event in `GIVEN` raise the epoch of a producer id."""
 
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT = 14, 15, 16, 51
-"""Answers to InitProducerId after which the admin client asks again, up to its time-out, which has a code of its own
-(FenceProducersHandler.handleError; Worker.fenceZombies gives it 90 s)."""
+"""After the answers LOADING, NOT_AVAILABLE, NOT_COORDINATOR and CONCURRENT to InitProducerId the admin client asks
+again, up to its time-out, which has a code of its own (FenceProducersHandler.handleError; Worker.fenceZombies gives it
+90 s)."""
 
 POLLED = greatest("set", Kind.task_running, by=CONNECTOR)
 RAISED = greatest("epoch", *GIVEN, by=PRODUCER, where=FINE)
@@ -112,7 +113,8 @@ PROMISES: tuple[HistoryProperty[TaskCountView], ...] = (
 )  # fmt: skip
 
 
-# How KIP-618 keeps its promises of who may run: rounds, starts and the leader's producer, held against all events.
+# These properties are the mechanisms by which KIP-618 fulfils its promises of who may run: rounds, starts and the
+# leader's producer, checked against all events.
 
 _HISTORY, _MECHANISMS_CONNECTOR = ("history",), ("history", "connector")
 _OF_ROUNDS = frozenset({Kind.round_started, Kind.id_fenced, Kind.round_checked, Kind.count_written})
@@ -264,9 +266,10 @@ MECHANISMS: tuple[HistoryProperty[TaskCountView], ...] = (
 )  # fmt: skip
 
 
-# What can be wrong in a history of task counts that the reference wrote, and what each property must then report.
+# These edits seed violations in a history of task counts that the reference wrote, with what each property must then
+# report.
 #
-# The smallest edits were looked for that one property alone reports; where one thing breaks several, the others are
+# Each edit is the smallest that only one property reports. Where an edit breaks several properties, the others are
 # named too. Producer id 0 is the leader's, 1 and 2 are those of connector 0's tasks.
 
 _MIDDLE = (Kind.asked, 3)  # when the second leader has begun
@@ -392,17 +395,16 @@ PLANTS: Mapping[str, Plant] = {
 }  # fmt: skip
 
 
-# Histories of task counts with seeded violations, in mode B; `plants` says what is edited, and what must be found.
+# These are histories of task counts with seeded violations, in mode B. `plants` lists what is edited, and what must be
+# found.
 
 EXAMPLE = "fencepost.properties.task_counts.scenarios.known:rows"
 BED = Bed(TASK_COUNTS, EXAMPLE, PLANTS, {"mode": "B"})
 simulate_many = BED.simulate_many
 
 
-# The promises and mechanisms of exactly-once source connectors (KIP-618, who may run), held against histories.
-#
-# `HISTORY` holds both tables, `figures` counts what became of tasks and rounds. `RECORDINGS` names what is usually
-# recorded: what shows from outside, the config topic alone, or all.
+# `HISTORY` has both tables, and `figures` counts what became of tasks and rounds. `RECORDINGS` names what is usually
+# recorded: what can be observed from outside, the config topic alone, or everything.
 
 PROPERTIES = in_a_table(*PROMISES, *MECHANISMS)
 COLUMNS = ("history", "step", "kind", *(name for name in TASK_COUNTS.names if name != "member"))
@@ -414,14 +416,14 @@ RECORDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(TASK_COUNTS.codes),
     }
 )
-"""Kinds of event by recording."""
+"""`RECORDINGS` maps each recording to the kinds of event that it has."""
 
 
 def figures(view: TaskCountView) -> dict[str, int]:
-    """Return what became of the sets of one piece; the figures of several pieces add up.
+    """Return what became of the sets of one piece. The figures of several pieces can be added.
 
-    sets and counts (written), ids_fenced, claims (of the config topic), started, running, abandoned and failed (tasks),
-    committed and refused (their transactions).
+    The figures count sets and counts (written), ids_fenced, claims (of the config topic), started, running, abandoned
+    and failed (tasks), committed and refused (their transactions).
     """
     kinds = {
         "sets": Kind.set_written, "counts": Kind.count_written, "claims": Kind.topic_claimed,

@@ -1,6 +1,7 @@
-"""What the properties of task counts look at: sets and counts of each connector, claims, rounds and starts, in order.
+"""This module computes what the properties of task counts need: the sets and counts of each connector, the claims,
+rounds and starts, in order.
 
-A set is known to everybody by the offset of its commit record. What came last before a row is asked of a `Timeline`.
+Every worker names a set by the offset of its commit record. A `Timeline` answers what came last before a row.
 """
 
 from collections.abc import Mapping
@@ -29,17 +30,18 @@ from fencepost.properties.task_counts.events import SUPPORT, TASK_COUNTS, Kind
 
 OK, CONFLICT = 200, 409
 NEEDED = {"A": SUPPORT["enabled"], "M": SUPPORT["disabled"], "B": SUPPORT["disabled"]}
-"""From which support on a leader writes in transactions; as shipped from `preparing` on (618.24)."""
+"""From the support level in `NEEDED` on, by mode, a leader writes in transactions (618.24; shipped: `preparing`)."""
 
 SETS = frozenset({Kind.set_written, Kind.connector_written, Kind.connector_tombstoned})
 declared = partial(related.declared, implied={Kind.set_written: SETS})
-"""A set that is written when its connector was deleted is as if absent, so that deletions must be recorded with it."""
+"""A set written after its connector was deleted counts as absent, so deletions must be recorded with sets."""
 
 
 class TaskCountView(EventView):
-    """Lazily computed parts of one piece. `columns` are sorted by (history, step) and hold whole histories.
+    """A `TaskCountView` computes lazily what the properties need of one piece. `columns` are sorted by (history, step)
+    and hold whole histories.
 
-    `config` is that of the manifest: mode (shipped if it does not say).
+    `config` is the configuration in the manifest, of which ``mode`` is read (default: shipped).
     """
 
     def __init__(self, columns: Columns, config: Mapping[str, Any]) -> None:
@@ -48,7 +50,7 @@ class TaskCountView(EventView):
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Sets but those that were written when their connector was deleted, which workers ignore."""
+        """Return the kinds, without sets written while their connector was deleted, which workers ignore."""
         kind, numbers = self.columns["kind"], self.numbers_of("connector")
         there = np.flatnonzero((kind == Kind.connector_written) | (kind == Kind.connector_tombstoned))
         sets = np.flatnonzero(kind == Kind.set_written)
@@ -59,18 +61,18 @@ class TaskCountView(EventView):
         return kinds
 
     def last(self, rows: np.ndarray, columns: tuple[str, ...], *kinds: Kind) -> np.ndarray:
-        """For rows, the last of these kinds before with the same values of these columns; NONE if there is none."""
+        """Return for each row the last earlier row of these kinds with the same values in these columns, or NONE."""
         return self.timeline(columns, *kinds).before(self.numbers_of(*columns).of[rows], rows)
 
     def last_like(self, rows: np.ndarray, wanted: Values, among: np.ndarray, values: Values) -> np.ndarray:
-        """For rows, the last of `among` before, in the same history, with values equal to those wanted; or NONE."""
+        """Return for each row the last earlier row of `among` in its history with the values wanted, or NONE."""
         both = np.concatenate([rows, among])
         stacked = [np.concatenate(pair) for pair in zip(wanted, values, strict=True)]
         number, _ = ranked(joined(self.place[both], *stacked))
         return Timeline(among, number[len(rows) :], self.size).before(number[: len(rows)], rows)
 
     def last_below(self, rows: np.ndarray, limit: np.ndarray, kind: Kind) -> np.ndarray:
-        """For rows that name a connector, the row of this kind with the greatest offset below `limit`; or NONE."""
+        """Return for each row of a connector the row of this kind with the greatest offset below `limit`, or NONE."""
         numbers, among = self.numbers_of("connector"), self.applying(("connector",), kind)
         offset = np.maximum(self.at("offset", among), 0)
         wide = 2 + max(int(offset.max(initial=0)), int(limit.max(initial=0)))
@@ -82,19 +84,16 @@ class TaskCountView(EventView):
         return np.where(same, found, NONE)
 
     def value(self, column: str, rows: np.ndarray, missing: int = NONE) -> np.ndarray:
-        """The values of a column, and `missing` for no row."""
         return taken(self.columns[column], rows, missing)
 
     @cached_property
     def topic(self) -> Groups:
-        """Sets, counts and deletions of each connector, in order of offset."""
         rows = self.applying(("connector",), Kind.set_written, Kind.count_written, Kind.connector_tombstoned)
         return Groups(rows, self.numbers_of("connector").of[rows], by=self.at("offset", rows))
 
     @cached_property
     def newest_set(self) -> np.ndarray:
-        """Return, by row, for `Kind`s that name a connector: the row of the latest set before; NONE if there is
-        none."""
+        """Return for each row that names a connector the row of the latest set before it, or NONE."""
         rows = np.flatnonzero(self.numbers_of("connector").of < self.numbers_of("connector").size)
         newest = np.full(self.size, NONE)
         newest[rows] = self.last(rows, ("connector",), Kind.set_written)
@@ -102,23 +101,23 @@ class TaskCountView(EventView):
 
     @cached_property
     def counts(self) -> Timeline:
-        """Counts of each connector, in order of row; a tombstone counts nothing."""
+        """Return the counts of each connector, in order of row. A tombstone counts as a row of its own."""
         return self.timeline(("connector",), Kind.count_written, Kind.count_tombstoned)
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
-        """For count rows: the count, 0 for a tombstone; NONE for no row."""
+        """Return the count at each row of a count record, 0 for a tombstone, and NONE where the row is NONE."""
         tombstone = self.value("kind", rows) == Kind.count_tombstoned
         return np.where(tombstone, 0, self.value("count", rows))
 
     def latest_count(self, rows: np.ndarray) -> np.ndarray:
-        """For rows that name a connector: the row of the latest count before; NONE if there is none or a tombstone."""
+        """Return for each row of a connector the row of the latest count before it, or NONE (also for a tombstone)."""
         found = self.last(rows, ("connector",), Kind.count_written, Kind.count_tombstoned)
         return np.where(self.value("kind", found) == Kind.count_tombstoned, NONE, found)
 
     @cached_property
     def writes(self) -> np.ndarray:
-        """Rows at which a record that only the leader may write was committed, but for those of workers that do not
-        write in transactions yet."""
+        """Return the rows at which a record that only the leader may write was committed, except those of workers that
+        do not write in transactions yet."""
         kind = self.columns["kind"]
         rows = np.flatnonzero((kind >= Kind.connector_written) & (kind <= Kind.count_tombstoned))
         started = self.last(rows, ("node",), Kind.worker_started)
@@ -141,7 +140,7 @@ _CONNECTOR, _INSTANCE, _TASK = ("connector",), ("instance",), ("connector", "tas
 
 
 def sets_whole(view: TaskCountView) -> Rows:
-    """Starts, against the set that they are from: committed before, and with every one of its tasks."""
+    """Check that the set from which a task starts was committed before, with each task's configuration."""
     rows, sets = view.applying(_TASK, Kind.task_starting), view.applying(_CONNECTOR, Kind.set_written)
     own = first_equal(
         view.place, rows, (view.at("connector", rows), view.at("set", rows)),
@@ -155,7 +154,7 @@ def sets_whole(view: TaskCountView) -> Rows:
 
 
 def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
-    """Return whether the configuration of every task was written since the set before it."""
+    """Return whether the configuration of every task was written since the preceding set."""
     configs = view.applying(_TASK, Kind.task_config_written)
     before = view.newest_set[sets]
     one, task = expanded(np.minimum(view.at("count", sets), 1 + len(configs)))
@@ -168,8 +167,10 @@ def _is_whole(view: TaskCountView, sets: np.ndarray) -> np.ndarray:
 
 
 def checked_with_count(view: TaskCountView) -> Rows:
-    """Checks passed, against what stands in the topic, as far as the worker has read it, or to its end (B).  A set that
-    was compacted away may be one that the worker never read: nothing is judged by it."""
+    """Check that a passed check finds a count after the newest set that the worker has read, or at the topic's end (B).
+
+    A set that was compacted away may be one that the worker never read, so no check is judged by it.
+    """
     rows = view.applying(("connector", "node"), Kind.task_checked)
     rows = rows[view.columns["status"][rows] == OK]
     newest, count = view.newest_set[rows], view.latest_count(rows)
@@ -183,7 +184,7 @@ def checked_with_count(view: TaskCountView) -> Rows:
 
 
 def _may_be_gone(view: TaskCountView, rows: np.ndarray, sets: np.ndarray) -> np.ndarray:
-    """Return whether a newer set of the connector stood there when the topic was compacted for the last time."""
+    """Return whether a newer set of the connector was in the topic when it was compacted for the last time."""
     compacted = view.last_like(rows, (), np.flatnonzero(view.kinds == Kind.compacted), ())
     there = view.timeline(("connector",), Kind.set_written).before(view.numbers_of("connector").of[rows], compacted)
     remaining = np.where(compacted != NONE, there, NONE)
@@ -192,7 +193,7 @@ def _may_be_gone(view: TaskCountView, rows: np.ndarray, sets: np.ndarray) -> np.
 
 
 def running_with_count(view: TaskCountView) -> Rows:
-    """Tasks that begin to poll, against the counts that stood after their set while it was the newest."""
+    """Check that a task begins to poll only after a count was written while the task's set was the newest."""
     rows, counts = view.applying(_CONNECTOR, Kind.task_running), view.applying(_CONNECTOR, Kind.count_written)
     newest = view.newest_set[counts]
     counts, newest = counts[newest != NONE], newest[newest != NONE]
@@ -212,10 +213,10 @@ _OF_LEADERS = (
 
 
 def fenced_before_count(view: TaskCountView) -> Rows:
-    """Counts, against whether every id that the count before covers was fenced since the newest set came.
+    """Check that every id that the preceding count covers was fenced between the newest set and the new count.
 
-    A count may be written again for a set that has one, with the same value: by a leader that looked for a newer set
-    and found none, while another one had led in between and finished its own round. It covers what it covered.
+    A count may be written again, with the same value, for a set that has one: by a leader that found no newer set,
+    while another leader finished its own round in between. The second count covers what the first one covered.
     """
     rows = view.applying(_TOPIC_CONNECTOR, Kind.count_written)
     before, newest = view.latest_count(rows), view.newest_set[rows]
@@ -231,7 +232,7 @@ def fenced_before_count(view: TaskCountView) -> Rows:
 
 
 def checked_after_fencing(view: TaskCountView) -> Rows:
-    """Counts of rounds that fenced, against whether the leader looked for a newer set in between."""
+    """Check that the leader of a round that fenced looked for a newer set between the fencing and the count."""
     rows = view.applying(_ROUND, Kind.count_written)
     started = view.last(rows, _ROUND, Kind.round_started)
     rows, started = rows[started != NONE], started[started != NONE]
@@ -245,7 +246,7 @@ def checked_after_fencing(view: TaskCountView) -> Rows:
 
 
 def writes_by_latest_claimant(view: TaskCountView) -> Rows:
-    """Records of the leader, against the latest who claimed the topic."""
+    """Check that each record that only the leader may write comes from the latest worker that claimed the topic."""
     rows = view.writes
     claims = view.rows_of(Kind.topic_claimed)
     if not len(claims):
@@ -259,9 +260,9 @@ def writes_by_latest_claimant(view: TaskCountView) -> Rows:
 
 
 def writes_while_leading(view: TaskCountView) -> Rows:
-    """Records of the leader, against whether it knew by then that it does not lead.
+    """Check that no worker writes a leader's record after it knew that it does not lead.
 
-    But for counts: a round goes on, and writes its count if no other leader has claimed the topic by then.
+    Counts are excepted: a round goes on and writes its count if no other leader has claimed the topic by then.
     """
     rows = view.writes[view.columns["node"][view.writes] >= 0]
     rows = rows[view.columns["kind"][rows] < Kind.count_written]
@@ -277,7 +278,8 @@ _COMMITS_CONNECTOR, _PRODUCER = ("connector",), ("producer_id",)
 
 
 def producers_covered(view: TaskCountView) -> Rows:
-    """Transactions committed, against every count that stood since a newer set came."""
+    """Check that each committed transaction of a task of an older set is covered by every count that was in effect
+    since a newer set was written."""
     rows, numbers = (
         view.applying(("connector", "task"), Kind.transaction_committed),
         view.numbers_of(*_COMMITS_CONNECTOR),
@@ -293,7 +295,7 @@ def producers_covered(view: TaskCountView) -> Rows:
 
 
 def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
-    """For rows with a connector and a set: the first row at which a newer set was written; NEVER if none was."""
+    """Return for each row with a connector and a set the first row at which a newer set was written, or NEVER."""
     sets, numbers = view.applying(_COMMITS_CONNECTOR, Kind.set_written), view.numbers_of(*_COMMITS_CONNECTOR)
     if not len(sets):
         return np.full(len(rows), NEVER)
@@ -313,10 +315,10 @@ def _first_newer(view: TaskCountView, rows: np.ndarray) -> np.ndarray:
 
 
 def newest_set_polls(view: TaskCountView) -> Rows:
-    """The newest set of each connector that has one at the end, and was not deleted since, against who polls there.
+    """Check that every task of the newest set polls at the end, for each connector that has a set and still exists.
 
-    Failed tasks are restarted, of those whose failure REST shows.  One it does not (`_unnoticed`): Kafka's own workers
-    leave such a task where it is.  Nor is a set asked for that compaction has torn (`_is_torn`).
+    Failed tasks are restarted if REST reports their failure. An unreported failure (`_unnoticed`) is excused, because
+    Kafka's own workers leave such a task as it is. A set that compaction has torn (`_is_torn`) is not judged.
     """
     numbers, newest = view.numbers_of(*_COMMITS_CONNECTOR), _last_of_group(view, Kind.set_written)
     known = _last_of_group(view, Kind.connector_written) != NONE
@@ -341,12 +343,12 @@ def newest_set_polls(view: TaskCountView) -> Rows:
 
 
 def _is_torn(view: TaskCountView, newest: int) -> bool:
-    """Has a worker begun to read after compaction had left, of a task of the set, only a configuration that stands
-    behind the set and waits for one of its own, which never came?
+    """Return whether a worker began to read after compaction had left, for a task of the set, only a configuration that
+    stands after the set's commit record and waits for a commit record of its own, which never came.
 
-    That worker takes the connector for inconsistent (KafkaConfigBackingStore.processTasksCommitRecord), and assigns
-    none of its tasks if it leads, while the Connector, on a worker that has read more, has no change to publish.
-    Which worker leads then is not looked at.
+    That worker takes the connector for inconsistent (KafkaConfigBackingStore.processTasksCommitRecord) and assigns none
+    of its tasks if it leads, while the Connector, on a worker that has read more, has no change to publish. Which
+    worker leads then is not examined.
     """
     numbers = view.numbers_of(*_COMMITS_CONNECTOR)
     half = view.applying(_COMMITS_CONNECTOR, Kind.task_config_written)
@@ -359,13 +361,13 @@ def _is_torn(view: TaskCountView, newest: int) -> bool:
 
 
 def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
-    """Did a task fail on a worker that others took for gone, after another one ran it, which has stopped it by then or
-    since, or is gone itself?
+    """Return whether a task failed on a worker that had left the group after another worker ran the task and has
+    stopped it by then or since, or is gone itself.
 
-    A worker that fell out of the group writes no FAILED over what another one wrote in a later generation, whatever has
-    become of that one (KafkaStatusBackingStore.putSafe).  If the other one has no such task when the first is back and
-    is heard, that one still has it, as one that it need not start (WorkerCoordinator.metadata,
-    DistributedHerder.startWork).
+    A worker that fell out of the group does not overwrite with FAILED what another one wrote in a later generation,
+    whatever has become of that one (KafkaStatusBackingStore.putSafe). If the other worker has no such task when the
+    first one is back in the group, the first one still has the task, as one that it need not start
+    (WorkerCoordinator.metadata, DistributedHerder.startWork).
     """
     kinds = (Kind.task_starting, Kind.task_running, Kind.task_failed, Kind.task_stopped)
     mine = view.applying(("connector", "task"), *kinds)
@@ -388,13 +390,12 @@ def _unnoticed(view: TaskCountView, connector: int, task: int) -> bool:
 
 
 def _last_of_group(view: TaskCountView, *kinds: Kind) -> np.ndarray:
-    """By connector: its last row of these kinds; NONE if it has none."""
     rows, numbers = view.applying(_COMMITS_CONNECTOR, *kinds), view.numbers_of(*_COMMITS_CONNECTOR)
     return last_rows(numbers.of[rows], rows, numbers.size + 1)
 
 
 def _polling(view: TaskCountView) -> np.ndarray:
-    """Rows at which a task began to poll that went on to the end."""
+    """Return the rows at which a task began to poll that polled until the end of its history."""
     rows = view.applying(("connector", "task"), Kind.task_running)
     over = np.full(len(rows), NEVER)
     for column, kinds in (

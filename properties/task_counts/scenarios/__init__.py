@@ -1,3 +1,1 @@
-"""How implementations are driven: `steps`, then the runs themselves, and `agreement`, in which all of it comes
-together.
-"""
+"""The modules of this package drive implementations: `steps`, then the runs, and `agreement` combines them."""

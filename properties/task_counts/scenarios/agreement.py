@@ -1,6 +1,6 @@
-"""Where driving Connect comes together: the machines, the monitor of a run, and the conformance spec.
+"""This module combines what drives Connect: the machines, the monitor of a run, and the conformance spec.
 
-What Hypothesis does with Connect clusters: how large they are, and how often it plays which scenario.
+It determines how large the clusters are that Hypothesis drives, and how often it plays each scenario.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,6 @@ WEIGHTS = {
 
 
 def size(chance: int) -> dict[str, Any]:
-    """A small cluster."""
     r = Random(chance)
     return {
         "seed": 0, "workers": r.choice((2, 3, 3)), "connectors": r.choice((1, 1, 1, 2)), "max_tasks": r.choice((3, 2)),
@@ -47,10 +46,10 @@ def size(chance: int) -> dict[str, Any]:
 
 
 class Machine(Scenarios, weights=WEIGHTS):
-    """What every text has."""
+    """`Machine` has the steps that all texts of KIP-618 share."""
 
     def begin(self, drawn: int) -> None:
-        """Every connector has a set, and in some clusters another one, before anything goes wrong."""
+        """Give every connector a set, and in some clusters another one, before anything goes wrong."""
         self.drawn = drawn
         self.start(size(drawn))
         self.go()  # no worker takes a request before there is a leader
@@ -62,7 +61,7 @@ class Machine(Scenarios, weights=WEIGHTS):
 
 
 class Shipped(Machine, steps={}):
-    """Kafka 3.3 and later, where a user stops a connector now and then."""
+    """`Shipped` drives Kafka 3.3 and later, where a user stops a connector now and then."""
 
     def by_chance(self, chance: int) -> None:
         if chance % 16 == 0:
@@ -74,26 +73,29 @@ class Shipped(Machine, steps={}):
 MACHINES = variants(Shipped, {"shipped": CHANCES}) | variants(Machine, dict.fromkeys("AMB", CHANCES))
 
 
-# What a driven run of a Connect cluster reveals in addition to its history, and where the documents draw the line.
+# This context has what a driven run of a Connect cluster reveals in addition to its history, and the limits of the
+# promises.
 #
-# A history has what was committed; here it is seen earlier that a zombie could commit.  With a worker that lacks
-# support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused, and
-# *predicted* where it is ``expecting`` to.
+# A history has only what was committed, while a driven run reveals earlier that a zombie could commit. With a worker
+# that lacks support, or a foreign writer, nothing is promised (618.33, 618.34): what breaks from then on is excused,
+# and *predicted* where it is ``expecting`` to.
 
 BY_LEADERS = frozenset(VOCABULARY.observed_by(TOPIC))
 CHANGES = frozenset({"task_running", "set_written", "count_written", "count_tombstoned", "connector_tombstoned"})
-"""After these a task may be one too many."""
+"""After one of the events in `CHANGES` a task may exist that should not."""
 LOOKED_AT = BY_LEADERS | CHANGES | {"task_starting"}
 TWICE = 2
-"""So often a user starts the same task again when all faults are over: for what a fault has broken, and since a leader
-learns only when it writes that another worker has claimed the topic meanwhile, which fails the round of that write
-(DistributedHerder.writeToConfigTopicAsLeader), and then claims it back."""
+"""A user restarts the same task at most `TWICE` times when all faults are over. One restart repairs what a fault has
+broken. Another is needed because a leader learns only when it writes that another worker has claimed the topic
+meanwhile, which fails the round of that write (DistributedHerder.writeToConfigTopicAsLeader), and then claims it back.
+"""
 
 
 class CountsContext(RunContext):
-    """``outside``: the call, counted from 1, since which nothing is promised; None until then.
+    """A `CountsContext` monitors one run, of which nothing is promised since call number ``outside`` (None: until the
+    end).
 
-    How workers keep the promises is left to the model, but for what can be seen in the topic and of tasks that run.
+    The model judges how workers uphold the promises, except for what can be observed in the topic and of running tasks.
     """
 
     excusable = frozenset({
@@ -108,7 +110,7 @@ class CountsContext(RunContext):
         super().__init__(config, expecting)
         self.seen, self.calls = Seen(config), 0
         self.undisturbed = Undisturbed(self.seen)
-        self.awaited: set[int] = set()  # workers that are down, and whose session the group still keeps
+        self.awaited: set[int] = set()  # workers that are down, and whose session the group has not ended
         self.outside = 0 if self.seen.outside else None
 
     def watch(
@@ -136,7 +138,6 @@ class CountsContext(RunContext):
                 yield Broken("618.P4", words, check=f"result.restarts <= {TWICE}"), frozenset()
 
     def _await(self, made: Made) -> None:
-        """The group waits for who is gone, until the session has ended."""
         match made.call.name:
             case "crash" | "crash_in_write":
                 self.awaited.add(made.call.get("worker", -1))
@@ -144,8 +145,8 @@ class CountsContext(RunContext):
                 self.awaited.discard(made.call.get("worker"))
 
     def _left(self, alone: Alone) -> Iterator[Broken]:
-        """Nothing is to come, and no operator has restarted anything: every task of a newest set polls, or is one that
-        has failed (618.11), by itself or with its Connector."""
+        """Yield what is broken when no further event is due and no operator has restarted anything: every task of a
+        newest set must poll or have failed (618.11), by itself or with its Connector."""
         if not alone.quiet:
             yield Broken("618.P4", "those that are up do not come to rest", check="result.quiet")
             return
@@ -166,8 +167,8 @@ class CountsContext(RunContext):
         return len(self.seen.down) < int(self.config["workers"])
 
     def _look(self, event: Event) -> Iterator[Broken]:
-        """What an event says, already noted, that no history reveals, or only with kinds of event that may be
-        hidden."""
+        """Yield the violations by an event, already noted, that no history reveals, or that a history reveals only with
+        kinds of event that may be hidden."""
         kind, topic = read(event, "kind"), self.seen.topics[read(event, "connector", -1)]
         if kind in BY_LEADERS and read(event, "node", -1) >= 0 > read(event, "producer_id", -1):
             words = f"worker {read(event, 'node')} writes with a producer that nobody can fence"
@@ -186,7 +187,6 @@ class CountsContext(RunContext):
 
 
 def _starved(connector: int, task: int, events: Sequence[Event]) -> Broken:
-    """What is wrong where that task does not poll: it has failed just now, or never came to it."""
     failed = [e for e in events if read(e, "kind") == "task_failed" and _of(e) == (connector, task)]
     if failed:
         return Broken("618.P4", f"task {task} of connector {connector} fails, and nothing went wrong", failed[-1])

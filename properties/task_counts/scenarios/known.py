@@ -1,4 +1,4 @@
-"""Known bugs and holes of exactly-once source connectors, as scenarios; and a history of everything.
+"""This module has known bugs of exactly-once source connectors as scenarios, and one history with every kind of event.
 
 script.configure(0, tasks=2)             # a user asks; the set is written, fenced, and its tasks start
 script.work()                            # every task that runs sends something, and commits it
@@ -20,7 +20,7 @@ STEPS_MAX = 5_000  # a broken cluster may go round in circles
 
 
 class Thread(NamedTuple):
-    """A thread that waits for its operation; -1 where a column does not apply."""
+    """A `Thread` waits for its operation. A column that does not apply is -1."""
 
     number: int
     operation: str
@@ -30,8 +30,8 @@ class Thread(NamedTuple):
 
 
 class Script(machine.Script):
-    """Every thread goes on, oldest first, except what is held up.  Exactly-once support is on unless the script says
-    otherwise: off, which is the default, there is nothing to be seen."""
+    """`Script` lets every thread go on, oldest first, except those held up. Exactly-once support is on unless the
+    script sets it otherwise, because nothing can be observed with the default, off."""
 
     PROTOCOL = "task-counts"
     SMALL = MappingProxyType({"seed": 0, "support": "enabled", "workers": 2})
@@ -42,7 +42,7 @@ class Script(machine.Script):
         self.settle()
 
     def threads(self, operation: str = "", worker: int = -1, connector: int = -1, task: int = -1) -> list[Thread]:
-        """The threads that wait at an operation, held up or not; "" and -1 mean any."""
+        """Return the threads that wait at an operation, held up or not, where "" and -1 mean any."""
         return [
             thread
             for thread in (Thread(*row) for row in self.system.threads())
@@ -53,18 +53,16 @@ class Script(machine.Script):
         ]
 
     def free(self) -> list[Thread]:
-        """The threads that may go on without a task having to work."""
         return [t for t in self.threads() if t.number not in self.held and t.operation not in AT_WORK]
 
     def step(self) -> bool:
-        """The oldest thread that may go on does; False if there is none."""
         for thread in self.free():
             self.system.step(thread.number)
             return True
         return False
 
     def run(self, wanted: Callable[[], Any] = lambda: False, ms: int = PATIENCE_MS) -> bool:
-        """Let everything happen, and time pass, until what is wanted holds; False if it never does."""
+        """Let everything happen, and time pass, until ``wanted`` holds, and return False if it never does."""
         passed = 0
         for _ in range(STEPS_MAX):
             if wanted():
@@ -77,11 +75,10 @@ class Script(machine.Script):
         return bool(wanted())
 
     def settle(self, ms: int = PATIENCE_MS) -> None:
-        """Let everything happen that can, and time pass."""
         self.run(ms=ms)
 
     def until(self, operation: str, worker: int = -1, connector: int = -1, task: int = -1) -> Thread:
-        """Let everything else happen until such a thread waits at this operation; hold it up. Raises if none does."""
+        """Let everything else happen until such a thread waits, and hold it up. Raise RuntimeError if none does."""
 
         def fresh() -> list[Thread]:
             return [t for t in self.threads(operation, worker, connector, task) if t.number not in self.held]
@@ -93,17 +90,16 @@ class Script(machine.Script):
         return thread
 
     def go(self, thread: Thread | None = None) -> None:
-        """Let a held thread go on (all of them without one named), and everything that follows."""
+        """Let a held thread (all of them without one named) go on, with everything that follows."""
         self.held -= {thread.number} if thread else set(self.held)
         self.settle()
 
     def outcome(self, thread: Thread, outcome: str) -> None:
-        """The operation of a held thread fails, or its answer is lost; the thread goes on."""
         self.held.discard(thread.number)
         self.system.step(thread.number, outcome)
 
     def ask(self, call: Callable[[int], bool]) -> int:
-        """A user asks one worker after the other until one accepts; then everything settles. Raises if none does."""
+        """Ask workers in turn, as a user, until one accepts, and settle. Raise RuntimeError if none accepts."""
         for worker in range(self.workers):
             if call(worker):
                 self.settle()
@@ -111,29 +107,25 @@ class Script(machine.Script):
         raise RuntimeError(f"no worker accepts the request: there are {self.system.threads()}")
 
     def configure(self, connector: int, tasks: int) -> int:
-        """A user creates or reconfigures a connector."""
         return self.ask(lambda worker: self.system.configure(worker, connector, tasks))
 
     def delete(self, connector: int) -> int:
-        """A user deletes a connector."""
         return self.ask(lambda worker: self.system.delete(worker, connector))
 
     def restart_task(self, connector: int, task: int) -> int:
-        """A user restarts a task."""
         return self.ask(lambda worker: self.system.restart_task(worker, connector, task))
 
     def zombie(self, worker: int) -> None:
-        """A worker stalls, if it does not yet, and the group goes on without it."""
+        """Stall a worker, if it is not stalled yet, and let the group go on without it."""
         self.system.stall(worker)
         self.system.expire(worker)
         self.settle()
 
     def resume(self, worker: int) -> None:
-        """A stalled worker goes on; nothing of it has happened yet."""
         self.system.resume(worker)
 
     def alone(self, thread: Thread, *operations: str) -> None:
-        """A held thread does its operation, and then those of these that it comes to, while everybody else waits."""
+        """Let a held thread do its operation, and each of ``operations`` that it reaches, while all others wait."""
         self.outcome(thread, "ok")
         for operation in operations:
             for following in self.threads(operation, thread.worker, thread.connector, thread.task):
@@ -141,7 +133,6 @@ class Script(machine.Script):
                     self.system.step(following.number)
 
     def work(self, worker: int = -1, connector: int = -1, task: int = -1) -> None:
-        """Running tasks, of all workers or of one, send something and commit it."""
         for operation in AT_WORK:
             for thread in self.threads(operation, worker, connector, task):
                 if thread.number not in self.held:
@@ -149,12 +140,11 @@ class Script(machine.Script):
         self.settle()
 
     def owner(self, connector: int, task: int) -> int:
-        """The worker that runs a task (the latest one to); -1 if none ever did."""
+        """Return the worker that was the latest to run a task, or -1 if none ever did."""
         running = [e for e in self.seen() if e.kind == "task_running" and (e.connector, e.task) == (connector, task)]
         return running[-1].node if running else -1
 
     def leader(self) -> int:
-        """The worker that claimed the config topic last; -1 if none ever did."""
         claims = [event.node for event in self.seen() if event.kind == "topic_claimed"]
         return claims[-1] if claims else -1
 
@@ -165,8 +155,8 @@ KNOWN_BUGS = KnownBugs(
 
 
 def slow_starter(script: Script) -> Thread:
-    """F is assigned the task, and stalls before it opens its producer; the connector is reconfigured, and the task
-    runs on O (618.40)."""
+    """Worker F is assigned the task and stalls before it opens its producer. Then the connector is reconfigured, and
+    the task runs on worker O (618.40)."""
     script.system.configure(0, 0, 1)
     slow = script.until("open_producer", task=0)
     script.zombie(slow.worker)
@@ -181,9 +171,9 @@ def slow_starter(script: Script) -> Thread:
 @KNOWN_BUGS.bug("618.40-shipped", defect="no_check_after", mode="shipped")
 @KNOWN_BUGS.bug("H4", defect="check_after_count_only")
 def late_producer(script: Script) -> None:
-    """F, O and L: F opens its producer late, and fences O's. Only the look after that keeps F from polling.
+    """Worker F opens its producer late and fences worker O's, and only the check after that prevents F from polling.
 
-    F goes on alone: opens its producer, looks (or not), and polls if it is let.
+    F goes on alone: it opens its producer, checks (or does not), and polls if it may.
     """
     slow = slow_starter(script)
     script.resume(slow.worker)
@@ -195,7 +185,7 @@ def late_producer(script: Script) -> None:
 def stale_round(script: Script) -> None:
     """H12: a round for set 2 (one task) ends after set 3 (two tasks) was committed, and writes its own count, 1.
 
-    Four generations: set 3's second task is not covered, so the round before set 4 leaves it unfenced.
+    There are four generations: set 3's second task is not covered, so the round before set 4 leaves it unfenced.
     """
     script.configure(0, 2)
     script.work()
@@ -208,8 +198,8 @@ def stale_round(script: Script) -> None:
 
 @KNOWN_BUGS.bug("lingering-round", defect="answers_for_any_set", mode="shipped")
 def answer_of_the_round_before(script: Script) -> None:
-    """A round is over, and has not been taken out, when the task of a newer, smaller set asks: as released it is
-    answered with the success of that round, though no leader has fenced or counted for its own set (618.4)."""
+    """A round is over but has not been removed when the task of a newer, smaller set asks. As released, the task is
+    answered with the success of that round, although no leader has fenced or counted for its own set (618.4)."""
     script.configure(0, 2)
     script.work()
     script.system.configure(0, 0, 2)
@@ -220,9 +210,9 @@ def answer_of_the_round_before(script: Script) -> None:
 
 @KNOWN_BUGS.bug("H12-leader", defect="plain_leader_producer")
 def count_of_a_former_leader(script: Script) -> None:
-    """H12: the same stale count, written by a leader that stalled between its look and its write.
+    """H12: a leader that stalled between its check and its write writes the same stale count.
 
-    Meanwhile another leads, and set 3 has been committed, fenced and counted.
+    Meanwhile another worker leads, and set 3 has been committed, fenced and counted.
     """
     script.configure(0, 2)
     script.work()
@@ -237,9 +227,9 @@ def count_of_a_former_leader(script: Script) -> None:
 
 
 def second_task_outlives_its_set(script: Script) -> None:
-    """The worker of task 1 stalls, a set of one task follows, and then that worker goes on where it was.
+    """The worker of task 1 stalls, a set of one task follows, and then that worker goes on where it stopped.
 
-    The group gives it up only when the set is there: no other worker gets task 1, whose producer would fence this one.
+    The group gives the worker up only after the set, so no other worker gets task 1 and fences the stalled one.
     """
     script.work()
     owner = script.owner(0, 1)
@@ -253,7 +243,7 @@ def second_task_outlives_its_set(script: Script) -> None:
 
 @KNOWN_BUGS.bug("zombie-leader", defect="plain_leader_producer")
 def zombie_leader_writes(script: Script) -> None:
-    """618.26: a leader that was replaced writes a count record behind a set that it knows nothing of."""
+    """618.26: a leader that was replaced writes a count record after a set that it does not know."""
     script.system.configure(0, 0, 1)
     stalled = script.until("write_count")
     script.zombie(stalled.worker)
@@ -266,7 +256,8 @@ def zombie_leader_writes(script: Script) -> None:
 
 @KNOWN_BUGS.bug("B34", defect="deletion_clears_count")
 def deleted_and_created_again(script: Script) -> None:
-    """B34 (KAFKA-14147): a deleted connector's count is forgotten; its second task outlives it, and its successor."""
+    """B34 (KAFKA-14147): the count of a deleted connector is forgotten, and its second task outlives both the connector
+    and the connector's successor."""
     script.configure(0, 2)
     script.work()
     owner = script.owner(0, 1)
@@ -281,10 +272,10 @@ def deleted_and_created_again(script: Script) -> None:
 
 @KNOWN_BUGS.bug("removed-task", defect="starts_removed_tasks", mode="shipped")
 def removed_task_is_started_again(script: Script) -> None:
-    """A worker is out of the group when its connector gets one task instead of two, which is fenced for, and counted.
+    """A worker is out of the group when its connector gets, fences for and counts one task instead of two.
 
-    It comes back, stops its task, which is of the old set, says that it has it, and as released starts it again
-    (618.52, 618.53).
+    The worker comes back, stops its task of the old set, reports to the group that it has the task, and as released
+    starts it again (618.52, 618.53).
     """
     script.configure(0, 2)
     script.work()
@@ -300,9 +291,9 @@ def removed_task_is_started_again(script: Script) -> None:
 
 @KNOWN_BUGS.bug("follower-writes-a-set", defect="followers_write", connectors=2, max_tasks=3)
 def set_between_round_and_count(script: Script) -> None:
-    """618.34: a follower writes a set of two tasks, between the look of the leader's round and its count of 1.
+    """618.34: a follower writes a set of two tasks, between the check of the leader's round and its count of 1.
 
-    The count then stands behind a set that it is not of: the next round fences one task, and the other goes on.
+    The count then stands after another set than its own, so the next round fences one task, and the other goes on.
     """
     for connector, tasks in ((0, 1), (1, 2)):  # so that neither leader nor follower has task 1 of the other connector
         script.configure(connector, tasks)
@@ -327,9 +318,9 @@ def set_between_round_and_count(script: Script) -> None:
 
 @KNOWN_BUGS.bug("compaction-order", defect="compaction_keeps_first", max_tasks=3)
 def compaction_moves_a_count(script: Script) -> None:
-    """C28: a compaction that does not keep the order leaves a count of 1 behind a set of two tasks.
+    """C28: a compaction that does not preserve the order leaves a count of 1 after a set of two tasks.
 
-    Who reads the topic anew believes it, and has the next round fence one task.
+    A worker that reads the topic anew believes the count and has the next round fence only one task.
     """
     for tasks in (1, 2):
         script.configure(0, tasks)
@@ -345,7 +336,7 @@ def compaction_moves_a_count(script: Script) -> None:
 
 
 def left_behind(script: Script, connector: int) -> int:
-    """The owner of task 1 stalls, in a transaction. Who that is."""
+    """Stall the owner of task 1 in a transaction, and return that worker."""
     owner = script.owner(connector, 1)
     for polling in script.threads("poll", owner, connector, 1):
         script.system.step(polling.number)
@@ -354,7 +345,7 @@ def left_behind(script: Script, connector: int) -> int:
 
 
 def comes_back(script: Script, owner: int, connector: int) -> None:
-    """Everything runs; then that owner goes on, with its old task first."""
+    """Let everything run, and then let that owner go on, with its old task first."""
     script.settle()
     script.work()
     script.resume(owner)
@@ -362,11 +353,11 @@ def comes_back(script: Script, owner: int, connector: int) -> None:
 
 
 def rows() -> list[tuple[int, ...]]:
-    """The rows of a history of a cluster, as text B of KIP-618 has it, in which about everything happens once.
+    """Return the rows of a history, as text B of KIP-618 has it, in which nearly every kind of event happens once.
 
-    Two tasks become one and two again, a worker with a task stands still and comes back as a zombie, then the leader
-    does, so that another worker leads; a connector is deleted and created again. Every promise holds, and at the end
-    every task runs.
+    Two tasks become one and two again. A worker with a task stands still and comes back as a zombie, then the leader
+    does, and another worker leads. A connector is deleted and created again. Every promise holds, and at the end every
+    task runs.
     """
     script = Script.of_reference(mode="B", workers=3, connectors=2)
     system = script.system

@@ -1,7 +1,7 @@
-"""Scenarios on Connect clusters: to the brink of something, a thread or a worker is late for it, the others go on, and
-the late one acts.
+"""This module has scenarios on Connect clusters: everything runs up to a critical operation, a thread or a worker is
+late for it, the others go on, and the late one acts.
 
-Single operations reach anything in time, but the mistakes of this protocol lie eighteen steps deep.
+Single random operations reach every state in time, but the faults of this protocol lie eighteen steps deep.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,8 +15,8 @@ from fencepost.properties.task_counts.scenarios.steps import Verbs
 
 
 class Holding(Enum):
-    """How a thread comes to be late: its process pauses, and its group goes on without it, or waits for it; or its
-    process goes on, and just this operation takes long."""
+    """A `Holding` is the way in which a thread comes to be late: its process pauses, and its group goes on without it
+    or waits for it, or its process goes on and only this operation takes long."""
 
     GONE = "gone"
     STALLED = "stalled"
@@ -24,9 +24,9 @@ class Holding(Enum):
 
 
 STOP_MS = 6_000
-"""Longer than a task is waited for that has to stop (task.shutdown.graceful.timeout.ms, 5 s)."""
+"""`STOP_MS` is longer than a worker waits for a task that has to stop (task.shutdown.graceful.timeout.ms, 5 s)."""
 OF_A_SET = 12
-"""Operations in which a leader reads and writes what it takes to come to a new set, and some more."""
+"""A leader reads and writes what it needs for a new set in fewer operations than `OF_A_SET`."""
 Tasks = Annotated[int, Between(1, 3)]
 Number = Annotated[int, Between(0, 5)]
 Fault = Annotated[str, OneOf("failed", "lost")]
@@ -34,8 +34,9 @@ Amiss = Annotated[str, OneOf("ok", "failed", "failed", "lost")]
 
 
 class Story(NamedTuple):
-    """Who is late, for what, and what happens meanwhile.  ``counts``: tasks of the sets that follow one another;
-    ``sets``: how many are committed meanwhile; ``acts``: operations of the late one, alone, when it is back."""
+    """A `Story` determines which thread is late, for which operation, and what happens meanwhile. ``counts`` are the
+    tasks of the sets that follow one another, ``sets`` is how many of them are committed meanwhile, and ``acts`` is how
+    many operations the late thread does alone when it is back."""
 
     counts: tuple[Tasks, Tasks, Tasks]
     operation: Annotated[str, OneOf("check_round", "write_count", "fence", "start_round")]
@@ -47,7 +48,7 @@ class Story(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Does a new set come before the group has gone on without the late one?"""
+        """Return whether a new set comes before the group has gone on without the late worker."""
         return self.number % 2 == 0
 
 
@@ -79,20 +80,20 @@ Little = Annotated[
 
 
 class Scenarios(Verbs, steps={}):
-    """The scenarios, and what they consist of."""
+    """`Scenarios` has the scenarios and the steps that they consist of."""
 
     apart = True
     drawn = 0
 
     def teardown(self) -> None:
-        """In some clusters a count fails last, after which no worker joins or leaves."""
+        """Let a count fail last in some clusters, after which no worker joins or leaves."""
         if hasattr(self, "run") and not self.run.over and self.drawn % 7 == 0:
             connector, drawn = self.connector(self.drawn), self.drawn // 7
             self.count_fails(connector, 1 + drawn % 3, ("failed", "lost")[drawn // 3 % 2])
         super().teardown()
 
     def late_start(self, connector: Connector, story: Starting) -> None:
-        """A task's start is late for the next operation of its own, while sets follow one another."""
+        """A task's start is late for its next operation, while sets follow one another."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink(story.operation, connector, story.number)
@@ -103,8 +104,8 @@ class Scenarios(Verbs, steps={}):
         self.act_late(late, story)
 
     def late_leader(self, connector: Connector, story: Leading, reclaims: bool) -> None:
-        """A leader is late with a round, or a write, while another one leads and sets follow one another; ``reclaims``:
-        it leads again before it is done."""
+        """A leader is late with a round, or a write, while another worker leads and sets follow one another. With
+        ``reclaims`` the late leader leads again before it is done."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink(story.operation, connector if story.operation != "claim" else -1, story.number)
@@ -119,18 +120,18 @@ class Scenarios(Verbs, steps={}):
         self.act_late(late, story)
 
     def late_round_and_a_zombie(self, connector: Connector, story: Story, another: Story) -> None:
-        """A leader is late with a round, and then a worker stands still with tasks that run."""
+        """A leader is late with a round, and then a worker stands still with running tasks."""
         self.late_leader(connector, story, reclaims=False)
         self.run_on(connector, another)
 
     def led_again_and_a_zombie(self, connector: Connector, story: Story, another: Story) -> None:
-        """A leader is out of the group for a while, and then a worker stands still with tasks that run."""
+        """A leader is out of the group for a while, and then a worker stands still with running tasks."""
         self.lead_again(connector, story)
         self.run_on(connector, another)
 
     def round_stays(self, connector: Connector, story: Story) -> None:
-        """A round is over, and is late to be taken out, where that is a step of its own: another set comes meanwhile,
-        while a worker stands still with tasks that run."""
+        """A round is over and is removed late, where the removal is a step of its own. Meanwhile another set is
+        committed while a worker stands still with running tasks."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink("end_round", connector, 0)
@@ -153,8 +154,8 @@ class Scenarios(Verbs, steps={}):
         self.go()
 
     def late_set(self, connector: Connector, story: Story, another: Story) -> None:
-        """A leader is about to write a set, and late for it; another one leads, has fenced for the set before, and is
-        about to write the count.  The first one goes on, and then a worker stands still with tasks that run."""
+        """A leader is late to write a set, while another worker leads, has fenced for the set before, and is about to
+        write the count. The first leader goes on, and then a worker stands still with running tasks."""
         self.all_up()
         for count, spared in zip(story.counts[:2], ("", "ask"), strict=True):
             self.configure(connector, count, story.worker)
@@ -175,7 +176,7 @@ class Scenarios(Verbs, steps={}):
         self.run_on(connector, another)
 
     def zombie(self, connector: Connector, tasks: Tasks, story: Story) -> None:
-        """A new set, and a worker stands still with tasks that run."""
+        """A new set is committed, and a worker stands still with running tasks."""
         self.configure(connector, tasks)
         self.run_on(connector, story)
 
@@ -188,8 +189,8 @@ class Scenarios(Verbs, steps={}):
         before: Annotated[int, Between(0, 2)],
         story: Story,
     ) -> None:
-        """An operation fails, perhaps not the first of its kind, perhaps while a worker stands still, and a user starts
-        again what failed of it."""
+        """An operation fails, perhaps not the first of its kind and perhaps while a worker stands still, and a user
+        restarts what failed because of it."""
         self.all_up()
         still = -1
         if story.holding is Holding.GONE:
@@ -217,8 +218,8 @@ class Scenarios(Verbs, steps={}):
             self.work(still)
 
     def late_member(self, connector: Connector, story: Rebalancing, outcome: Amiss) -> None:
-        """A worker fails in its part of a rebalance, or is slow with it, while users go on: they start tasks again, or
-        have another set; or another worker falls.  Nothing else brings a rebalance."""
+        """A worker fails in its part of a rebalance, or is slow with it, while users restart tasks or ask for another
+        set, or another worker crashes. Nothing else causes a rebalance."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink(story.operation, -1, story.number)
@@ -242,8 +243,8 @@ class Scenarios(Verbs, steps={}):
         self.get_on()
 
     def leader_returns(self, connector: Connector, story: Story) -> None:
-        """A task is about to ask when the process of its leader falls, and is back, and has read the config topic, but
-        knows of no group yet."""
+        """A task is about to ask when the process of its leader crashes, comes back, and has read the config topic but
+        has not joined the group yet."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink("ask", connector, story.number)
@@ -259,15 +260,15 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
     def restart_failed(self, connector: int, other_than: int = -1) -> None:
-        """A user starts again those tasks of which REST says that they failed."""
         for task in range(self.run.config["max_tasks"]):
             if self.run.system.status(connector, task)[0] == FAILED:
                 self.call("restart_task", self.worker(0, other_than), connector, task)
 
     def refused(self, connector: Connector, count: Tasks, story: Story, stopped: bool) -> None:
-        """A connector may not fence when a smaller set comes, while a worker stands still with tasks of the largest
-        there can be; a user starts again what failed, perhaps when it may fence once more, or nothing is allowed before
-        all is over.  ``stopped``: it was stopped in between, where users can do that."""
+        """A connector may not fence when a smaller set is committed, while a worker stands still with tasks of the
+        largest possible set. A user restarts what failed, perhaps when the connector may fence once more, or the
+        permission comes back only at the end. With ``stopped`` the connector was stopped in between, where users can do
+        that."""
         if not callable(getattr(self.run.system, "set_fencing", None)):
             return
         largest = int(self.run.config["max_tasks"])
@@ -300,7 +301,7 @@ class Scenarios(Verbs, steps={}):
         self.go()
 
     def count_fails(self, connector: int, tasks: int, outcome: str) -> None:
-        """A leader cannot write a count, and the group stays as it is: it has to claim the topic again by itself."""
+        """A leader cannot write a count, and the group does not change: the leader must claim the topic again."""
         self.all_up()
         self.configure(connector, tasks)
         late = self.brink("write_count", connector, 0)
@@ -309,8 +310,8 @@ class Scenarios(Verbs, steps={}):
             self.go()
 
     def slow_to_stop(self, connector: Connector, tasks: Tasks) -> None:
-        """A new set while tasks of the one before are in the middle of a transaction, whose end does not come before
-        they are left to themselves: there is something to be aborted when their ids are fenced."""
+        """A new set is committed while tasks of the preceding set are in a transaction that does not end before the
+        worker stops waiting for them, so that there is something to abort when their ids are fenced."""
         self.go()
         for thread in self.waiting("poll", -1, connector):
             self.step(thread)
@@ -324,7 +325,7 @@ class Scenarios(Verbs, steps={}):
     def half_a_set(
         self, connector: Connector, count: Tasks, before: Annotated[int, Between(1, 4)], outcome: Fault
     ) -> None:
-        """A leader fails in the middle of a set, and another worker leads."""
+        """A leader fails in the middle of writing a set, and another worker leads."""
         self.all_up()
         self.configure(connector, count)
         for _ in range(before):
@@ -362,7 +363,7 @@ class Scenarios(Verbs, steps={}):
             self.go()
 
     def little(self, connector: Connector, what: Little, number: Number, count: Tasks) -> None:
-        """What is soon done."""
+        """A step that takes few operations happens."""
         connector, worker = self.connector(number), self.worker(number)
         match what:
             case "reconfigure" | "reconfigure and run":
@@ -393,8 +394,8 @@ class Scenarios(Verbs, steps={}):
         self.let(thread[0], more)
 
     def lead_again(self, connector: int, story: Story) -> None:
-        """A leader looks whether there is a newer set, and is out of the group before it writes its count, with another
-        connector's set to write as well; then there is a newer set, by another leader, and then it leads again."""
+        """A leader looks for a newer set and is out of the group before it writes its count, with another connector's
+        set to write as well. Then another leader writes a newer set, and then the first one leads again."""
         self.all_up()
         self.configure(connector, story.counts[0], story.worker)
         late = self.brink("check_round", connector, story.number)
@@ -417,7 +418,7 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
     def run_on(self, connector: int, story: Story) -> None:
-        """A worker stands still with tasks that run, and goes on when newer ones do."""
+        """A worker stands still with running tasks and goes on when newer ones run."""
         self.all_up()
         self.go()
         at_work = self.at_work(connector)
@@ -433,8 +434,8 @@ class Scenarios(Verbs, steps={}):
         self.go()
 
     def reconfigure_without(self, worker: int, connector: int, count: int, story: Story, first: bool) -> None:
-        """Another set, while that worker stands still.  A ``prompt`` story has it at once, before others are given the
-        tasks of that worker, whose producers would shut those out."""
+        """Another set is committed while that worker stands still. In a ``prompt`` story the set comes at once, before
+        other workers are given the tasks of that worker, whose producers would fence the old ones."""
         gone = story.holding is not Holding.STALLED
         if first and gone and not story.prompt:
             self.call("expire", worker)
@@ -463,12 +464,10 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
     def go_but(self, late: Thread) -> None:
-        """Everything happens, but for this."""
         _, operation, worker, connector, task = late
         self.go(operation, worker=worker, connector=connector, task=task)
 
     def act_late(self, late: Thread, story: Story) -> None:
-        """It is back, and does something before anybody else does."""
         if story.holding is not Holding.SLOW:
             self.back(late[2])
         self.let(late[0], story.acts)
@@ -476,18 +475,18 @@ class Scenarios(Verbs, steps={}):
         self.work()
 
 
-# Leading a Connect cluster about: through everything once, to find out what it emits; and on from where it disagreed,
-# to find out what comes of it.
+# These programs lead a Connect cluster through every kind of event once, and on from a disagreement to observe its
+# consequences.
 
 SMALL: Mapping[str, Any] = dict(
     seed=0, workers=2, connectors=1, max_tasks=2, protocol="eager", preemptive_stop=True, group_id="connect",
     heartbeat_ms=0, support="enabled",
 )  # fmt: skip
-"""A cluster on which everything can be tried."""
+"""The cluster `SMALL` is large enough for every call to be tried."""
 
 
 def tour(variant: str) -> list[Call]:
-    """Calls that make every kind of event happen in an implementation that is right."""
+    """Return calls that make every kind of event happen in a correct implementation."""
     end, run, work = Call.within(SMALL, "finish"), Call("run"), Call("work")
 
     def configure(tasks: int, worker: int = 0) -> Call:
@@ -497,7 +496,6 @@ def tour(variant: str) -> list[Call]:
         return Call("run", operation)
 
     def step(operation: str, outcome: str = "ok") -> list[Call]:
-        """Of each thread that waits for it."""
         return [
             Call("step", Named((operation, worker, connector, task)), outcome)
             for worker in (0, 1) for connector in (0, -1) for task in (-1, 0, 1)
@@ -523,7 +521,6 @@ def tour(variant: str) -> list[Call]:
 
 
 def go_on(run: Run) -> Iterator[None]:
-    """The faults are over, and everybody writes."""
     run.call(Call.within(run.config, "finish"))
     yield
     run.call(Call("work"))
@@ -531,7 +528,6 @@ def go_on(run: Run) -> Iterator[None]:
 
 
 def go_on_with_another_set(tasks: int, run: Run) -> Iterator[None]:
-    """Every connector gets another set."""
     for connector in range(run.config["connectors"]):
         run.call(Call("configure", 0, connector, tasks))
     yield from go_on(run)

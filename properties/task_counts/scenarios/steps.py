@@ -1,7 +1,6 @@
-"""Steps of scenarios on Connect, and what a driver knows of the cluster meanwhile.
+"""This module has steps of scenarios on Connect, and what a driver knows of the cluster meanwhile.
 
-What anybody can know of a Connect cluster from its events: what stands in the config topic, which tasks run, and
-whose producers can still commit.
+Events of a Connect cluster reveal the content of the config topic, running tasks, and producers that can commit.
 """
 
 from collections import defaultdict
@@ -16,14 +15,15 @@ from fencepost.properties.task_counts.interface import AT_WORK, MOST, Call, Thre
 from hypothesis import currently_in_test_context, target
 
 Key = tuple[int, int]
-"""Of a transactional id: (its producer id, -1), or (connector, task) where no producer id is observed."""
+"""A `Key` is (producer id, -1) of a transactional id, or (connector, task) if that is not observed."""
 Task = tuple[int, int]
-"""(connector, task)."""
+"""A `Task` is (connector, task)."""
 
 
 @dataclass
 class Instance:
-    """A task's thread.  ``set``: the place of the set of task configurations that it was started from; -1: unknown."""
+    """An `Instance` is a task's thread. ``set`` is the offset of the set of task configurations that it was started
+    from, or -1 if that is unknown."""
 
     number: int
     node: int
@@ -41,7 +41,7 @@ class Instance:
 
 @dataclass
 class Topic:
-    """What the config topic says of one connector.  ``count``: the latest; -1 if there is none."""
+    """A `Topic` is the content of the config topic for one connector, with ``count`` -1 if there is no count."""
 
     sets: dict[int, int] = field(default_factory=dict)  # place: tasks, in order
     count: int = -1
@@ -50,12 +50,11 @@ class Topic:
 
     @property
     def newest(self) -> int:
-        """The place of the newest set; -1 if there is none."""
         return next(reversed(self.sets), -1)
 
 
 class Seen:
-    """Feed it events in order."""
+    """A `Seen` tracks the cluster's state from its events, which must be noted in order."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
@@ -71,22 +70,20 @@ class Seen:
         self.note_support([support] if isinstance(support, str) else support)
 
     def note_support(self, support: Iterable[Any]) -> None:
-        """Some workers have this support."""
         if any(value not in ("enabled", 3) for value in support):
             self.outside = self.outside or "a worker without support (618.33)"
 
     def running(self, connector: int) -> Iterator[Instance]:
-        """Those that can commit: they poll, and hold the newest epoch of their transactional id."""
+        """Yield the instances that can commit: they poll and hold the newest epoch of their transactional id."""
         for instance in self.instances.values():
             if instance.connector == connector and self.can_commit(instance):
                 yield instance
 
     def can_commit(self, instance: Instance) -> bool:
-        """Does it poll, and is its producer the newest of its id?"""
+        """Return whether the instance polls and its producer has the newest epoch of its id."""
         return instance.running and not instance.ended and self.newest.get(instance.key, -1) == instance.epoch
 
     def instance_of(self, event: Event) -> Instance:
-        """The thread that an event is of."""
         number = read(event, "instance", -1)
         found = self.instances.get(number)
         if found is None:
@@ -95,7 +92,7 @@ class Seen:
         return found
 
     def lacking(self) -> Iterator[Task]:
-        """(connector, task) of each task of a newest set that does not poll."""
+        """Yield (connector, task) of each task of a newest set that does not poll."""
         polling = {(i.connector, i.task, i.set) for i in self.instances.values() if i.running and not i.ended}
         for connector, topic in self.topics.items():
             for task in range(topic.sets.get(topic.newest, 0) if not topic.deleted else 0):
@@ -103,16 +100,15 @@ class Seen:
                     yield connector, task
 
     def has_failed(self, connector: int, task: int) -> bool:
-        """Has a start of this task from the newest set failed, on a worker that is still up?"""
+        """Return whether a start of this task from the newest set has failed on a worker that is still up."""
         return (connector, task, self.topics[connector].newest) in self.failed
 
     def is_foreign(self, event: Event) -> bool:
-        """Is a task started on a worker that has not been assigned it, where assignments are observed at all?"""
+        """Return whether a task starts on a worker to which it was not assigned, if assignments are observed."""
         of = (read(event, "node", -1), read(event, "connector", -1), read(event, "task", -1))
         return bool(self.assigned) and not self.assigned.get(of, False)
 
     def note(self, event: Event) -> None:
-        """Take an event in."""
         if read(event, "kind") == "task_failed":
             of = (read(event, "connector", -1), read(event, "task", -1), read(event, "set", -1))
             self.failed[of] = read(event, "node", -1)
@@ -156,7 +152,6 @@ class Seen:
         self.newest[key] = max(self.newest.get(key, -1), epoch)
 
     def _stands(self, topic: Topic, kind: str, event: Event) -> None:
-        """A record is committed in the config topic."""
         if read(event, "node", -1) < 0 and kind.endswith(("_written", "_tombstoned")):
             self.outside = self.outside or "a record that somebody else wrote (618.34)"
         if kind in ("set_written", "count_written"):
@@ -179,25 +174,25 @@ def _key(event: Event) -> Key:
     return (producer_id, -1) if producer_id >= 0 else (read(event, "connector"), read(event, "task"))
 
 
-# A cluster in which nothing has gone wrong: what bounds the restarts that 618.P4 takes for granted.
+# This class tracks whether nothing has gone wrong in a cluster, which limits the restarts on which 618.P4 relies.
 #
 # A round of fencing fails by a fault (an operation that fails, a worker that is away, a leader that changes), by a
-# newer set, or by an answer that stays the same however often it is asked for (a permission).  While an older
-# transaction ends the coordinator says CONCURRENT_TRANSACTIONS (51), and the admin client of the leader asks again, up
-# to its time-out (FenceProducersHandler.handleError; Worker.fenceZombies, 90 s).  A round that is over is soon taken
-# from those under way, whatever came of it (DistributedHerder.ZombieFencing.start), and who asks for a newer set gets
-# a new one.  So where there was no fault, no task has to be started again.
+# newer set, or by an answer that is the same however often it is requested (a permission). While an older transaction
+# ends, the coordinator answers CONCURRENT_TRANSACTIONS (51), and the admin client of the leader asks again, up to its
+# time-out (FenceProducersHandler.handleError; Worker.fenceZombies, 90 s). A round that is over is soon removed from
+# those under way, whatever its result (DistributedHerder.ZombieFencing.start), and a request for a newer set gets a new
+# round. So where there was no fault, no task has to be restarted.
 #
-# Nor may a user be hasty: a task of a newer set that asks while the round of an older one is under way joins that one,
-# and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).  One that
-# need not be fenced, of a set of one task after a count of one, does not join it: then the older round, which may have
-# to wait for a transaction to end, fences the new task when that is running, and it stays failed.
+# A user must not be hasty either: a task of a newer set that asks while the round of an older set is under way joins
+# that round, and is answered 409 with the others (DistributedHerder.doFenceZombieSourceTasks, onZombieFencingSuccess).
+# A task that need not be fenced, of a set of one task after a count of one, does not join it. Then the older round,
+# which may have to wait for a transaction to end, fences the new task while it runs, and the task stays failed.
 
 HARMLESS = frozenset({"run", "do", "work", "configure", "restart_task", "restart_connector", "status"})
-"""Calls by which nothing goes wrong.  The rest may be the reason of a failure, or of a wait: faults, and a connector
-that goes."""
+"""The calls in `HARMLESS` cause no fault. Each other call may be the reason of a failure or of a wait: faults, and the
+deletion of a connector."""
 PATIENCE_MS = 60_000
-"""So much time may pass in all: a request for a round that is held up is given up after 90 s
+"""At most `PATIENCE_MS` may pass in all, because a request for a round that is held up is given up after 90 s
 (RestServer.DEFAULT_REST_REQUEST_TIMEOUT_MS)."""
 
 
@@ -205,14 +200,13 @@ USERS = frozenset({"configure", "restart_task", "restart_connector"})
 
 
 class Undisturbed:
-    """Feed it every call.  ``still``: nothing has gone wrong so far; ``asked``: how often a user was served
-    since the cluster was last at rest."""
+    """An `Undisturbed` takes note of every call of a run. ``still`` holds while nothing has gone wrong, and ``asked``
+    is how often a user was served since the cluster was last at rest."""
 
     def __init__(self, seen: Seen) -> None:
         self.seen, self.still, self.passed_ms, self.asked = seen, True, 0, 0
 
     def note(self, made: Made) -> None:
-        """Take note of a call."""
         self.passed_ms += made.call.get("ms", 0)
         self.asked += made.call.name in USERS and bool(made.result)
         self.still = self.still and not self.seen.outside and self._is_harmless(made)
@@ -226,8 +220,8 @@ class Undisturbed:
         return made.call.name in HARMLESS
 
     def starved(self, made: Made, messages: Sequence[Message]) -> Sequence[Task]:
-        """(connector, task) of each task of a newest set that does not poll, or has failed, where the cluster has come
-        to rest though nothing has gone wrong."""
+        """Return (connector, task) of each task of a newest set that does not poll, or has failed, although the cluster
+        has come to rest and nothing has gone wrong."""
         if not self.still or not _rests(made, messages):
             return ()
         starved = sorted({*self.seen.lacking(), *self._failed()})
@@ -238,7 +232,7 @@ class Undisturbed:
         return starved
 
     def _failed(self) -> Iterator[Task]:
-        """Those that failed, though another instance may poll by now."""
+        """Yield the tasks that failed, although another instance may poll by now."""
         for connector, task, of in self.seen.failed:
             topic = self.seen.topics[connector]
             if of == topic.newest and not topic.deleted:
@@ -246,20 +240,18 @@ class Undisturbed:
 
 
 def _rests(made: Made, messages: Sequence[Message]) -> bool:
-    """Is nothing under way after this call?  A task that is about to commit may be waited for."""
+    """Return whether nothing is under way after this call, except that a task may be about to commit."""
     if made.call.name != "run" or made.call.get("spared") or made.result is None or made.result >= MOST:
         return False
     return all(message[1] == "poll" for message in messages)
 
 
-# The verbs of scenarios on Connect clusters: what they do again and again, in a word each, and what is known.
-
 DELAY_MS = 400_000
-"""Longer than an incremental rebalance waits for a worker to come back (shipped: 5 minutes)."""
+"""`DELAY_MS` is longer than an incremental rebalance waits for a worker to come back (shipped: 5 minutes)."""
 
 
 class Verbs(Machine, steps={}):
-    """``seen``: what events have revealed; ``stalled``: workers that stand still."""
+    """`Verbs` has the steps of scenarios. ``seen`` is what events revealed, ``stalled`` the workers that stall."""
 
     call_type = Call
     seen: Seen
@@ -273,8 +265,7 @@ class Verbs(Machine, steps={}):
             self._note(made)
 
     def teardown(self) -> None:
-        """The faults are over: those that are up get on by themselves; then those that are down come back, and what
-        failed is started again."""
+        """End the faults: the workers that are up go on, those that are down come back, failed tasks are restarted."""
         if not hasattr(self, "run"):
             return
         if not self.run.over and currently_in_test_context():
@@ -311,7 +302,7 @@ class Verbs(Machine, steps={}):
                 self.late += read(event, "set", -1) < self.seen.topics[read(event, "connector")].newest
 
     def worker(self, number: int, other_than: int = -1) -> int:
-        """One that is up, does not stall, and is not that other one, if there is such a worker."""
+        """Return a worker that is up, does not stall, and is not ``other_than``, if there is such a worker."""
         workers = self.run.config["workers"]
         up = [w for w in range(workers) if w not in self.stalled | self.seen.down and w != other_than]
         return up[number % len(up)] if up else number % workers
@@ -323,7 +314,6 @@ class Verbs(Machine, steps={}):
         self.send(thread, "step", outcome=outcome)
 
     def let(self, number: int, operations: int) -> None:
-        """This thread, and no other, does so much."""
         for _ in range(operations):
             thread = next((t for t in self.waiting() if t[0] == number), None)
             if thread is None:
@@ -331,54 +321,51 @@ class Verbs(Machine, steps={}):
             self.step(thread)
 
     def go(self, spared: str = "", **of: int) -> None:
-        """Everything happens, but for what is spared."""
         self.call("run", spared, **of)
 
     def work(self, worker: int = -1) -> None:
         self.call("work", worker)
 
     def configure(self, connector: int, tasks: int, worker: int = 0, other_than: int = -1) -> None:
-        """A user asks for so many tasks: one worker after the other, as long as it is refused."""
+        """Ask for that many tasks as a user, one worker after the other while the request is refused."""
         asked = range(worker, worker + self.run.config["workers"])
         for one in dict.fromkeys(self.worker(number, other_than) for number in asked):
             if self.did("configure", one, connector, 1 + (tasks - 1) % self.run.config["max_tasks"]):
                 return
 
     def brink(self, operation: str, connector: int, number: int, worker: int = -1) -> Thread | None:
-        """Everything happens until a thread is about to do this for a connector; that thread, if it comes to it."""
+        """Let everything happen until a thread is about to do this operation for a connector, and return that thread,
+        or None if there is none."""
         self.go(operation, connector=connector, worker=worker)
         found = self.waiting(operation, worker, connector)
         return found[number % len(found)] if found else None
 
     def at_work(self, connector: int) -> list[int]:
-        """The workers on which a task of this connector runs."""
         return sorted({t[2] for t in self.waiting() if t[1] in AT_WORK and t[3] == connector})
 
     def all_up(self) -> None:
-        """Who stands still goes on, and who is down comes back: a scenario needs everybody."""
+        """Resume every stalled worker and restart every worker that is down, because a scenario needs all of them."""
         for worker in sorted(self.stalled):
             self.call("resume", worker)
         for worker in sorted(self.seen.down):
             self.call("restart_worker", worker)
 
     def get_on(self) -> None:
-        """The faults are over for those that are up, and no worker waits for the others."""
+        """End the faults for the workers that are up, without any worker waiting for the others."""
         for worker in sorted(self.seen.down):
             self.call("expire", worker)
         self.call("get_on")
 
     def leave(self, worker: int) -> None:
-        """A worker stands still, and the group goes on without it."""
         self.call("stall", worker)
         self.call("expire", worker)
 
     def fall(self, worker: int) -> None:
-        """A worker is gone, and the group goes on without it."""
         self.call("crash", worker)
         self.call("expire", worker)
 
     def wait_for_the_group(self) -> None:
-        """The rebalance that gives away the tasks of workers that have not come back."""
+        """Let the rebalance happen that reassigns the tasks of workers that have not come back."""
         self.go()
         self.call("advance", DELAY_MS)
         self.go()

@@ -1,1 +1,1 @@
-"""The variants of task counts with their bounds and reasons; `catalogue` has the entries."""
+"""The modules of this package have the variants of task counts with bounds and reasons; see `catalogue`."""

@@ -1,7 +1,7 @@
-"""KIP-618 in the catalogue: who may run, in the four forms that documents and Kafka have had.
+"""This module has the catalogue's entries for KIP-618, who may run, in the forms of the documents and of Kafka.
 
-The cores are proved and judge most mechanisms; the full models refine them.  What a rule misread leads to, where it is
-known or instructive, is a variant of its own.
+The cores are proved and judge most mechanisms, and the full models refine them. The consequence of a misread rule,
+where it is known or instructive, is a variant of its own.
 """
 
 from collections.abc import Mapping
@@ -51,10 +51,10 @@ WIDE: Bounds = {
 }
 A_THIRD = {"a third worker": dict(workers=3)}
 WIDER: Wider = {"ci": A_THIRD, "nightly": A_THIRD}
-"""A worker that has not led while two others did: in nightly there are elections for all three."""
+"""The bounds `WIDER` add a worker that has not led while two others did; nightly has elections for all three."""
 PROGRESS = (dict(CORE, workers=2, instances=1, generations=2, elections=3, failures=1),)
 FEWER_STEPS = (dict(PROGRESS[0], elections=2),)
-"""For the forms that differ from what shipped in how a task starts only."""
+"""The bounds `FEWER_STEPS` are for the forms that differ from what shipped only in how a task starts."""
 
 REASONS = {
     "workers": "a former leader and the one after it; a third repeats the second (ci and nightly have it)",
@@ -75,7 +75,7 @@ def _core(name: str, properties: Any, says: str, **more: Any) -> Variant:
 
 
 def _mended(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
-    """What Kafka does that the text does not have, with a rule that makes up for it."""
+    """Return a variant with a deviation of Kafka from the text, and with a rule that makes up for it."""
     features = {name: bounds for name, bounds in FEATURES.items() if name != "four sets"}
     settings: dict[str, Any] = dict(judged=(rule,), features=features, progress_bounds=FEWER_STEPS, of=TEXT)
     return _core(name, properties, says, **(settings | more))
@@ -84,7 +84,7 @@ def _mended(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
 def _released(
     name: str, properties: Any, says: str, rule: str, reading: str | None, of: Of, **bounds: int,
 ) -> Variant:  # fmt: skip
-    """What Kafka has in the place of a rule: what it breaks, and what it keeps all the same."""
+    """Return a variant in which Kafka deviates from a rule, with what that breaks and what still holds."""
     return wrong(
         name, properties, says, rule, dict(CORE, **bounds), *_BOTH, reading=reading, leaves_out=(),
         progress_bounds=FEWER_STEPS, asks=_KEPT, of=of,
@@ -174,7 +174,7 @@ AS_SHIPPED = (
         "618.51", None, Kafka(settings=_INCREMENTAL),
     ),
 )  # fmt: skip
-"""What Kafka does that the text does not have, each with what would mend it."""
+"""The variants in `AS_SHIPPED` have Kafka's deviations from the text, each with what would repair it."""
 
 CLAIMS = (
     Claim(
@@ -201,14 +201,14 @@ CLAIMS = (
 )  # fmt: skip
 
 REMOVED_TASK = "task-counts-connect-removed-task"
-"""The recording of a worker that starts a task which the newest set has not."""
+"""`REMOVED_TASK` is the recording of a worker that starts a task which the newest set does not have."""
 HIDDEN_BY_CONNECT = frozenset({
     "newest_set_polls", "silent_when_over", "sets_whole", "rounds_fence_the_count", "fences_of_the_round",
     "counts_of_newest_set", "checked_after_fencing", "not_reclaimed_since", "writes_while_leading", "answers_with_count",
     "opened_after_answer", "running_checked_again", "checked_again_newest", "conformance",
 })  # fmt: skip
-"""Of recordings: topics, a connector's own calls and requests on the wire show no rounds and no looks at the topic, nor
-what a worker knows of its group."""
+"""Recordings cannot decide these properties: topics, a connector's own calls and requests on the wire reveal neither
+rounds nor reads of the topic, nor what a worker knows of its group."""
 
 TASK_COUNTS = ProtocolEntry(
     "task-counts",
@@ -243,4 +243,4 @@ TASK_COUNTS = ProtocolEntry(
 )
 
 ENTRIES = (TASK_COUNTS, WRITES, DELETION, CONNECTORS, UPGRADES, CONFIG_TOPIC, YARDSTICK)
-"""With the parts, each a protocol of its own."""
+"""`ENTRIES` has the entries of this protocol, including the parts, each of which is a protocol of its own."""

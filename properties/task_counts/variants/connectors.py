@@ -1,6 +1,6 @@
-"""Variants of several connectors, of deletion, and of upgrades.
+"""This module has the variants of several connectors, of deletion, and of upgrades.
 
-Several connectors in the catalogue: side by side in one group, and in several with names whose ids collide.
+The catalogue has several connectors in two forms: in one group, and in several groups with names whose ids collide.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ _LOST = dict(_SMALL, tasks=1, sets=1, failures=1)
 _ALIKE = dict(
     connectors=2, instances=1, tasks=1, sets=1, failures=0, collisions=1, workers=1, elections=1, deletions=0,
 )  # fmt: skip
-"""Workers, elections and deletions are those of `connectors`, with which the collision is compared."""
+"""Workers, elections and deletions have the bounds of `connectors`, with which the collision is compared."""
 _OTHERS = Names(lambda: (n for n in ConnectorsProperties.properties if n not in ("no_round_is_lost", "producer_gone")))
 _SAFE = ("no_zombie", "covered")
 
@@ -142,7 +142,7 @@ CONNECTORS = ProtocolEntry(
 )
 
 
-# Deletion and creation of connectors in the catalogue: what keeps the count, and what loses it.
+# These variants are about the deletion and creation of connectors: what preserves the count, and what loses it.
 
 _DELETION_SMALL = dict(instances=2, tasks=2, sets=2, restarts=1)
 _DELETION_BOUNDS: Mapping[Profile, Mapping[str, int]] = {
@@ -258,8 +258,8 @@ DELETION = ProtocolEntry(
 )
 
 
-# Upgrades and mixed clusters in the catalogue: where the guarantee begins, and what happens to those who claim it
-# elsewhere.
+# These variants are about upgrades and mixed clusters: where the guarantee begins, and what happens to a cluster that
+# claims it elsewhere.
 
 
 _TWO_SETS = dict(workers=2, tasks=2, sets=2)
@@ -278,7 +278,7 @@ _IN_VAIN = {"nobody_asks_in_vain": "violated"}
 
 
 def _rolling(then: str) -> Kafka:
-    """Every release, in a cluster that got there by two rolling upgrades and what came then."""
+    """Return every release, in a cluster that was upgraded by two rolling upgrades followed by ``then``."""
     return Kafka(settings=ENABLED | {"workers were upgraded": then}, lacks=SHIPPED.lacks)
 
 
@@ -286,7 +286,7 @@ def _strange(
     name: str, says: str, rule: str, bounds: Mapping[str, int], expected: Mapping[str, str] = _ZOMBIES,
     asks: tuple[str, ...] = (), *, of: Of,
 ) -> Variant:  # fmt: skip
-    """The guarantee of a cluster in which one thing is not as it has to be."""
+    """Return a variant for the guarantee of a cluster in which one condition is not met."""
     return Variant(
         name, UpgradesProperties.asked_of(Strangers), says, rule, None, expected, {"smoke": {**_STRANGERS, **bounds}},
         Names(lambda: (*_WITNESSES, "nobody_asks_in_vain")), asks=asks, of=of,
@@ -297,7 +297,7 @@ def _hasty(
     name: str, says: str, rule: str, alternative: str, expected: Mapping[str, str], asks: tuple[str, ...] = (),
     of: Of = MISTAKE, **bounds: int,
 ) -> Variant:  # fmt: skip
-    """An upgrade by another road than the one that is safe."""
+    """Return a variant in which a cluster is upgraded by another path than the safe one."""
     return Variant(
         name, UpgradesProperties, says, rule, (rule, alternative), expected, {"smoke": _TWO_SETS | bounds}, _WITNESSES,
         asks=asks, of=of,
@@ -379,7 +379,7 @@ UPGRADES = ProtocolEntry(
             UpgradesProperties.asked_of(MassUpgrade),
             "all workers are stopped, upgraded, and started again with the feature on",
             bounds={"smoke": _TWO_SETS, "ci": _THREE_SETS},
-            # No task can ask in vain: all workers know the question from the same moment on.
+            # No task can ask in vain, because all workers know the request from the same moment on.
             leaves_out=("nobody_asks_in_vain", "asked_before_all_are_enabled"),
             proof=False,
             judged=(),

@@ -1,8 +1,8 @@
-"""Variants of the full models, of writing record by record, and of compaction.
+"""This module has the variants of the full models, of writing record by record, and of compaction.
 
-The full models of task counts in the catalogue: A, M, B and what shipped, and what a stalled worker costs (H5).
+The full models of task counts in the catalogue are A, M, B and what shipped, and what a stalled worker costs (H5).
 
-`catalogue.py` has the entry; the cores there are proved, and every step explored here is checked to be one of theirs.
+`catalogue.py` has the entry. The cores there are proved, and each step explored here is checked to be one of theirs.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ _ALONE: dict[str, Any] = dict(
     bounds={**_WIDE, "smoke": STALLED}, leaves_out=("one_task_twice",), progress_bounds=PROGRESS[:1],
     wider=WIDER,
 )  # fmt: skip
-"""One task twice is left to what shipped, and to the wider profiles: what tells the forms apart has no part in it."""
+"""One task twice is left to what shipped and to the wider profiles, because it does not distinguish the forms."""
 
 _SEEN = ("a_zombie_shut_out", "woken_up_late", "one_task_twice", "its_next_start", "an_earlier_task_left", "wanted",
          "polls_in_the_end")  # fmt: skip
@@ -87,11 +87,11 @@ def _rebalancing(name: str, properties: Any, says: str, protocol: str) -> Varian
 
 
 LEFT = Kafka(settings=ENABLED | {"failed tasks": "left"})
-"""What fails a task, where no user restarts one."""
+"""With `LEFT` no user restarts what failed."""
 
 
 def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Variant:
-    """Where a worker that fell out of the group claims what it had: what is covered then."""
+    """Return a variant where a worker that fell out of the group claims what it had, to check what is covered."""
     settings: dict[str, Any] = dict(asks=("all_covered",))
     return Variant(name, properties, says, rule, bounds={"smoke": CLAIMED}, **(settings | more))
 
@@ -99,7 +99,7 @@ def _claims(name: str, properties: Any, says: str, rule: str, **more: Any) -> Va
 def _released(
     name: str, properties: Any, says: str, breaks: tuple[str, ...], protocol: str | tuple[str, ...]
 ) -> Variant:
-    """Where rounds that are over answer: what polls in the end, and what commits meanwhile."""
+    """Return a variant where rounds that are over answer, to check what polls and commits in the end."""
     return Variant(
         name, properties, says, "618.51", None, dict.fromkeys(breaks, "violated"), {"smoke": LINGERING},
         features=LINGERING_FEATURES, progress_bounds=(FALLING_OUT, ROUNDS), asks=("polls_in_the_end",),
@@ -261,10 +261,11 @@ FULL_SURVIVORS: Mapping[tuple[str, str], str] = {
     ("618.4", "start_round: guard 1 dropped"): "a round too many fences what runs, and writes the same count again",
     ("618.4", "start_round: guard 1 looser"): "the same",
 }
-"""What survives in the full models, which are explored and not proved, and why that is right."""
+"""The mutants in `FULL_SURVIVORS` survive in the full models, which are explored and not proved, and each entry gives
+the reason why that is right."""
 
 
-# The writing of sets in the catalogue: configurations one by one, in effect at their commit record.
+# These variants write sets configuration by configuration, with effect at their commit record.
 
 _SMALL = dict(workers=2, tasks=2, calls=3, parts=1)
 _WITNESSES = Names(lambda: (n for n, p in WritingPromises.properties.items() if p.role == "witness"))
@@ -310,7 +311,7 @@ WRITES = ProtocolEntry(
 )  # fmt: skip
 
 
-# The config topic as records in the catalogue: as it is, and where it is read or kept otherwise.
+# These variants have the config topic as records: as it is, and where it is read or compacted differently.
 
 _COMPACTION_SMALL = dict(workers=2, tasks=2, sets=3, log=7, removals=1, restarts=1, crashes=0)
 _ONE_TASK = dict(tasks=1, log=6, restarts=0, removals=2, crashes=0)
