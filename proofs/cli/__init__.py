@@ -1,7 +1,5 @@
-"""The command line.  ``fencepost verify`` is the main job; each other command is one engine by itself.
-
-`exits` has what the exit codes say, and the one line that a command ends in where it cannot go on.
-"""
+"""This package is the command line. ``fencepost verify`` is the main command, and each other command runs one engine.
+`exits` defines the exit codes, and the one-line message of a command that cannot go on."""
 
 import gc
 import logging
@@ -22,21 +20,24 @@ COMMANDS = (
     "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
     "simulate", "export", "agree", "generate", "replay", "record", "findings", "schema",
 )  # fmt: skip
-"""Each in the file of its name here, but for `list`, which as a module of this package would hide Python's own."""
+"""Each command is in the module of its name, except `list`, whose module is `list_protocols`, since a module named
+`list` would hide the built-in."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
-"""Environment variables: of click, which is set where completions are asked for, and of Hypothesis."""
+"""Click sets the first environment variable when a shell asks for completions, and Hypothesis reads its storage
+directory from the second."""
 OWN = "FENCEPOST_PROTOCOLS"
-"""The environment variable that names packages of protocols of one's own; `registry`, which reads it, is not imported
-before a command is."""
+"""This environment variable names packages of the user's own protocols. The module `registry`, which reads it, is
+imported only with a command."""
 
 MADE_BETWEEN = (50_000, 20, 20)
-"""Objects, between two looks for cycles among them: most of what a command makes is there until it ends, and by default
-a tenth of the time goes into looking at it again."""
+"""These are the thresholds of the garbage collector. They are high because most objects of a command live until it
+ends, and the default thresholds would spend a tenth of the time on looking at them again."""
 
 
 class Lazy(click.Group):
-    """Imports a command only when it is asked for, so that ``fencepost list`` need not wait for Spark or Z3."""
+    """A `Lazy` group imports a command only when it is invoked, so that ``fencepost list`` need not wait for Spark or
+    Z3."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -53,7 +54,8 @@ class Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each with its first sentence, which is read in its file: to import them all takes three times as long."""
+        """Write each command with the first sentence of its docstring, which is read from the source text, because
+        importing all commands takes three times as long."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _first_sentence(name)) for name in COMMANDS])
 
@@ -72,7 +74,6 @@ def _file_of(command: str) -> str:
 
 
 def _first_sentence(command: str) -> str:
-    """Return the first sentence of the docstring of a command's function."""
     source = Path(__file__).with_name(f"{_file_of(command)}.py").read_text(encoding="utf-8")
     found = re.search(r'^@click.command.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{command} has no docstring"
@@ -84,13 +85,14 @@ def _first_sentence(command: str) -> str:
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
-    Start with `fencepost verify`, then `fencepost list id-blocks`.  A protocol of your own goes by the package that it
-    is in: `fencepost prove my.lease/core`.
+    Start with `fencepost verify`, then `fencepost list id-blocks`. A protocol of your own is named by the package that
+    it is in: `fencepost prove my.lease/core`.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """A command with its arguments; returns its exit code, having said in one line what was wrong with the input."""
+    """Run a command with these arguments and return its exit code. What was wrong with the input is reported in one
+    line."""
     make_printable()
     # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
     logging.getLogger().addHandler(logging.NullHandler())
@@ -105,7 +107,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _require_text(words: Sequence[str]) -> None:
-    """UsageError for bytes that are no UTF-8, as a file's name may hold them: Arrow opens no such file."""
+    """Raise UsageError for arguments that are not valid UTF-8, such as some file names, because Arrow cannot open such
+    files."""
     for word in words:
         try:
             word.encode()
@@ -114,7 +117,6 @@ def _require_text(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """The entry point."""
     gc.set_threshold(*MADE_BETWEEN)
     if os.environ.get(OWN):  # which names packages, perhaps here
         from fencepost.proofs.cli.shared.options import import_from_here

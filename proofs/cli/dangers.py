@@ -1,4 +1,5 @@
-"""``fencepost dangers``: against what every verdict stands, promise by promise, danger by danger, engine by engine."""
+"""The command ``fencepost dangers`` prints, for each promise and each danger, which engines judged the promise in the
+presence of that danger."""
 
 import time
 from collections import Counter
@@ -88,7 +89,8 @@ Wanted = tuple[ProtocolEntry, tuple[Variant, ...]]
 
 
 def _wanted(name: str | None) -> list[Wanted]:
-    """The variant that was named; or all main ones, of the protocol that was, or of those that `verify` holds."""
+    """Return the named variant, or all main variants of the named protocol, or those of every protocol that `verify`
+    includes."""
     if name is None:
         return [(e, tuple(v for v in e.variants if v.main)) for e in protocols().values() if e.verified]
     entry, variant = find(name)
@@ -136,8 +138,8 @@ def _matrices(
 
 
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
-    """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
-    tried."""
+    """Return everything that the answer depends on besides the source files, which is what the catalogue declares about
+    these variants and how much is tried."""
     from fencepost.proofs.replays import HISTORIES
     from fencepost.proofs.scope.live import runs_of
     from fencepost.proofs.verify import EXAMPLES
@@ -149,7 +151,7 @@ def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, 
 
 
 def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str | None) -> "Iterator[list[Matrix]]":
-    """Runs every engine on these variants, as `verify` does; the matrices of one protocol after another."""
+    """Run every engine on these variants, as `verify` does, and yield the matrices of one protocol after another."""
     if not wanted:
         return
     from fencepost.proofs.replays import number_of_replays
@@ -179,7 +181,7 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str
 
 
 def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry:
-    """The protocol with these variants alone."""
+    """Return the protocol restricted to these variants."""
     names = {v.name for v in variants}
     return replace(
         entry,
@@ -224,7 +226,8 @@ def _print(matrix: "Matrix", promise: str | None, *, verbose: bool) -> None:
 
 
 def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: str) -> str:
-    """One for all promises that the engine judges: that it met the danger for all of them, or for how many."""
+    """Return one cell for all promises that the engine judges. It reports that the engine met the danger for all of
+    them, or for how many."""
     judged = [matrix.cell(a, engine, danger) for a in asked if engine in a.engines]
     met = [cell for cell in judged if cell.status == "in"]
     if met and len(met) < len(judged):
@@ -239,7 +242,7 @@ def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: 
 
 
 def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """The conditions of what is excused."""
+    """Yield the conditions under which dangers are excused."""
     from fencepost.proofs.scope.cells import ENGINES
     from fencepost.proofs.scope.scopes import conditions
 
@@ -253,7 +256,8 @@ def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[s
 
 
 def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """Of a search that met some danger for some promises alone: the sets of promises with the same list."""
+    """Yield, for each search that met some danger for only some of the promises, the groups of promises with the same
+    list of dangers."""
     from fencepost.proofs.scope.scopes import SEARCHING
 
     for engine in SEARCHING:
@@ -301,7 +305,7 @@ def _where(hole: "Hole") -> str:
 
 
 def _by_protocol(variants: Sequence[str]) -> str:
-    """``core-v2`` where one variant of a protocol is meant, ``3 of transactions`` where several are."""
+    """Return ``core-v2`` where one variant of a protocol is meant, and ``3 of transactions`` where several are."""
     protocol_of = {variant: variant.partition("/")[0] for variant in variants}
     counts = Counter(protocol_of.values())
     alone = [variant.partition("/")[2] for variant in variants if counts[protocol_of[variant]] == 1]
@@ -332,7 +336,7 @@ its reason: `fencepost dangers [PROTOCOL] --json FILE`.
 
 
 def as_table(found: "Iterable[Hole]", variants: int, digest: str) -> str:
-    """The open dangers as a page of Markdown; ``digest``: of the models."""
+    """Return the open dangers as a page of Markdown. ``digest`` identifies the models."""
     rows = []
     for hole in found:
         why = "; ".join(w.removeprefix("open: ") for w in hole.whys[:MOST_REASONS])

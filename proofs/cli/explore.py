@@ -1,4 +1,4 @@
-"""``explore``: every reachable state within bounds, of one protocol or variant."""
+"""The command ``explore`` visits every reachable state of one protocol or variant within bounds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
 
 LONG = 1.0
-"""Seconds from which on the time for compiling is reported."""
+"""Compile times of more than so many seconds are reported."""
 
 
 @click.command()
@@ -91,7 +91,7 @@ def explore(
 
 @dataclass
 class _Search:
-    """One search.  ``under_way`` has, while it is at work, its JSON so far, alone."""
+    """A `_Search` is one exploration. While it runs, ``under_way`` holds exactly one entry, its JSON so far."""
 
     entry: ProtocolEntry
     variant: Variant
@@ -122,8 +122,8 @@ class _Search:
             )  # fmt: skip
 
     def _so_far(self, last: "Progress") -> dict[str, Any]:
-        """The JSON if an interrupt ends it now.  What it has not decided is unknown; its traces would take longer to be
-        found than an interrupt may take."""
+        """Return the JSON document for a search that is interrupted now. Undecided properties are unknown, and no
+        traces are included, since finding them takes longer than an interrupt may take."""
         return {
             "schema": SCHEMA, "protocol": self.entry.name, "variant": self.variant.name, "bound": self.bound,
             "distinct": last.distinct, "generated": last.generated, "depth": last.depth,
@@ -159,14 +159,16 @@ def _print(
 
 
 def up_to(made: "Exploration") -> str:
-    """Of a search that has not all states, of which ones it has one: what is alike, and whether steps were left out."""
+    """Return a phrase about the reductions of a search that did not store all states. It names the symmetric sorts and
+    whether steps were left out."""
     alike = made.kernels.symmetry
     names = "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
     return names + (" by partial order" if made.kernels.partial_order is not None else "")
 
 
 def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list[str]:
-    """The properties to judge, or those of them that were named; CatalogueError for progress, which is none of them."""
+    """Return the properties to judge, or those of them that were named. Errors: CatalogueError for a progress property,
+    which exploration does not judge."""
     if not only:
         return [n for n, p in variant.asked.items() if p.kind != "eventually"]
     found = [asked_property(entry, variant, name) for name in only]
@@ -180,8 +182,9 @@ def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list
 
 
 def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
-    """About how many states there are, from the numbers of new ones by depth: once these have fallen over three levels,
-    they are taken to go on falling as they did, which is rather too slow.  None before."""
+    """Return an estimate of the total number of states, from the numbers of new states by depth. Once these numbers
+    have fallen over three levels, they are assumed to go on falling at the same rate, which overestimates the total.
+    The result is None before that."""
     last = frontiers[-4:]
     if len(last) < 4 or not all(later < earlier for earlier, later in pairwise(last)) or not last[-1]:
         return None
@@ -192,7 +195,8 @@ def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
 def _explorations(
     name: str, profile: Profile, changes: dict[str, int]
 ) -> Iterator[tuple[ProtocolEntry, Variant, str, dict[str, int]]]:
-    """The explorations to make: every feature of the variants chosen, or the bounds that were asked for."""
+    """Yield the explorations to make, which are every feature of the chosen variants, or the bounds that were asked
+    for."""
     for entry, variant in chosen(name):
         wanted = {"": bounds_of(variant, profile, changes)} if changes else features_of(variant, profile)
         for feature, bound in wanted.items():
@@ -202,7 +206,6 @@ def _explorations(
 def _document(
     entry: ProtocolEntry, variant: Variant, bound: dict[str, int], results: "list[Result]", made: "Exploration"
 ) -> dict[str, Any]:
-    """The JSON of ``explore`` for one variant."""
     return {
         "schema": SCHEMA, "protocol": entry.name, "variant": variant.name, "bound": bound,
         "distinct": made.distinct, "generated": made.generated, "depth": made.depth,

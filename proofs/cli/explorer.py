@@ -1,5 +1,5 @@
-"""``explorer``: a model to walk through in a browser, or what was found in histories, of an implementation or by a
-proof; served to this machine alone."""
+"""The command ``explorer`` serves a page to this machine alone, on which a user walks through a model in a browser, or
+looks at what was found in histories, in an implementation or by a proof."""
 
 import secrets
 import threading
@@ -90,7 +90,7 @@ def explorer(
 
 
 def _is_directory(name: str) -> bool:
-    """A name of a protocol has no place in the file system; what is one, or an address, has histories."""
+    """Return whether the name is a directory or a remote address, which hold histories, and not a protocol."""
     return "://" in name or Path(name).is_dir()
 
 
@@ -106,7 +106,7 @@ def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Applica
 
 
 def _of_histories(directory: str) -> "Application":
-    """Judged here; of a set, those of each vocabulary."""
+    """Judge the histories here, and return a page with the violations of each dataset of the set."""
     from fencepost.proofs.cli.replay import CONFORMANCE, Asked, datasets_of, judged, violating
     from fencepost.proofs.explorer.shelves import application, of_histories
     from fencepost.proofs.traces import conformance_of

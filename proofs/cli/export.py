@@ -1,4 +1,4 @@
-"""``export``: protocols in TLA+, which TLC then checks without our engines."""
+"""The command ``export`` writes protocols in TLA+, which TLC then checks without our engines."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 
 class OutputFolder(click.Path):
-    """A directory that is written to, and made if there is none: refused before the work begins if that cannot be."""
+    """An `OutputFolder` is an option for a directory that is written to, and created if it is missing. A directory that
+    cannot be written to is refused before the work begins."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False, writable=True)

@@ -1,5 +1,5 @@
-"""``mutants``: for each promise that holds, a mutation that breaks it, searched, and written, if that is asked for, as
-a run that ``verify`` replays."""
+"""The command ``mutants`` searches, for each promise that holds, a mutation that breaks it, and writes the run on
+request, so that ``verify`` can replay it."""
 
 import time
 from pathlib import Path
@@ -87,7 +87,7 @@ def mutants(
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:
-    """The variants that were named, or all, of protocols that `verify` includes."""
+    """Return the named variants, or all variants of the protocols that `verify` includes."""
     if not names:
         return [(entry, v) for entry in protocols().values() if entry.verified for v in entry.variants]
     found = [find(name) for name in dict.fromkeys(names)]

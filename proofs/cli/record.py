@@ -1,4 +1,4 @@
-"""``record``: histories taken from the logs of real clusters, and from what their clients saw."""
+"""The command ``record`` makes histories from the logs of real clusters, and from what their clients saw."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parents[1] / "recording"
 RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
-"""The protocols that have recorders."""
+"""Recorders exist for these protocols."""
 
 USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_version": "unknown"}
 
@@ -91,7 +91,7 @@ def _print(report: "Report") -> None:
 
 @contextmanager
 def _reading() -> Iterator[Callable[[Path, int], None]]:
-    """Names on a terminal the segment that was read last, and how much was read."""
+    """Display on a terminal which segment was read last, and how many bytes have been read."""
     done = 0
     with spinner("reading logs") as spinning:
 

@@ -1,4 +1,5 @@
-"""``replay``: histories held against their properties and the model; of a set, those of each vocabulary."""
+"""The command ``replay`` checks histories against their properties and the model. In a set, it checks the histories of
+each vocabulary."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ CONFORMANCE = "conformance"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of histories, in the words of the command line."""
+    """An `Asked` holds what is asked of histories, in the words of the command line."""
 
     checks: tuple[str, ...]
     required: tuple[str, ...]
@@ -39,8 +40,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Histories in one vocabulary, and what is asked of them, by the names in the code.  ``name``: of the vocabulary,
-    where there are several."""
+    """A `Dataset` has histories in one vocabulary and what is asked of them, by the names in the code. ``name`` is that
+    of the vocabulary, where there are several."""
 
     name: str
     place: "Location"
@@ -166,8 +167,9 @@ def judged(
     dataset: Dataset, spark: Any, cores: int | None, documents: dict[str, Callable[[], dict[str, Any]]],
     limit: int | None = None,
 ) -> "ReplayReport":  # fmt: skip
-    """The report.  While it comes about, ``documents`` has under the dataset's name what makes a document of what there
-    is; then, of all of it.  ``limit``: from how many events on a history is re-keyed; None: than a worker holds."""
+    """Return the report on a dataset. While the report is made, ``documents`` maps the dataset's name to a function
+    that makes a document of the results so far. ``limit`` is the number of events from which on a history is re-keyed,
+    by default as many as a worker can hold."""
     from fencepost.proofs.scale.replay import replay as run
     from fencepost.proofs.traces import conformance_of, predicted_of
     from fencepost.properties.history.properties_of import properties_of
@@ -195,7 +197,7 @@ def judged(
 
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
-    """The first violation of each property, and of the model, as it is told on a page."""
+    """Return the first violation of each property, and of the model, as stories for a page."""
     from fencepost.proofs.pages.histories import is_readable, page_of_violation
     from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import HistoryDirectory
@@ -213,7 +215,7 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
 
 
 def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, limit: int | None = None) -> Any:
-    """The rows that violate what the report says is violated."""
+    """Return the rows that violate what the report lists as violated."""
     from fencepost.proofs.scale.violating import violating_rows
     from fencepost.proofs.traces import conformance_of, predicted_of
 
@@ -227,7 +229,8 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
 
 
 def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
-    """Prints a report; the exit code that it makes.  ``command``: the words of a replay of the same histories."""
+    """Print a report, and return the exit code that it causes. ``command`` holds the words of a replay of the same
+    histories."""
     from fencepost.proofs.cli.shared.replay_lines import Lines
 
     for line in Lines(report, dataset.place, dataset.manifest, command, verbose).all():
@@ -245,7 +248,8 @@ def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], ve
 def datasets_of(
     places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked
 ) -> list[Dataset]:
-    """The datasets that are judged, with what is asked of each.  CatalogueError for what none of them has."""
+    """Return the datasets that are judged, with what is asked of each. Errors: CatalogueError for a request that fits
+    none of them."""
     from fencepost.properties.history import Manifest
 
     manifests = {name: Manifest.read(place) for name, place in places.items()}
@@ -289,7 +293,8 @@ def _dataset(name: str, place: "Location", manifest: "Manifest", asked: Asked) -
 
 
 def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
-    """The properties that a recording may violate as predicted.  CatalogueError for what is none, or not broken."""
+    """Return the properties that a recording may violate as predicted. Errors: CatalogueError for a name that is not a
+    property, or that the variant does not break."""
     from fencepost.properties.history.properties_of import properties_of
 
     if not names:
@@ -303,7 +308,8 @@ def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_known(manifest: "Manifest", directory: str) -> None:
-    """CatalogueError for histories of a protocol or a variant that is not known, or that are not judged."""
+    """Raise CatalogueError for histories of an unknown protocol or variant, or of a protocol whose histories are not
+    judged."""
     from fencepost.properties.history import VOCABULARIES
     from fencepost.properties.history.properties_of import HISTORIES
 
@@ -324,12 +330,13 @@ def _require_known(manifest: "Manifest", directory: str) -> None:
 
 
 def _further(manifest: "Manifest") -> tuple[str, ...]:
-    """What is asked of these histories beside their properties."""
+    """Return what can be asked of these histories besides their properties."""
     return (CONFORMANCE,) if _follows(manifest) else ()
 
 
 def _follows(manifest: "Manifest") -> bool:
-    """Is there a model to hold these histories against, or one of which nothing says how?"""
+    """Return whether there is a model to check these histories against, or a variant for which the lack of one is
+    reported."""
     from fencepost.properties.trace_spec import CONFORMING
 
     return manifest.protocol in CONFORMING or bool(protocols()[manifest.protocol].variants)
@@ -338,7 +345,8 @@ def _follows(manifest: "Manifest") -> bool:
 def _required(
     manifest: "Manifest", names: tuple[str, ...], checks: tuple[str, ...], conformance: bool
 ) -> tuple[str, ...]:
-    """The properties that have to be decided.  CatalogueError for what is none, or is not checked."""
+    """Return the properties that have to be decided. Errors: CatalogueError for a name that is not a property, or that
+    is not checked."""
     from fencepost.properties.history.properties_of import properties_of
 
     properties = properties_of(manifest.protocol)
@@ -359,7 +367,8 @@ def _has(manifest: "Manifest", name: str, *further: str) -> bool:
 
 
 def _history_property(manifest: "Manifest", option: str, name: str, *further: str) -> str:
-    """A property by its name in the code, given that or its name as it is printed.  CatalogueError if it is none."""
+    """Return a property's name in the code, given that name or the printed one. Errors: CatalogueError if there is no
+    such property."""
     from fencepost.properties.history.properties_of import properties_of
 
     known = (*properties_of(manifest.protocol).names, *further)

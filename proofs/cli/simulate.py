@@ -1,4 +1,4 @@
-"""``simulate``: random walks through a model, aimed or plain."""
+"""The command ``simulate`` takes random walks through a model, aimed or plain."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -50,8 +50,9 @@ def simulate(
     """Walk at random through a model until a promise breaks.
 
     It proves nothing, and is for models too large to be searched, and to see what random testing can be expected to
-    find.  Aimed walks set out from runs of the protocol as it should be.  Exit code 0 if what breaks, or that nothing
-    does, is what the documents say; a predicted violation that these walks miss is told, and is no failure.
+    find. Aimed walks set out from runs of the protocol as it should be. Exit code 0 if what breaks, or that nothing
+    does, is what the documents say; a predicted violation that these walks miss is reported, and is no failure.
+
     Example: fencepost simulate kip618-yardstick/fence-new-count
     """
     from fencepost.proofs.engines.simulate import AIMS

@@ -1,4 +1,4 @@
-"""``validate``: a trace that something else wrote, held against a model."""
+"""The command ``validate`` checks a trace that another tool wrote against a model."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``fencepost verify``: the main job."""
+"""The command ``fencepost verify`` runs every engine on every protocol."""
 
 import time
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ INTERRUPTED = "interrupted: this is what was found up to there"
 
 
 def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """A file for JUnit: an interrupt leaves a report also before there is anything to report."""
+    """Return the file for JUnit, and have an interrupt write a report there even before there are results."""
     if file is not None:
         nothing_yet(file, lambda: write_junit(file, [], [INTERRUPTED]))
     return file
@@ -164,8 +164,9 @@ def verify(
 
 
 class _Verdicts:
-    """Gathers the verdicts of a protocol as they come, under their headings: prints them, or sets aside those that are
-    not as expected.  They count also where an interrupt comes before the protocol is over."""
+    """A `_Verdicts` gathers the verdicts of a protocol under their headings as they arrive. It prints them, or sets
+    aside those that are not as expected. The verdicts count even if an interrupt comes before the protocol is complete.
+    """
 
     def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
         self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose
@@ -183,7 +184,7 @@ class _Verdicts:
         self.waiting.append(result)
 
     def flush(self) -> None:
-        """The heading is over."""
+        """Print or set aside the verdicts of the heading that is over."""
         if self.waiting and self.verbose:
             for line in block(self.heading, self.waiting):
                 console.print(line)
@@ -201,7 +202,7 @@ def _print_table(tallies: Sequence["Tally"], unexpected: Sequence[Text]) -> None
 
 
 def _conclude(results: Sequence[Result], problems: Sequence[str], left_open: Sequence[str], *, verbose: bool) -> None:
-    """What was left unchecked, and in what engines disagree."""
+    """Print what was left unchecked, and where engines disagree."""
     if verbose:
         console.print("\nLeft unchecked by these bounds")
         for sentence in left_open or ["nothing that was asked"]:
