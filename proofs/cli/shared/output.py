@@ -47,7 +47,7 @@ def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]
 
 
 def wrapped(text: str, head: str = "", further: str = "") -> list[str]:
-    """Return the lines of a text, the first after ``head`` and the others after ``further``, as wide as the terminal."""
+    """Return the lines of a text, the first after ``head``, the others after ``further``, as wide as the terminal."""
     width = max(console.width if console.is_terminal else PIPED, len(further) + NARROWEST)
     return textwrap.wrap(
         text, width, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
