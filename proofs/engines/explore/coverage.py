@@ -40,7 +40,7 @@ def unsaid(exploration: Exploration, name: str) -> list[tuple[str, str]]:
 
 
 class _Search:
-    """A `_Search` looks through all explored steps for those that some actions of the core match, until all are found."""
+    """A `_Search` looks for explored steps that match some actions of the core, until each action is found."""
 
     def __init__(self, exploration: Exploration, name: str, missing: set[str]) -> None:
         self.exploration, self.missing = exploration, missing

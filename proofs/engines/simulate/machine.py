@@ -1,8 +1,8 @@
-"""The machine: a Hypothesis state machine made of any model, that walks through it at random.
+"""This module makes a Hypothesis state machine of any model, which walks through it at random.
 
-Plain, it is as one would write it by hand: a rule for each action, with a precondition.  Aimed, examples may set out
-from runs that are known already, prefer what can seldom happen, and report to Hypothesis how near they came to what is
-looked for (``hypothesis.target``), so that it tries more of what came near.
+The plain machine has a rule for each action, with a precondition, as one would write it by hand. In an aimed one,
+examples may set out from known runs, prefer actions that are seldom possible, and report to Hypothesis how near they
+came to the goal (``hypothesis.target``), so that it tries more of what came near.
 """
 
 from collections import Counter
@@ -18,14 +18,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 
 class Over(BaseException):
-    """The search is over.  No Exception, so that Hypothesis does not take it for a failure of the example."""
+    """This signal ends the search. It does not derive from Exception, so that Hypothesis does not treat it as a failure
+    of the example."""
 
 
 @dataclass
 class Session:
-    """State that the examples of one search share.  ``runs``: from which they set out; ``weights``, ``distances``: None
-    and empty where they are not aimed so; ``most``: steps; ``limit``: examples; ``taken``: steps made so far, those of
-    the runs at the start included."""
+    """A `Session` has the state that the examples of one search share. ``runs`` has the runs from which they set out.
+    ``weights`` is None and ``distances`` is empty where they are not aimed in that way. ``most`` limits the steps.
+    ``taken`` counts the steps so far, including those of the runs at the start."""
 
     walker: Walker
     most: int
@@ -40,7 +41,7 @@ class Session:
     _begun: dict[int, tuple[Walk, str | None]] = field(default_factory=dict)
 
     def begin(self, which: int) -> Walk:
-        """A new example at the end of one of the runs."""
+        """Begin a new example at the end of one of the runs."""
         self.examples += 1
         if which not in self._begun:
             self._begun[which] = self.walker.follow(self.runs[which], helping=True)
@@ -72,7 +73,7 @@ class Session:
 
 
 class Wanderer(RuleBasedStateMachine):
-    """Subclasses have the session, and the rules by which steps are chosen."""
+    """A `Wanderer` is the base of machines, which have the session, and the rules that choose steps."""
 
     session: Session
     walk: Walk
@@ -86,7 +87,7 @@ class Wanderer(RuleBasedStateMachine):
         self.walk = self.session.begin(which if which < runs else 0)
 
     def possible(self) -> list[Step]:
-        """The steps that are possible next; each rule asks for them before each step."""
+        """Return the steps that are possible next. Each rule asks for them before each step."""
         if self._at != len(self.walk.events):
             self._at, self._possible = len(self.walk.events), self.session.walker.steps(self.walk)
         return self._possible
@@ -94,7 +95,7 @@ class Wanderer(RuleBasedStateMachine):
     @precondition(lambda self: not self.possible())
     @rule()
     def rest(self) -> None:
-        """Nothing can happen any more; Hypothesis wants something to do."""
+        """Do nothing. Hypothesis needs a rule that can run when no step is possible any more."""
 
     def teardown(self) -> None:
         session = self.session
@@ -106,7 +107,8 @@ class Wanderer(RuleBasedStateMachine):
 
 
 def machine(session: Session) -> type[Wanderer]:
-    """The state machine of a session's model: by weights if it has any, else with a rule for each action."""
+    """Return the state machine of a session's model, which chooses by weights if there are any, else with a rule for
+    each action."""
     rules = {"step": _by_weight(session.weights)} if session.weights else _by_rules(session)
     return type("Wanderer", (Wanderer,), {"session": session, **rules})
 
