@@ -9,7 +9,7 @@ The conjunction is proved together or not at all. A property that depends on a p
 proved*, however many of its own steps hold. A step that can be proved without that part is proved again without it, so
 that the proved properties are the largest inductive part of the conjunction.
 
-A protocol that is made of others inherits what was proved of one of these alone (`inheriting`).
+A protocol that is made of others inherits what was proved of one of these alone (`proof_reuse`).
 """
 
 import time

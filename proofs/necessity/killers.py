@@ -1,4 +1,5 @@
-"""What kills a mutant of a model, and seeded violations that kill history properties."""
+"""This module has the mutations of a model that break its promises, and the seeded violations that history properties
+find."""
 
 import functools
 import sys
@@ -32,8 +33,8 @@ from fencepost.properties.planting.beds import BEDS
 
 
 def folder_of(variant: Variant) -> Path | None:
-    """Return where runs of a variant are stored: in the folder of its protocol under `properties`, or in addition to a
-    file that is elsewhere; None of a protocol that was written into a running program."""
+    """Return the folder where the runs of a variant are stored. It is in the folder of its protocol under `properties`,
+    or next to a file that is elsewhere. It is None for a protocol that was written into a running program."""
     module = variant.properties.__module__
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
@@ -43,18 +44,18 @@ def folder_of(variant: Variant) -> Path | None:
 
 
 def file_of(variant: Variant) -> Path | None:
-    """The file of the killers of a variant."""
     folder = folder_of(variant)
     return None if folder is None else folder / f"killers-{variant.name}.json"
 
 
 def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
-    """All bounds in which a property is asked: those explored by feature, and those of progress as ``progress N``."""
+    """Return all bounds in which a property is asked, which are those explored by feature, and those of progress as
+    ``progress N``."""
     return {**features_of(variant, profile), **wider_of(variant, profile), **progress_of(variant)}
 
 
 def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
-    """What is stated about a promise whose ``no_mutant`` is not so."""
+    """Return the message about a promise whose ``no_mutant`` is false."""
     return (
         f"{variant.name}: {name_in_words(item.name)} is said to be true by construction ({item.no_mutant}), but "
         f"{killer} breaks it; leave out its no_mutant"
@@ -62,7 +63,7 @@ def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
 
 
 class Killers:
-    """The saved runs of one variant, replayed when asked for.  ``runs``: instead of those of its file."""
+    """A `Killers` has the stored runs of one variant, replayed on demand. ``runs`` replaces those of its file."""
 
     def __init__(self, variant: Variant, profile: Profile, runs: Sequence[KeptRun] | None = None) -> None:
         file = file_of(variant)
@@ -78,8 +79,8 @@ class Killers:
         return mutations(self.raw)
 
     def of(self, item: Property, among: Sequence[str]) -> tuple[KeptRun, str, Trace] | str:
-        """A run that breaks the property within one of the bounds ``among`` (names of features), with the feature and
-        its states; else, why there is none."""
+        """Return a run that breaks the property within one of the bounds ``among`` (names of features), with the
+        feature and its states, or else why there is none."""
         why = "no mutation is known that breaks it"
         for run in self.runs:
             if run.property != item.name:
@@ -93,7 +94,7 @@ class Killers:
         return why
 
     def replayed(self, run: KeptRun, item: Property, feature: str) -> Trace | str:
-        """The states of a run within the bounds of a feature; or why it is none."""
+        """Return the states of a run within the bounds of a feature, or why it does not fit."""
         if (run, feature) not in self._replayed:
             bounds = bounds_by_feature(self.variant, self.profile)[feature]
             try:
@@ -104,14 +105,14 @@ class Killers:
         return self._replayed[run, feature]
 
     def _without(self, run: KeptRun) -> Spec:
-        """The protocol that a run is of: its mutation is made once, for all bounds."""
+        """Return the protocol that a run is of. Its mutation is made once, for all bounds."""
         if run.without not in self._mutated:
             self._mutated[run.without] = mutated(self.raw, (*self.reading, *run.without), self.mutations)
         return self._mutated[run.without]
 
     def judged(self, found: Result) -> Result:
-        """A *holds* of an exploration or of progress with its killer; *vacuous* without one.  Its
-        scope is what was met within the bounds in which it can be broken."""
+        """Return a *holds* of an exploration or of progress with its killer, or *vacuous* without one. Its scope is
+        what was met within the bounds in which it can be broken."""
         item = self.variant.asked.get(found.property)
         if item is not None and item.no_mutant is not None and found.expected == "violated":
             raise InputError(wrongly_spared(self.variant, item, "what this variant gets wrong"))
@@ -132,8 +133,9 @@ class Killers:
         return replace(found, evidence=evidence, **scope)
 
     def spared(self, found: Result, why: str) -> Result:
-        """A *holds* of a promise that is true by construction, with ``why`` no mutation is asked for.  It stands
-        against no danger, as nothing could have broken it.  InputError where a saved run does."""
+        """Return a *holds* of a promise that is true by construction, so that, for the reason ``why``, no mutation is
+        asked for. Its scope has no danger, as nothing could have broken it. Errors: InputError where a stored run does.
+        """
         item = self.variant.asked[found.property]
         for run in self.runs:
             if run.property == item.name and any(
@@ -145,23 +147,22 @@ class Killers:
         return replace(found, evidence={**found.evidence, "no_mutant": why}, **scope)
 
     def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
-        """The features within the bounds of which a saved run breaks the property."""
+        """Return the features within whose bounds a stored run breaks the property."""
         return [feature for feature in among if not isinstance(self.of(item, [feature]), str)]
 
     def evidence_of(self, run: KeptRun, feature: str) -> dict[str, Any]:
-        """A killer as evidence."""
         [(rule, mutation)] = run.without
         bounds = dict(bounds_by_feature(self.variant, self.profile)[feature])
         return {"rule": rule, "mutation": mutation, "bounds": bounds, "steps": list(run.steps)}
 
     @property
     def explored(self) -> tuple[str, ...]:
-        """The names of all bounds that are explored."""
+        """Return the names of all bounds that are explored."""
         return (*features_of(self.variant, self.profile), *wider_of(self.variant, self.profile))
 
     @property
     def of_progress(self) -> tuple[str, ...]:
-        """The names of all bounds in which progress is asked for."""
+        """Return the names of all bounds in which progress is judged."""
         return tuple(progress_of(self.variant))
 
 
@@ -174,7 +175,7 @@ class Killers:
 
 @dataclass(frozen=True)
 class Plant:
-    """A seeded violation that a property finds: its name, and how many violations it makes."""
+    """A `Plant` is a seeded violation that a property finds, with its name and the number of its violations."""
 
     name: str
     violations: int
@@ -182,8 +183,8 @@ class Plant:
 
 @functools.cache
 def found_plants(protocol: str) -> dict[str, Plant]:
-    """Return, by history property, a plant that it finds: the one that breaks the fewest others.  A property that
-    reports more or less than what was seeded is left out."""
+    """Return, by history property, a plant that it finds, preferring the one that breaks the fewest others. A property
+    that reports more or less than what was seeded is left out."""
     if protocol not in BEDS:
         return _found_defects(protocol)
     bed = BEDS[protocol]
@@ -203,8 +204,8 @@ def found_plants(protocol: str) -> dict[str, Plant]:
 
 
 def _found_defects(protocol: str) -> dict[str, Plant]:
-    """By history property of a protocol without a table of plants: a defect of its reference whose histories violate
-    it."""
+    """Return, by history property of a protocol without a table of plants, a defect of its reference implementation
+    whose histories violate it."""
     properties, found = properties_of(protocol), dict[str, Plant]()
     for defect, columns in histories_of_defects(protocol):
         findings, _ = properties.check(columns, properties.names, {})

@@ -1,4 +1,4 @@
-"""A rule taken out of a protocol as a whole, and the tests that hold a rule of an interface."""
+"""This module takes a rule out of a protocol as a whole, and finds the tests that cover a rule."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -34,12 +34,12 @@ from fencepost.model.rules import RULES
 # says; and what ghosts record is no part of any rule.
 
 OUT = "taken out"
-"""The name of the mutation that takes a rule out as a whole."""
+"""The mutation that takes a rule out as a whole has this name."""
 AS_STATED, SKIPPED = "as said", "not updated"
 
 
 def rules_of(spec: Spec) -> tuple[str, ...]:
-    """The mechanisms that a protocol cites in guards, updates or alternatives of its steps, in the order of the
+    """Return the mechanisms that a protocol cites in guards, updates or alternatives of its steps, in the order of the
     rules."""
     cited = {g.rule for a in spec.actions.values() for g in a.guards}
     for action in spec.actions.values():
@@ -49,20 +49,19 @@ def rules_of(spec: Spec) -> tuple[str, ...]:
 
 
 def taken_out(spec: Spec, rule: str) -> Mutation:
-    """The mistake of taking a rule out as a whole, which composes with others."""
+    """Return the mutation that takes a rule out as a whole, which can be combined with others."""
     return Mutation(rule, OUT, spec, lambda made: loosen(made, [rule])[0])
 
 
 def loosen(spec: Spec, rules: Collection[str]) -> tuple[Spec, Mapping[str, Mapping[str, tuple[Term, ...]]]]:
-    """A protocol that is not settled without some rules; and of each action by rule, what the rule demanded of a step:
-    its guards, and the way."""
+    """Return a protocol, not settled, without some rules. The second result has, by action and rule, what the rule
+    demanded of a step, which is its guards and its way."""
     loose = {name: _Loose(spec, action, rules) for name, action in spec.actions.items()}
     actions = {name: made.action for name, made in loose.items()}
     return replace(spec, actions=actions), {name: made.demands for name, made in loose.items()}
 
 
 def settled(spec: Spec, rules: Collection[str]) -> Spec:
-    """The settled protocol without some rules."""
     return settle(loosen(spec, rules)[0])
 
 
@@ -74,7 +73,7 @@ def _roots(action: Action) -> Iterator[Term]:
 
 @dataclass(frozen=True)
 class _Way:
-    """The parameter that chooses among the readings of one rule."""
+    """A `_Way` is the parameter that chooses among the readings of one rule."""
 
     name: str
     kind: EnumType
@@ -88,7 +87,7 @@ class _Way:
 
 
 class _Loose:
-    """One action without some rules."""
+    """A `_Loose` is one action without some rules."""
 
     def __init__(self, spec: Spec, action: Action, rules: Collection[str]) -> None:
         self.spec, self.rules = spec, rules
@@ -108,7 +107,7 @@ class _Loose:
         return (self.ways[rule].is_(AS_STATED),) if rule in self.ways else ()
 
     def _open(self, root: Term) -> Term:
-        """A term in which each alternative of these rules is chosen by its way."""
+        """Return a term in which the way of each of these rules chooses among its alternatives."""
 
         def choose(node: Term) -> Term:
             if node.op != "choice" or node.data[0] not in self.ways:
@@ -136,18 +135,19 @@ class _Loose:
 
 
 def _guards(opened: list[Guard], rule: str) -> Iterator[Term]:
-    """The guards of a rule; alternatives of rules that are not taken out are what those rules say."""
+    """Yield the guards of a rule. Alternatives of other rules are replaced by what those rules state."""
     return (rewrite(g.condition, lambda n: n.args[0] if n.op == "choice" else n) for g in opened if g.rule == rule)
 
 
 def _skippable(spec: Spec, u: Update) -> bool:
-    """A ghost only records, and a sequence cannot be appended to under a condition."""
+    """Return whether an update can be skipped. A ghost variable only records, and a sequence cannot be appended to
+    under a condition."""
     return not u.appends and u.variable not in spec.ghosts
 
 
 def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
-    """None if the rule says nothing in the action in addition to its guards.  What only a guard of the rule itself
-    offers goes with the guard."""
+    """Return the way of a rule in an action, or None if the rule has only guards there. An alternative that only a
+    guard of the rule itself offers is dropped with the guard."""
     nodes = [node for root in _roots(action) for node in subterms(root) if node.op == "choice"]
     names = [name for node in nodes if node.data[0] == rule for name in node.data[1]]
     skipped = [SKIPPED] if any(u.rule == rule and _skippable(spec, u) for u in action.updates) else []
@@ -163,18 +163,18 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
 # about.
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-"""Next to the package in a checkout; a wheel carries no tests."""
+"""The tests are next to the package in a checkout. A wheel contains no tests."""
 NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
 
 
 def tests_of(rule: str, tests: Path = TESTS) -> list[str]:
-    """The tests that hold a rule, in order, each as ``folder/test_file.py::test_name``."""
+    """Return the tests that cover a rule, in order, each as ``folder/test_file.py::test_name``."""
     return [name for name, rules in marked(tests).items() if rule in rules]
 
 
 @cache
 def marked(tests: Path = TESTS) -> dict[str, tuple[str, ...]]:
-    """Every test that is marked with rules, and the rules.  Raises ValueError for a marker that cannot be read."""
+    """Return every test that is marked with rules, and the rules. Errors: ValueError for an unreadable marker."""
     found: dict[str, tuple[str, ...]] = {}
     for path in sorted(tests.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _rules(node: ast.expr, path: Path) -> Iterator[str]:
-    """The arguments of ``pytest.mark.rule(…)``, which have to be written out."""
+    """Yield the arguments of ``pytest.mark.rule(…)``, which have to be literals."""
     if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule"):
         return
     for argument in node.args:

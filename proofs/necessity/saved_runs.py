@@ -1,9 +1,9 @@
-"""Saved runs: what breaks a property once rules are got wrong, as files that are replayed in milliseconds.
+"""This module stores runs that break a property once rules are got wrong, as files that are replayed in milliseconds.
 
-A run names the mutations of a protocol, the property that it breaks, and its steps.  `replay` takes it again, step by
-step, by the plain reading: each step has to be enabled and to stay within the bounds, and the run has to end where the
-property is broken, or, for progress, in a fair cycle without what was promised.  `DoesNotFit` says which step is not
-possible any more, and why.
+A run names the mutations of a protocol, the property that it breaks, and its steps. `replay` takes it again, step by
+step, by the plain reading. Each step has to be enabled and to stay within the bounds, and the run has to end where the
+property is broken, or, for progress, in a fair cycle without what was promised. `DoesNotFit` names the step that is no
+longer possible, and why.
 """
 
 import ast
@@ -29,14 +29,15 @@ EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
 
 class DoesNotFit(Exception):
-    """A saved run is no run of the mutated protocol, or does not break the property: which step, and why."""
+    """This error means that a stored run is not a run of the mutated protocol, or does not break the property. It names
+    the step and the reason."""
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """``without``: the mutations, each by rule and name; ``feature``: of which of the variant's bounds it is (see
-    `catalogue.features_of`; of progress, ``progress N`` for the Nth); ``steps``: events as they are printed; ``loop``:
-    how many steps lead into what goes on for ever, for progress."""
+    """A `KeptRun` is a stored run. ``without`` has the mutations, each by rule and name, and ``feature`` names the
+    variant's bounds (see `catalogue.features_of`, or ``progress N`` for the Nth bounds of progress). ``steps`` has
+    events as they are printed. ``loop`` is, for progress, the number of steps before the part that repeats for ever."""
 
     property: str
     without: tuple[tuple[str, str], ...]
@@ -54,12 +55,12 @@ class KeptRun:
 
 
 def keep(name: str, without: Iterable[tuple[str, str]], feature: str, trace: Trace) -> KeptRun:
-    """A run that an engine found."""
+    """Return the stored form of a run that an engine found."""
     return KeptRun(name, tuple(without), feature, tuple(map(str, trace.events)), trace.loop)
 
 
 def read_runs(file: Path) -> list[KeptRun]:
-    """The runs stored in a file; none if there is no file."""
+    """Return the runs stored in a file, or none if there is no file."""
     if not file.exists():
         return []
     return [
@@ -72,13 +73,13 @@ def read_runs(file: Path) -> list[KeptRun]:
 
 
 def differ(file: Path, runs: Iterable[KeptRun]) -> bool:
-    """Does a file hold other runs than these, in whatever order?"""
+    """Return whether a file has other runs than these, in any order."""
     return {*read_runs(file)} != {*runs}
 
 
 def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
-    """Writes a file of runs, one a line, in an order that does not depend on how they were found; no file of none, and
-    nothing where it holds them already."""
+    """Write a file of runs, one for each line, in an order that does not depend on how they were found. Nothing is
+    written where the file has them already, and without any runs the file is removed."""
     runs = tuple(runs)
     if not differ(file, runs):
         return
@@ -96,8 +97,9 @@ def replay(
     run: KeptRun, raw: Spec, item: Property, bounds: Bounds, *, reading: Sequence[tuple[str, str]] = (),
     known: list[Mutation] | None = None,
 ) -> Trace:  # fmt: skip
-    """The run's states; DoesNotFit if it is none, within these bounds, of ``raw`` with its mutations, or does not break
-    ``item``.  ``reading``: what has been got wrong already; ``known``: the mutations of ``raw``, if listed already."""
+    """Return the run's states. Errors: DoesNotFit if it is not a run, within these bounds, of ``raw`` with its
+    mutations, or does not break ``item``. ``reading`` has what was got wrong already, and ``known`` the mutations of
+    ``raw``, if they are listed already."""
     try:
         spec = mutated(raw, (*reading, *run.without), known)
     except ModelError as error:
@@ -127,7 +129,7 @@ def _is_broken(reading: Plain, item: Property, trace: Trace) -> bool:
 
 
 class _Replay:
-    """Takes the steps of a run one by one."""
+    """A `_Replay` takes the steps of a run one by one."""
 
     def __init__(self, spec: Spec, bounds: Bounds, run: KeptRun) -> None:
         self.spec, self.bounds, self.run = spec, bounds, run
@@ -185,7 +187,7 @@ class _Replay:
 
 
 def _check_waits(spec: Spec, bounds: Bounds, item: Property, trace: Trace) -> None:
-    """Does the run wait for ever, though all that is owed is done?  DoesNotFit if not."""
+    """Raise DoesNotFit unless the run waits for ever, although all fairness obligations are met."""
     if trace.loop is None:
         raise DoesNotFit("a run that breaks a progress property goes on for ever, and this one ends")
     reading = Plain(replace(spec, actions={}), _constants(spec, bounds), bounds)
@@ -204,7 +206,7 @@ def _choices(item: Property, bounds: Bounds) -> Iterator[dict[str, Any]]:
 
 
 def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, Any]) -> bool:
-    """Does the first condition hold on the way, and the second not from there on?"""
+    """Return whether the first condition holds on the way, and the second never from there on."""
     first, then = ([reading.evaluate(t, state, None, **chosen) for state in trace.states] for t in item.terms)
     assert trace.loop is not None
     # What begins within the loop waits through all of it, since it goes round.
@@ -212,8 +214,8 @@ def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, An
 
 
 def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: Trace) -> Iterator[str]:
-    """Instances of fair actions that are owed in what goes on for ever, and not taken there.  What only a bound stops
-    is owed, so that the end of the bounds is no livelock; what stops in the end by itself is not."""
+    """Yield instances of fair actions that are owed in the repeated part, and not taken there. What only a bound stops
+    is owed, so that the end of the bounds is no livelock. Actions that cease by themselves are not owed."""
     assert trace.loop is not None
     round_, taken = trace.states[trace.loop :], set(map(str, trace.events[trace.loop :]))
     fair = {name: action for name, action in spec.actions.items() if action.fair and name not in item.ceasing}
@@ -230,5 +232,5 @@ def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: T
 
 
 def _stays(reading: Plain, action: Action, state: State, event: Event) -> bool:
-    """Is it a step, within the bounds, that changes nothing?"""
+    """Return whether the event is a step, within the bounds, that changes nothing."""
     return reading.enabled(state, event) and reading.step(state, event) == state

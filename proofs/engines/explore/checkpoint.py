@@ -1,7 +1,7 @@
 """This module stores a search on disk as it proceeds, so that an interrupted search can go on, and the visited states
 need no memory.
 
-  explore(spec, properties, bounds, checkpoint=Path("search"))      # the same once more goes on after the last level
+    explore(spec, properties, bounds, checkpoint=Path("search"))      # the same once more goes on after the last level
 
 Each level is a file, which is mapped into memory where it is read. An index holds what was found with each level, and
 is replaced in one step when the file is complete. A search of another model, with other bounds or properties, or by

@@ -1,6 +1,5 @@
-"""Sums in columns that stay exact: how large the numbers of a run can get, found before it starts, and the operations
-that refuse to overflow where that is not known.
-"""
+"""This module makes sums in columns exact. It computes before a run how large its numbers can get, and has operations
+that refuse to overflow where that is not known."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ LIMIT = 2**63
 
 
 class Growth(NamedTuple):
-    """At most ``times`` the largest magnitude before, plus ``plus``."""
+    """A `Growth` bounds a value by ``times`` the largest magnitude before, plus ``plus``."""
 
     times: int
     plus: int
@@ -33,7 +32,7 @@ NOTHING = Growth(0, 0)
 
 
 def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
-    """Return how large a term can be; truth values, members of sorts and of enumerations count as numbers that were
+    """Return how large a term can be. Truth values, members of sorts and of enumerations count as numbers that were
     there before."""
     match node.op:
         case "const":
@@ -54,7 +53,7 @@ def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
 def growth_of_step(
     conditions: Iterable[Term], updates: Iterable[Update], constants: Mapping[str, int]
 ) -> tuple[Growth, Growth]:
-    """(the largest sum that is computed, the largest value that is stored)."""
+    """Return the largest sum that a step computes, and the largest value that it stores."""
     computed = stored = NOTHING
     updates = tuple(updates)
     for root in (*conditions, *(u.value for u in updates), *(k for u in updates for k in u.keys)):
@@ -84,7 +83,7 @@ def stays_small(start: int, steps: int, computed: Growth, stored: Growth) -> boo
 
 
 def held(key: Any, domain: int) -> Any:
-    """A key as it is, or the number of the cell that holds the zero value if it lies outside."""
+    """Return a key as it is, or the number of the cell with the zero value if the key lies outside."""
     return np.where((key >= 0) & (key < domain), key, domain)
 
 
@@ -93,7 +92,7 @@ def is_inside(key: Any, domain: int) -> Any:
 
 
 def plus(a: Any, b: Any) -> Any:
-    """The sum.  OverflowError where it has no int64."""
+    """Return the sum. Errors: OverflowError where it does not fit into int64."""
     total = np.add(a, b)
     if np.any(((a ^ total) & (b ^ total)) < 0):
         raise OverflowError("a sum lies beyond int64, which is all that columns hold; use the plain reading")
@@ -101,7 +100,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def minus(a: Any, b: Any) -> Any:
-    """The difference.  OverflowError where it has no int64."""
+    """Return the difference. Errors: OverflowError where it does not fit into int64."""
     total = np.subtract(a, b)
     if np.any(((a ^ b) & (a ^ total)) < 0):
         raise OverflowError("a difference lies beyond int64, which is all that columns hold; use the plain reading")
@@ -122,4 +121,4 @@ NAMES: dict[str, Any] = {
     "plus": plus,
     "where": np.where,
 }
-"""Names that the source of a compiled step may use."""
+"""The source of a compiled step may use these names."""
