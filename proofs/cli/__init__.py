@@ -107,8 +107,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _require_text(words: Sequence[str]) -> None:
-    """Raise UsageError for arguments that are not valid UTF-8, such as some file names, because Arrow cannot open such
-    files."""
+    """Raise UsageError for arguments that are not UTF-8, since Arrow cannot open files with such names."""
     for word in words:
         try:
             word.encode()

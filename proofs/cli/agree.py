@@ -198,8 +198,6 @@ def agree(
 
 
 def _client(name: str, protocol: str) -> str:
-    """Return the factory of a client that speaks to brokers. Errors: CatalogueError where the client is not installed,
-    or does not exist for the protocol."""
     factory, library = CLIENTS[name]
     if library and find_spec(library) is None:
         raise CatalogueError(f"{name} is not installed: {how_to_install('clients')}")
@@ -215,8 +213,7 @@ def _client(name: str, protocol: str) -> str:
 
 @contextmanager
 def _topics_removed(bootstrap: str | None) -> Iterator[None]:
-    """Delete the topics that were created within the context on the brokers at this address, if there is one, and name
-    those that cannot be deleted. An interrupted command waits only briefly for the deletion."""
+    """Delete the topics created within the context, and name those that cannot be deleted in the time allowed."""
     patience_s = REMOVED_S
     try:
         yield
@@ -345,14 +342,12 @@ def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iter
 
 
 def _promises(protocol: str, variant: str) -> dict[str, str]:
-    """Return the rules of the promises that a variant of the model is asked for, by property name."""
     asked = [p for v in find(protocol)[0].variants if v.name == variant for p in v.asked.values()]
     return {p.name: p.rule for p in asked if p.rule is not None and RULES[p.rule].kind == "promise"}
 
 
 def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the rule numbers that these names mean, each given as a number or as a property with that rule, or None
-    where no names are given. Errors: CatalogueError for a name that is not a rule."""
+    """Return the rule numbers meant by these rules and properties, or None without any. Errors: CatalogueError."""
     rules = [saved.get(underscored(name), name) for name in names]
     for name in rules:
         if name not in RULES and name != "none":
@@ -363,8 +358,7 @@ def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> fro
 
 
 def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[Agreeing, dict[str, Any]]:
-    """Return the protocol as it is driven on real brokers, and the configuration that its client needs. Errors:
-    CatalogueError where it cannot be driven over the wire."""
+    """Return the protocol as real brokers are driven, and the client's configuration. Errors: CatalogueError."""
     from fencepost.reference_impl.live.tcp.connection import parse_servers
 
     remote = over_the_wire(agreeing.protocol)
@@ -379,8 +373,6 @@ def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[
 
 
 def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:
-    """Return the driver with many new producers in some clusters. Errors: CatalogueError where the protocol has no
-    producers."""
     if agreeing.protocol not in WITH_CHURN:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
     return WITH_CHURN[agreeing.protocol](agreeing, count)

@@ -89,8 +89,6 @@ Wanted = tuple[ProtocolEntry, tuple[Variant, ...]]
 
 
 def _wanted(name: str | None) -> list[Wanted]:
-    """Return the named variant, or all main variants of the named protocol, or those of every protocol that `verify`
-    includes."""
     if name is None:
         return [(e, tuple(v for v in e.variants if v.main)) for e in protocols().values() if e.verified]
     entry, variant = find(name)
@@ -138,8 +136,7 @@ def _matrices(
 
 
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
-    """Return everything that the answer depends on besides the source files, which is what the catalogue declares about
-    these variants and how much is tried."""
+    """Return what the answer depends on besides the sources: the catalogue's entries, and how much is tried."""
     from fencepost.proofs.replays import HISTORIES
     from fencepost.proofs.scope.live import runs_of
     from fencepost.proofs.verify import EXAMPLES
@@ -226,8 +223,7 @@ def _print(matrix: "Matrix", promise: str | None, *, verbose: bool) -> None:
 
 
 def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: str) -> str:
-    """Return one cell for all promises that the engine judges. It reports that the engine met the danger for all of
-    them, or for how many."""
+    """Return the cell for all promises that the engine judges: for how many of them it met the danger."""
     judged = [matrix.cell(a, engine, danger) for a in asked if engine in a.engines]
     met = [cell for cell in judged if cell.status == "in"]
     if met and len(met) < len(judged):
@@ -242,7 +238,6 @@ def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: 
 
 
 def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """Yield the conditions under which dangers are excused."""
     from fencepost.proofs.scope.cells import ENGINES
     from fencepost.proofs.scope.scopes import conditions
 
@@ -256,8 +251,7 @@ def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[s
 
 
 def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """Yield, for each search that met some danger for only some of the promises, the groups of promises with the same
-    list of dangers."""
+    """Yield, for each search that met a danger for only some promises, the promises with the same list of dangers."""
     from fencepost.proofs.scope.scopes import SEARCHING
 
     for engine in SEARCHING:

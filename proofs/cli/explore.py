@@ -122,8 +122,7 @@ class _Search:
             )  # fmt: skip
 
     def _so_far(self, last: "Progress") -> dict[str, Any]:
-        """Return the JSON document for a search that is interrupted now. Undecided properties are unknown, and no
-        traces are included, since finding them takes longer than an interrupt may take."""
+        """Return the JSON of an interrupted search, without traces, since they would take too long to find."""
         return {
             "schema": SCHEMA, "protocol": self.entry.name, "variant": self.variant.name, "bound": self.bound,
             "distinct": last.distinct, "generated": last.generated, "depth": last.depth,
@@ -167,8 +166,7 @@ def up_to(made: "Exploration") -> str:
 
 
 def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list[str]:
-    """Return the properties to judge, or those of them that were named. Errors: CatalogueError for a progress property,
-    which exploration does not judge."""
+    """Return the properties to judge. Errors: CatalogueError for a progress property, which explore cannot judge."""
     if not only:
         return [n for n, p in variant.asked.items() if p.kind != "eventually"]
     found = [asked_property(entry, variant, name) for name in only]
@@ -195,8 +193,6 @@ def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
 def _explorations(
     name: str, profile: Profile, changes: dict[str, int]
 ) -> Iterator[tuple[ProtocolEntry, Variant, str, dict[str, int]]]:
-    """Yield the explorations to make, which are every feature of the chosen variants, or the bounds that were asked
-    for."""
     for entry, variant in chosen(name):
         wanted = {"": bounds_of(variant, profile, changes)} if changes else features_of(variant, profile)
         for feature, bound in wanted.items():

@@ -106,7 +106,6 @@ def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Applica
 
 
 def _of_histories(directory: str) -> "Application":
-    """Judge the histories here, and return a page with the violations of each dataset of the set."""
     from fencepost.proofs.cli.replay import CONFORMANCE, Asked, datasets_of, judged, violating
     from fencepost.proofs.explorer.shelves import application, of_histories
     from fencepost.proofs.traces import conformance_of

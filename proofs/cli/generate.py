@@ -184,7 +184,6 @@ def _of_model(
     name: str, directory: str, histories: int, seed: int, steps: int, changes: dict[str, int], profile: Profile,
     master: str | None, cores: int | None,
 ) -> _Made:  # fmt: skip
-    """Write runs of a model, and count in how many of them each of its promises broke."""
     from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of, require_possible
     from fencepost.proofs.scale.generate import generate as run
     from fencepost.proofs.scale.jobs import cores_here
@@ -218,6 +217,5 @@ def _simulated(entry: ProtocolEntry) -> str:
 
 
 def _unsimulated(entry: ProtocolEntry) -> str:
-    """Return what the user's own protocol lacks for simulation."""
     lacking = [f"{part}.py" for part in ("events", "interface", "reference") if not has(entry.name, part)]
     return f"write {', '.join(lacking)} of {PROTOCOLS[entry.name]}"

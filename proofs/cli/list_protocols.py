@@ -41,7 +41,6 @@ def list_protocols(name: str | None, verbose: bool) -> int:
 
 
 def _counts() -> Iterator[str]:
-    """Yield, for each source, the number of its rules, and those without a verdict in the tables of verdicts."""
     from fencepost.model.rules import AREAS
     from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, saved_counts, table_of

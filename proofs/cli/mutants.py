@@ -87,7 +87,6 @@ def mutants(
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:
-    """Return the named variants, or all variants of the protocols that `verify` includes."""
     if not names:
         return [(entry, v) for entry in protocols().values() if entry.verified for v in entry.variants]
     found = [find(name) for name in dict.fromkeys(names)]

@@ -152,7 +152,6 @@ def _is_open(every: "Iterable[Necessity]") -> int:
 
 
 def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
-    """Return why there is no verdict on a rule, which either does not exist or has nothing that can be taken out."""
     from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 
@@ -166,8 +165,8 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
 
 def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master: str | None) -> int:
-    """Judge the rules of every protocol, and return exit code 1 where a mistake survives without a reason, or where a
-    rule has no verdict. Verdicts that are stored with the code for the same models are not searched again."""
+    """Judge the rules of every protocol. The exit code is 1 where a mistake survives without a reason, or where a rule
+    has no verdict. Stored verdicts on the same models are not searched again."""
     from fencepost.proofs.necessity.ledger import Row, Verdicts, rows
     from fencepost.proofs.necessity.search import number_of_verdicts, plan
     from fencepost.proofs.necessity.tables import FOLDER, SavedFacts, digest_of, page_of_all
@@ -265,8 +264,6 @@ def _searched(entry: ProtocolEntry, variant: Variant) -> "SavedSets":
 
 
 def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, SavedSets]":
-    """Return the stored sets by variant, for the rows of the report. Sets that belong to another model cause a warning
-    and are left out."""
     from fencepost.proofs.necessity.sets import asked, read
 
     known: dict[str, SavedSets] = {}
@@ -299,7 +296,6 @@ def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "SavedSets", rule:
 
 
 def _sets_in_words(sets: "SavedSets", rule: str | None = None) -> Iterator[str]:
-    """Yield a few lines for each promise, or only for the promises that depend on ``rule`` if one is named."""
     states = ", ".join(f"{count:,}" for count in sets.states)
     bounds = (
         f"cut sets of {len(sets.states)} rules at most, all pairs, triples where no proof does without them; "

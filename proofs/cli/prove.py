@@ -139,8 +139,7 @@ def prove(
 def _proved(
     entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool
 ) -> "Proof":
-    """Return the proof of a variant. While the proof is made, each obligation is appended to ``decided`` and, with
-    ``verbose``, printed."""
+    """Return the proof of a variant. Obligations are appended to ``decided`` when they are decided."""
     from fencepost.proofs.engines.induction import number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.obligation_cache import CachedSteps
@@ -170,7 +169,6 @@ def _rows(
 
 
 def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "list[Opinion]":
-    """Ask cvc5 to confirm what is proved, and print its answers."""
     from fencepost.proofs.engines.second.asking import require_cvc5
     from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions, title_of
 
@@ -192,7 +190,6 @@ def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "
 def _rows_of_second(
     results: "Sequence[Result]", asked: "Sequence[Opinion]", read: dict[str, str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return the rows of the report, each with its obligations as cvc5 decided them."""
     from fencepost.proofs.engines.second.opinions import DEAD
 
     found = []
@@ -257,7 +254,6 @@ def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation,
 
 
 def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]") -> Iterator[str]:
-    """Yield the properties that an initial state or an explored run breaks."""
     for failed in proof.failures:
         if failed.counterexample is not None and failed.counterexample.before is None:
             yield failed.property
@@ -269,7 +265,6 @@ def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]
 def _attempts(
     variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
 ) -> Iterator[str]:
-    """Yield the lines of each failed obligation, as a run of one step, and whether exploration reaches that step."""
     from fencepost.proofs.engines.induction_counterexamples import narrate
 
     asked = {id(failed): words for failed, words in reached}
@@ -286,8 +281,7 @@ def _attempts(
 
 
 def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
-    """Return the obligations of a property, for JSON. Obligations about actions alone belong to the question whether
-    every action can happen."""
+    """Return a property's obligations for JSON. Those without a property belong to the question on actions."""
     name = "" if result.kind == "sometimes" else result.property
     return [
         {
@@ -329,12 +323,10 @@ class Aloud:
 
 
 def _heading(o: "Obligation") -> str:
-    """Return the heading of an obligation, which is its action, or the invariant where there is no action."""
     return name_in_words(o.action) or "invariant"
 
 
 def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
-    """Yield the lines of the obligations of one kind that were met in one way."""
     names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
     text = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
     if not names:

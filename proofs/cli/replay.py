@@ -197,7 +197,6 @@ def judged(
 
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
-    """Return the first violation of each property, and of the model, as stories for a page."""
     from fencepost.proofs.pages.histories import is_readable, page_of_violation
     from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import HistoryDirectory
@@ -229,8 +228,6 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
 
 
 def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
-    """Print a report, and return the exit code that it causes. ``command`` holds the words of a replay of the same
-    histories."""
     from fencepost.proofs.cli.shared.replay_lines import Lines
 
     for line in Lines(report, dataset.place, dataset.manifest, command, verbose).all():
@@ -293,8 +290,7 @@ def _dataset(name: str, place: "Location", manifest: "Manifest", asked: Asked) -
 
 
 def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the properties that a recording may violate as predicted. Errors: CatalogueError for a name that is not a
-    property, or that the variant does not break."""
+    """Return the properties that a recording may violate as predicted. Errors: CatalogueError for any other."""
     from fencepost.properties.history.properties_of import properties_of
 
     if not names:
@@ -308,8 +304,6 @@ def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_known(manifest: "Manifest", directory: str) -> None:
-    """Raise CatalogueError for histories of an unknown protocol or variant, or of a protocol whose histories are not
-    judged."""
     from fencepost.properties.history import VOCABULARIES
     from fencepost.properties.history.properties_of import HISTORIES
 
@@ -330,13 +324,11 @@ def _require_known(manifest: "Manifest", directory: str) -> None:
 
 
 def _further(manifest: "Manifest") -> tuple[str, ...]:
-    """Return what can be asked of these histories besides their properties."""
     return (CONFORMANCE,) if _follows(manifest) else ()
 
 
 def _follows(manifest: "Manifest") -> bool:
-    """Return whether there is a model to check these histories against, or a variant for which the lack of one is
-    reported."""
+    """Return whether there is a model to check these histories against, or a variant that lacks one."""
     from fencepost.properties.trace_spec import CONFORMING
 
     return manifest.protocol in CONFORMING or bool(protocols()[manifest.protocol].variants)
@@ -345,8 +337,7 @@ def _follows(manifest: "Manifest") -> bool:
 def _required(
     manifest: "Manifest", names: tuple[str, ...], checks: tuple[str, ...], conformance: bool
 ) -> tuple[str, ...]:
-    """Return the properties that have to be decided. Errors: CatalogueError for a name that is not a property, or that
-    is not checked."""
+    """Return the properties that have to be decided. Errors: CatalogueError for one that is not checked."""
     from fencepost.properties.history.properties_of import properties_of
 
     properties = properties_of(manifest.protocol)
@@ -367,8 +358,7 @@ def _has(manifest: "Manifest", name: str, *further: str) -> bool:
 
 
 def _history_property(manifest: "Manifest", option: str, name: str, *further: str) -> str:
-    """Return a property's name in the code, given that name or the printed one. Errors: CatalogueError if there is no
-    such property."""
+    """Return a property's name in the code, given that or the printed one. Errors: CatalogueError if there is none."""
     from fencepost.properties.history.properties_of import properties_of
 
     known = (*properties_of(manifest.protocol).names, *further)

@@ -93,7 +93,6 @@ def show(
 def _shortest(
     variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
 ) -> tuple[dict[str, int], "Trace | None"]:
-    """Return a shortest run that breaks or reaches the property, and the bounds within which it was looked for."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 
@@ -109,7 +108,6 @@ def _shortest(
 
 
 def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
-    """Yield, for a refinement, which step of the core was the nearest."""
     from fencepost.model.language.derived.refinements import Refinement
 
     if isinstance(asked, Refinement):

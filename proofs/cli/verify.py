@@ -164,9 +164,8 @@ def verify(
 
 
 class _Verdicts:
-    """A `_Verdicts` gathers the verdicts of a protocol under their headings as they arrive. It prints them, or sets
-    aside those that are not as expected. The verdicts count even if an interrupt comes before the protocol is complete.
-    """
+    """A `_Verdicts` gathers the verdicts of a protocol under their headings as they arrive, and prints them or sets
+    aside unexpected ones. They count even if an interrupt comes before the protocol is complete."""
 
     def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
         self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose
@@ -202,7 +201,6 @@ def _print_table(tallies: Sequence["Tally"], unexpected: Sequence[Text]) -> None
 
 
 def _conclude(results: Sequence[Result], problems: Sequence[str], left_open: Sequence[str], *, verbose: bool) -> None:
-    """Print what was left unchecked, and where engines disagree."""
     if verbose:
         console.print("\nLeft unchecked by these bounds")
         for sentence in left_open or ["nothing that was asked"]:

@@ -126,7 +126,6 @@ class _Houdini:
 
 
 def _meaning(spec: Spec, action: Action) -> object:
-    """Return a key of everything that a proof about an action depends on, apart from the lemmas it used."""
     guards = tuple(g.condition for g in action.guards)
     updates = tuple((u.variable, u.value, u.keys, u.bound) for u in action.updates)
     return (tuple(spec.types.items()), tuple(spec.constants.items()), spec.axioms, action.parameters, guards, updates)

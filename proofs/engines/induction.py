@@ -170,7 +170,6 @@ def _together(
 
 
 def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
-    """Return all properties that the proof of this one needs, directly or through the proofs of others."""
     needed, new = {name}, {name}
     while new:
         new = {used for o in found if o.property in new and o.kind not in VACUITY for used in o.uses} - needed
@@ -179,8 +178,7 @@ def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
 
 
 def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
-    """Decide an obligation again from fewer assumptions. A failure gets no counterexample, because the step may be
-    harmless."""
+    """Decide an obligation again from fewer assumptions, without a counterexample, as the step may be harmless."""
     if o.kind == "follows":
         question = Question.state(spec, left.values(), rlimit)
     else:
@@ -213,8 +211,6 @@ def _obligations(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited],
     cache: CachedSteps | None,
 ) -> Iterator[Obligation]:  # fmt: skip
-    """Yield the obligations, grouped by what one solver is asked: initial states, states of the invariant, and each
-    action's steps."""
     for name, item in from_parts.items():
         yield Obligation("inherited", item.part, name, "holds", 0.0, "inherited")
     always = invariant(properties)
@@ -267,8 +263,6 @@ def _obligations(
 def _met_by(
     question: Question, search: Search, unknown: set[tuple[str, Term]], always: Mapping[str, Term]
 ) -> Iterator[Obligation]:
-    """Yield the antecedents of step properties that the action of a question satisfies, and add to ``unknown`` those
-    for which that is undecided."""
     for one in list(search.wanted):
         obligation = _possible(question, "antecedent", one[0], one[1], always)
         if obligation.verdict == "holds":
@@ -312,8 +306,7 @@ def _possible(question: Question, kind: Kind, name: str, term: Term, always: Map
 
 
 def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Obligation:
-    """Decide whether some state of the invariant enables the action, or whether none does if the action is declared
-    dead."""
+    """Decide whether some state of the invariant enables the action, or whether none does if it is declared dead."""
     found = _possible(question, "enabled", "", TRUE, always)
     if action.dead is None:
         return found

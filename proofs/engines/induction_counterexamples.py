@@ -110,8 +110,7 @@ def reach(
 def _explore(
     spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]
 ) -> Iterator[tuple[str, Reached]]:
-    """Yield the result for each property. The exploration is repeated after each violation, since it ends early there
-    and a complete one takes long."""
+    """Yield the result for each property, exploring again after each violation, since violations end a search early."""
     left = dict(properties)
     while left:
         made = explore(spec, left, within, max_states=MOST, stop_when_violated=True)
@@ -132,8 +131,7 @@ def _reached(found: Exploration, name: str, within: Mapping[str, int]) -> Reache
 
 
 def _bounds(spec: Spec, broken: Property, example: Counterexample, bound: Mapping[str, int]) -> dict[str, int] | None:
-    """Return the bounds, with as few constants as possible changed to those of the counterexample, so that it lies
-    within them, or None if it never does."""
+    """Return the bounds with the fewest constants changed that include the counterexample, or None if none do."""
     changes = [{name: value} for name, value in example.constants.items() if value < bound.get(name, 0)]
     for count in range(len(changes) + 1):
         for chosen in itertools.combinations(changes, count):

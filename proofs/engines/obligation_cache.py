@@ -173,7 +173,6 @@ def since(obligations: Iterable["Obligation"]) -> str | None:
 
 @cache
 def _engine() -> str:
-    """Return the hash of the text of the files in `ASKING`, and of Z3's release."""
     here = Path(__file__).parents[2]
     hashed = hashlib.sha256(version("z3-solver").encode())
     for name in ASKING:

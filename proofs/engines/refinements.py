@@ -38,7 +38,6 @@ def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trac
 
 
 def _views(item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Yield each choice of the view's parameters, or one empty choice if it has none."""
     full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
     for values in itertools.product(*(full.domain(kind) for _, kind in item.each)):
         yield dict(zip((name for name, _ in item.each), values, strict=True))
@@ -114,7 +113,6 @@ class _Explained:
         yield from (f"{makes} {p} {want[p]}, not {got[p]}" for p in want if want[p] != got[p])
 
     def _entries(self, state: State) -> dict[str, str]:
-        """Return every entry of a state of the core, in words."""
         found = {}
         for name, kind in self.item.core.types.items():
             if isinstance(kind, SeqType):

@@ -48,7 +48,6 @@ def result(
 
 
 def _within(scope: Scope, results: list[Result]) -> list[Result]:
-    """Return the verdicts with the scope in which they were found."""
     fields = scope.fields
     return [replace(r, **fields) for r in results]
 
@@ -171,7 +170,6 @@ def run_features(
 
 
 def _deciding(item: Property, explored: Mapping[str, Exploration]) -> list[str]:
-    """Return the features in which a witness is reached, or another property is violated."""
     decisive = "holds" if item.kind == "sometimes" else "violated"
     return [feature for feature, made in explored.items() if made.verdicts[item.name] == decisive]
 
@@ -180,8 +178,7 @@ def _together(
     entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
     explored: Mapping[str, Exploration], deciding: Sequence[str],
 ) -> Result:  # fmt: skip
-    """Return the deciding result, which is the shortest violation or witness, else the first, with all states and
-    seconds. Only its trace is computed."""
+    """Return the result that decides: the shortest violation or witness, else the first, with all states and times."""
     name = item.name
     chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))
     found = _explored(entry, variant, item, bounds[chosen], explored[chosen])

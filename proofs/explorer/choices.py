@@ -67,7 +67,6 @@ class Choices:
         return reason and reason[0]
 
     def _refused(self, state: State, event: Event, spent: Mapping[str, int]) -> tuple[Reason, Term | None] | None:
-        """Return the reason, and the condition that is false."""
         action = self.spec.actions[event.action]
         if not self.plain.enabled(state, event):
             for guard in action.guards:
@@ -115,7 +114,6 @@ class Choices:
     def _reasons(
         self, state: State, action: Action, refused: Iterable[tuple[Event, Reason, Term | None]]
     ) -> Iterator[dict[str, Any]]:
-        """Yield parameter choices, grouped by their reason."""
         grouped: dict[Reason, list[tuple[Event, Term | None]]] = {}
         for event, reason, condition in refused:
             grouped.setdefault(reason, []).append((event, condition))
@@ -128,13 +126,11 @@ class Choices:
             }  # fmt: skip
 
     def _choice(self, state: State, action: Action, event: Event, condition: Term | None) -> str:
-        """Return a choice in words, such as ``client 0: here 3 <= 2``."""
         words = parameters_in_words(action, event)
         here = "" if condition is None else self._here(state, event, condition)
         return f"{words}: {here}" if words and here else words or here
 
     def _here(self, state: State, event: Event, condition: Term) -> str:
-        """Return the two sides of a comparison that is false."""
         negated = condition.op == "not" and condition.args[0].op in COMPARED
         node = condition.args[0] if negated else condition
         if node.op not in COMPARED:

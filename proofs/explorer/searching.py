@@ -171,8 +171,7 @@ def _way(session: Session, path: str) -> Counter[str]:
 
 
 def _ends(session: Session, prop: Property, least: int, most: int, report: Reporter) -> Iterator[tuple[Event, ...]]:
-    """Yield runs that break a property at their last step, one to each such state, the shortest first. No step leads on
-    from a state in which the property is broken."""
+    """Yield runs that break a property at their last step, one to each such state, the shortest first."""
     from fencepost.proofs.engines.explore import explore, sets
     from fencepost.proofs.engines.explore.emit import conditions
     from fencepost.proofs.engines.explore.traces import runs_to
@@ -255,9 +254,8 @@ def _lasso(name: str, trace: Trace, place: Place, moved: bool) -> Answer:
 def _explored(
     session: Session, spec: Spec, asked: Mapping[str, Property], most: int, report: Reporter
 ) -> tuple[Any, tuple[Property, Trace] | None]:
-    """Return the search, and what it found first. Ghost variables that no requested property reads are left out, since
-    they only multiply states. Where a run leaves the bounds by one of them, the search is repeated with all variables.
-    """
+    """Return the search and what it found first. It leaves out ghost variables that no requested property reads, and is
+    repeated with them where a run leaves the bounds by one of them."""
     from fencepost.proofs.engines.explore import explore
 
     looked_for = {n: _not_reached(p) if p.kind == "sometimes" else p for n, p in asked.items()}
@@ -277,7 +275,6 @@ def _explored(
 
 
 def _not_reached(witness: Property) -> Property:
-    """Return the property that a witness is not reached, so that a search ends at once when it is broken."""
     return replace(witness, role="lemma", terms=(negation(witness.term),))
 
 

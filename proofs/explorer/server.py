@@ -206,7 +206,6 @@ class Explorer:
 
 
 def _placed(session: Session, here: Session, answer: Answer) -> Answer:
-    """Return the answer with the place of its path, where that is not the place of the request."""
     if session is here or "path" not in answer or "place" in answer:
         return answer
     place = session.place

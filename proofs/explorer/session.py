@@ -155,8 +155,7 @@ class Session:
         }  # fmt: skip
 
     def _lanes(self, trace: Trace) -> list[str]:
-        """Return the lanes of all processes that steps can name, if they are few, because lanes that come and go are
-        hard to follow."""
+        """Return the lanes of all processes, if they are few, because lanes that come and go are hard to follow."""
         sorts = [kind for a in self.spec.actions.values() for _, kind in a.parameters if isinstance(kind, AtomsType)]
         every = {f"{process(kind)} {n}": kind for kind in sorts if process(kind) for n in self.plain.domain(kind)}
         reported = lanes_of(self.spec, trace)
@@ -170,7 +169,6 @@ class Session:
         return asdict(one) | {"id": name, "kind": self.properties[name].kind}
 
     def _progress(self) -> list[dict[str, Any]]:
-        """Return the progress properties, which no state breaks."""
         return [
             {
                 "id": name, "name": name_in_words(name), "says": " ".join(p.doc.split()), "rule": p.rule or "",

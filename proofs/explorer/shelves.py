@@ -140,7 +140,6 @@ def of_histories(
 
 
 def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> Kind:
-    """Return the verdict on a property, in words."""
     words, predicted = name_in_words(name), sum(report.predicted.get(name, {}).values())
     if name in report.violations:
         count = report.violations[name]["count"]

@@ -103,7 +103,6 @@ def search(
 
 
 def _fits(killers: Killers, run: KeptRun) -> bool:
-    """Return whether a run breaks a property of the variant, within its bounds in some profile."""
     item = killers.variant.asked.get(run.property)
     if item is None or run.feature not in bounds_by_feature(killers.variant, killers.profile):
         return False
@@ -134,7 +133,6 @@ def spared(variant: Variant, killers: Killers) -> list[Wanted]:
 
 
 def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[dict[str, Property], dict[str, Property]]:
-    """Return the properties expected to hold of states and steps, and those of progress."""
     held = {
         n: p
         for n, p in variant.asked.items()
@@ -151,9 +149,8 @@ def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
 
 
 def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
-    """Return the mutations in the order in which to try them. Those that already break something, here or in a sibling,
-    come first, then those of the rules that the variant is to judge, then the rest. Where the variant's reading is one
-    alternative of a rule, the other alternatives of that rule are left out."""
+    """Return the mutations in the order in which to try them. Those that break something already come first, then those
+    of the rules that the variant judges. Alternatives of a rule that the variant's reading decides are left out."""
     folder = folder_of(variant)
     siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
     first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))
@@ -166,8 +163,7 @@ def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
 
 
 class _Searching:
-    """A `_Searching` is one search, which explores each mutant for all wanted properties at once, a few states of each
-    mutant first."""
+    """A `_Searching` explores each mutant for all wanted properties at once, a few states of each mutant first."""
 
     def __init__(self, variant: Variant, profile: Profile, killers: Killers, wanted: Wanted) -> None:
         self.killers, self.order = killers, _ordered(variant, killers)
@@ -207,8 +203,7 @@ class _Searching:
     def _stuck(
         self, spec: Spec, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int
     ) -> dict[str, Trace]:
-        """Return progress properties that fail. That takes the whole graph, so a graph that was cut off gives no
-        result."""
+        """Return progress properties that fail. A graph that was cut off gives no result."""
         made = explore(spec, self.left, bounds, max_states=most)
         if not made.complete:
             return {}

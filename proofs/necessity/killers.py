@@ -105,7 +105,6 @@ class Killers:
         return self._replayed[run, feature]
 
     def _without(self, run: KeptRun) -> Spec:
-        """Return the protocol that a run is of. Its mutation is made once, for all bounds."""
         if run.without not in self._mutated:
             self._mutated[run.without] = mutated(self.raw, (*self.reading, *run.without), self.mutations)
         return self._mutated[run.without]
@@ -204,8 +203,7 @@ def found_plants(protocol: str) -> dict[str, Plant]:
 
 
 def _found_defects(protocol: str) -> dict[str, Plant]:
-    """Return, by history property of a protocol without a table of plants, a defect of its reference implementation
-    whose histories violate it."""
+    """Return, by history property, a defect of the reference implementation whose histories violate it."""
     properties, found = properties_of(protocol), dict[str, Plant]()
     for defect, columns in histories_of_defects(protocol):
         findings, _ = properties.check(columns, properties.names, {})

@@ -245,8 +245,7 @@ def _verdict(
 
 
 def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
-    """Yield the strongest verdict first. For runs that break a promise, this is the shortest one and the other variants
-    that have one. Each other mutation has the variants of its verdict."""
+    """Yield the strongest verdict first, with the shortest run that breaks a promise and the variants that have one."""
     for verdict in ("necessary", "shown"):
         runs = [n for n in found if n.verdict == verdict and n.steps is not None]
         if runs:
@@ -304,7 +303,6 @@ def _kind_of(variant: Variant) -> str:
 
 
 def _counted(kinds: Mapping[str, int]) -> str:
-    """Return counts such as ``9 mistakes and 1 text``."""
     return " and ".join(f"{number} {kind}{'s' * (number > 1)}" for kind, number in kinds.items())
 
 
@@ -341,7 +339,6 @@ def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
 
 
 def _held(number: str, tests: Path | None) -> str:
-    """Return the files of the tests that are marked with the rule, and so fail when it is broken."""
     if tests is None:
         return ""
     files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
@@ -394,7 +391,6 @@ def against(
 
 
 def _met_by(variant: Variant, engine: str, found: Verdicts) -> dict[str, Any]:
-    """Return what an engine met, by feature, as it is stored in a file."""
     if engine == "induction":
         return {"": _plain(scope_of_proof(variant.spec, variant.promised, found.proof(variant)))}
     searched = found.explorations(variant) if engine == "explore" else found.graphs_of(variant)

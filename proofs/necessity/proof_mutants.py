@@ -162,8 +162,7 @@ def _breaks(spec: Spec, action: str, name: str, properties: Mapping[str, Propert
 
 
 def _holds(question: Question, term: Term, always: Mapping[str, Term]) -> bool:
-    """Return whether the term holds. It counts as holding unless a counterexample is found, for which small ones are
-    tried where the question is too hard."""
+    """Return whether the term holds, which it does unless a counterexample, if necessary a small one, is found."""
     answer = question.proves(term, always.values())
     broken = answer.verdict == "violated" or (
         answer.verdict == "unknown" and Shrinker(question, always.values()).counterexample() is not None
@@ -216,7 +215,6 @@ class _Searching:
         return []
 
     def _mutant(self, pair: tuple[str, str]) -> tuple[Spec, list[str]]:
-        """Return the mutant, and the actions in which it differs from the protocol."""
         if pair not in self.made:
             spec, right = mutated(self.raw, [*_reading(self.variant), pair], self.every), self.variant.spec
             changed = [n for n, a in spec.actions.items() if _meaning(a) != _meaning(right.actions[n])]
@@ -250,7 +248,6 @@ def _reads(item: Property) -> set[str]:
 
 
 def _failures(spec: Spec, alone: Mapping[str, Property]) -> Iterator[str]:
-    """Yield the actions that break the only given property."""
     [(name, item)] = alone.items()
     for action in spec.actions.values():
         if _reads(item) & written(action) and _breaks(spec, action.name, name, alone):
@@ -278,8 +275,6 @@ def _updates(updates: Sequence[Any], known: "_Digests") -> list[object]:
 
 
 class _Digests:
-    """A `_Digests` hashes terms, each shared part once."""
-
     def __init__(self) -> None:
         self.known: dict[Term, str] = {}
 

@@ -87,8 +87,6 @@ class _Way:
 
 
 class _Loose:
-    """A `_Loose` is one action without some rules."""
-
     def __init__(self, spec: Spec, action: Action, rules: Collection[str]) -> None:
         self.spec, self.rules = spec, rules
         self.ways = {rule: way for rule in rules if (way := _way(spec, action, rule)) is not None}
@@ -107,8 +105,6 @@ class _Loose:
         return (self.ways[rule].is_(AS_STATED),) if rule in self.ways else ()
 
     def _open(self, root: Term) -> Term:
-        """Return a term in which the way of each of these rules chooses among its alternatives."""
-
         def choose(node: Term) -> Term:
             if node.op != "choice" or node.data[0] not in self.ways:
                 return node
@@ -140,8 +136,7 @@ def _guards(opened: list[Guard], rule: str) -> Iterator[Term]:
 
 
 def _skippable(spec: Spec, u: Update) -> bool:
-    """Return whether an update can be skipped. A ghost variable only records, and a sequence cannot be appended to
-    under a condition."""
+    """Return whether an update can be skipped. Updates of ghost variables and appends cannot."""
     return not u.appends and u.variable not in spec.ghosts
 
 
@@ -190,7 +185,6 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _rules(node: ast.expr, path: Path) -> Iterator[str]:
-    """Yield the arguments of ``pytest.mark.rule(…)``, which have to be literals."""
     if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule"):
         return
     for argument in node.args:

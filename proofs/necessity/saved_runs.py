@@ -129,8 +129,6 @@ def _is_broken(reading: Plain, item: Property, trace: Trace) -> bool:
 
 
 class _Replay:
-    """A `_Replay` takes the steps of a run one by one."""
-
     def __init__(self, spec: Spec, bounds: Bounds, run: KeptRun) -> None:
         self.spec, self.bounds, self.run = spec, bounds, run
         self.events = [self._event(number, text) for number, text in enumerate(run.steps, 1)]
@@ -206,7 +204,6 @@ def _choices(item: Property, bounds: Bounds) -> Iterator[dict[str, Any]]:
 
 
 def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, Any]) -> bool:
-    """Return whether the first condition holds on the way, and the second never from there on."""
     first, then = ([reading.evaluate(t, state, None, **chosen) for state in trace.states] for t in item.terms)
     assert trace.loop is not None
     # What begins within the loop waits through all of it, since it goes round.
@@ -232,5 +229,4 @@ def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: T
 
 
 def _stays(reading: Plain, action: Action, state: State, event: Event) -> bool:
-    """Return whether the event is a step, within the bounds, that changes nothing."""
     return reading.enabled(state, event) and reading.step(state, event) == state

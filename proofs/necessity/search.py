@@ -160,7 +160,6 @@ def _judged(
 def _by_name(
     entry: ProtocolEntry, variant: Variant, named: tuple[str, str] | None, profile: Profile, further: bool
 ) -> Necessity:
-    """Run `_judged` as a job, to which a mutation is passed by name."""
     mutant = None if named is None else _mutation(variant, named, further)
     return _judged(entry, variant, mutant, profile, Known())
 
@@ -171,7 +170,6 @@ def _mutation(variant: Variant, named: tuple[str, str], further: bool) -> Mutati
 
 
 def _same(variant: Variant, named: tuple[str, str] | None, further: bool) -> Spec:
-    """Return the protocol that a verdict is on, in the terms of this process."""
     return variant.spec if named is None else _mutation(variant, named, further).apply()
 
 
@@ -327,7 +325,6 @@ def show(variant: Variant, profile: Profile) -> Necessity:
 
 
 def _waits(variant: Variant) -> tuple[str, Trace] | None:
-    """Return the progress promise that is predicted to fail, with a run that violates it."""
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and variant.expected.get(n) == "violated"}
     for bound in variant.progress_bounds if asked else ():
         for name, found in check_progress(explore(variant.spec, asked, bound)).items():
@@ -355,14 +352,12 @@ def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) 
 
 
 def _departs(variant: Variant, bound: Mapping[str, int]) -> tuple[str, Trace] | None:
-    """Return a refinement that some step violates, with a shortest run to that step."""
     found = explore(variant.spec, _refinements(variant), bound, stop_when_violated=True)
     name = min(found.violated, key=found.traces.steps, default=None)
     return None if name is None else (name, found.traces[name])
 
 
 def _refinements(variant: Variant) -> dict[str, Property]:
-    """Return the properties which state that a variant refines its core."""
     return {n: p for n, p in variant.asked.items() if p.role == "refinement"}
 
 
@@ -436,7 +431,6 @@ def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
 def _explored(
     spec: Spec, asked: Mapping[str, Property], bound: Mapping[str, int], numbers: Collection[str]
 ) -> Exploration:
-    """Return the exploration with half as many numbers again, or with as many more as fit into the packing."""
     most = max((bound[n] // 2 for n in numbers if n in bound), default=0)
     for more in range(most, 0, -1):
         try:

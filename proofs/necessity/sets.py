@@ -92,8 +92,6 @@ def search(
 
 
 class _Cutting:
-    """A `_Cutting` searches cut sets, smaller ones first, and explores each for all promises that it may cut."""
-
     def __init__(
         self, variant: Variant, found: list[Cores], states: tuple[int, ...], report: Callable[[str], None]
     ) -> None:
@@ -110,8 +108,7 @@ class _Cutting:
         return {c.promise: Sets(c, tuple(self.runs[c.promise]), tuple(self.undecided[c.promise])) for c in self.found}
 
     def _may_cut(self, known: Cores, chosen: tuple[str, ...]) -> bool:
-        """Return whether the rules may cut the promise. They cannot where it is proved without them, and need not be
-        tried where fewer of them cut it already."""
+        """Return whether the rules may cut the promise, which is not proved without them and not cut by fewer."""
         if any(set(rules_taken(run)) <= set(chosen) for run in self.runs[known.promise]):
             return False
         if any(not set(one.rules) & set(chosen) for one in known.sufficient):

@@ -219,7 +219,6 @@ rule was taken out of one, or it breaks by itself, the dangers that its model ha
 
 
 def _cells(rows: Sequence[Row]) -> str:
-    """Return the verdicts and scopes that one or several protocols have for a rule."""
     rows_of = [row for row in rows if has_verdict(row.verdict)] or rows[:1]
     if not rows_of:
         return f"{NO_VERDICT} | "

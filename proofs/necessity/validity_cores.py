@@ -86,7 +86,6 @@ def cores(variant: Variant, most: int = MOST) -> list[Cores]:
 
 
 def _enumerate(proofs: "Proofs", promise: str, most: int) -> Cores | None:
-    """Return the cores of a promise, or None if it is not proved with all rules within the limit."""
     rules, tried = proofs.rules, 0
 
     def proves(chosen: Rules) -> bool:
@@ -131,8 +130,7 @@ def _ordered(chosen: Iterable[str], rules: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
-    """Return the minimal sets with a rule of each of these sets. Without sets, that is the empty one, and there is none
-    if one of them is empty."""
+    """Return the minimal sets with a rule of each of these sets."""
     hitting: list[Rules] = [frozenset()]
     for one in sets:
         more = {h for h in hitting if h & one} | {h | {r} for h in hitting if not h & one for r in one}
@@ -142,8 +140,6 @@ def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
 
 @dataclass
 class _Tried:
-    """A `_Tried` has results on one step of a proof: sets of rules and lemmas that are enough, or not enough."""
-
     enough: list[frozenset[Term]] = field(default_factory=list)
     wanting: list[frozenset[Term]] = field(default_factory=list)
 
@@ -210,7 +206,6 @@ class Proofs:
         return tuple(n for n in self.always if n in needed - {promise})
 
     def _at_first(self) -> frozenset[str]:
-        """Return the properties that hold in the initial state."""
         if self._initially is None:
             question = Question.initial(self.spec, self.rlimit)
             held = []
@@ -222,8 +217,7 @@ class Proofs:
         return self._initially
 
     def _fallen(self, left: Mapping[str, Term], switches: frozenset[Term]) -> list[str]:
-        """Return the properties that some action breaks, for the first action that breaks any. They are not assumed any
-        more."""
+        """Return the properties broken by the first action that breaks any. They are not assumed any more."""
         for action in self.spec.actions.values():
             assumed = frozenset(left.values()) | switches
             changed = written(action)
@@ -239,7 +233,6 @@ class Proofs:
         return (action for action in self.spec.actions.values() if read & written(action))
 
     def _support(self, action: Action, name: str, assumed: frozenset[Term]) -> frozenset[Term] | None:
-        """Return assumed rules and lemmas that are enough for the action to preserve a property."""
         tried = self._tried.setdefault((action.name, name), _Tried())
         found = next((core for core in tried.enough if core <= assumed), None)
         if found is not None or any(assumed <= wanting for wanting in tried.wanting):

@@ -76,7 +76,6 @@ def is_readable(opened: HistoryDirectory, first: Violation) -> bool:
 
 
 def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> tuple[Columns, str]:
-    """Return the rows of one history, each with its index in the row group, and the name of that row group."""
     for piece in opened.pieces:
         if piece.first_history <= number <= piece.last_history:
             columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
@@ -107,7 +106,6 @@ def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Column
 
 
 def _filled(vocabulary: Vocabulary, columns: Columns, row: int) -> dict[str, int]:
-    """Return what an event fills, except for the common columns."""
     absent = {column.name: column.absent for column in vocabulary.columns}
     used = vocabulary.used_by[_kind(vocabulary, columns, row)]
     return {name: int(columns[name][row]) for name in used if columns[name][row] != absent[name]}
@@ -118,6 +116,5 @@ def _kind(vocabulary: Vocabulary, columns: Columns, row: int) -> str:
 
 
 def _step(vocabulary: Vocabulary, columns: Columns, row: int, lanes: list[str], explains: bool) -> Step:
-    """Return one event, with its time and its step in the history."""
     says = f"Step {row}, at {columns['time_us'][row] / 1000:,.3f} ms." + " It explains the violation." * explains
     return event_step(_kind(vocabulary, columns, row), _filled(vocabulary, columns, row), lanes, says)

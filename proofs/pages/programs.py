@@ -47,7 +47,6 @@ def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story
 
 
 def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
-    """Yield calls and events in order, in words, with what an event fills, and whether it is the bad one."""
     for made in failure.run:
         yield made.call, None, made.bad == -1 and not made.events
         for place, (kind, filled) in enumerate(made.events):
@@ -56,8 +55,6 @@ def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
 
 
 def _taken(report: AgreementReport) -> Taken:
-    """Return the steps of the model by event, which is empty for a protocol that was handed over as an object without a
-    name."""
     agreeing = driven(report.protocol) if report.protocol in DRIVEN else None
     if agreeing is None or agreeing.follow is None:
         return {}
@@ -66,8 +63,7 @@ def _taken(report: AgreementReport) -> Taken:
 
 
 def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barred: bool) -> Step:
-    """Return a call, or an event with its steps in the model. ``barred`` means that no state of the model fits any
-    more."""
+    """Return a call, or an event with its steps in the model. ``barred`` means that no state of the model fits."""
     if filled is None:
         return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
     made = event_step(text, filled, lanes, "The implementation shows it.")
@@ -86,6 +82,5 @@ def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barr
 
 
 def _in_words(step: Do, filled: Filled) -> str:
-    """Return a step in words, with the word perhaps if it is taken in some states only."""
     given = (f"{name}={filled[column]}" for name, column in step.parameters.items() if column in filled)
     return f"{'perhaps ' * (step.when is not None)}{name_in_words(step.action)}({', '.join(given)})"

@@ -136,7 +136,6 @@ def process(kind: ScalarType) -> str | None:
 
 
 def _named(action: Action, event: Event) -> list[str]:
-    """Return the lanes of the processes that a step names, in the order of its parameters."""
     found = ((process(kind), event.parameters[name]) for name, kind in action.parameters)
     return list(dict.fromkeys(f"{name} {number}" for name, number in found if name is not None))
 
@@ -153,7 +152,6 @@ def lane_of(action: Action, event: Event) -> str:
 
 
 def _touched(spec: Spec, before: State, after: State) -> list[str]:
-    """Return the lanes of the processes whose entries a step changes, ghost variables aside."""
     found = []
     for variable, kind in spec.types.items():
         if variable in spec.ghosts or not isinstance(kind, MapType) or before[variable] == after[variable]:
@@ -213,7 +211,6 @@ def parameters_in_words(action: Action, event: Event) -> str:
 
 
 def _cited(action: Action) -> tuple[str, ...]:
-    """Return the rules that an action and its guards and updates encode, once each."""
     rules = (action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates))
     return tuple(dict.fromkeys(number for number in rules if number is not None))
 
@@ -243,7 +240,6 @@ def rules_of(steps: Iterable[Step]) -> dict[str, str]:
 
 
 def _holds(plain: Plain, one: Property, trace: Trace) -> Iterator[bool]:
-    """Yield whether the property holds after each number of steps. A property of steps is judged by the last step."""
     for place, state in enumerate(trace.states):
         if one.kind != "step":
             yield plain.holds(one, state)

@@ -155,7 +155,6 @@ def _with_roots(action: Action, changed: Callable[[Term], Term]) -> Action:
 
 
 def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
-    """Return how often each expression occurs in the text of these."""
     counts: Counter[Term] = Counter()
     left = list(roots)
     while left:

@@ -37,8 +37,6 @@ class PlainError(Exception):
 
 
 class _Compiled(dict[str, Callable[..., Any]]):
-    """A `_Compiled` has, by action, a function that is compiled on first use."""
-
     def __init__(self, compiled: Callable[[str], Callable[..., Any]]) -> None:
         super().__init__()
         self._compiled = compiled
@@ -104,7 +102,7 @@ class Plain:
                     yield event, self.step(state, event)
 
     def holds(self, item: Property | Term, state: State, after: State | None = None, **parameters: int) -> bool:
-        """Return the value of a property, or of any Bool term, in a state. A step property also needs the state after."""
+        """Return the value of a property, or of any Bool term, in a state. A step property needs the state after."""
         return bool(self.evaluate(item.term if isinstance(item, Property) else item, state, after, **parameters))
 
     def evaluate(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
@@ -216,8 +214,7 @@ class Plain:
         return "\n".join([*lines, "    return N", ""])
 
     def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
-        """Yield lines by which, under bounds, a step that assigns at a key past its range has no state, even if it
-        assigns zero."""
+        """Yield lines by which, under bounds, an assignment at a key past its range cuts the step, even one of zero."""
         for i, kind in enumerate(keys):
             if self.bounds is not None and isinstance(kind, NumberType):
                 yield f"    if k[{i}] not in {self._range(kind)}: return None"

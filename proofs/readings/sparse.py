@@ -120,7 +120,6 @@ class Sparse:
         return tuple(found)
 
     def _entries(self, mapping: Term, *keys: Term) -> Support:
-        """Return the places of a map's entries."""
         if mapping.op != "state":
             return None
         parts: list[str] = []
@@ -173,7 +172,6 @@ def _is_zero(constant: Term) -> bool:
 
 
 def _binds(node: Term) -> Iterable[str]:
-    """Return the names that a term binds in its arguments."""
     if node.op in ("forall", "exists"):
         return [name for name, _ in node.data]
     return node.data[:1] if node.op == "latest" else ()

@@ -105,7 +105,6 @@ def _leave_streams() -> None:
 
 
 def _why(error: BaseException) -> str:
-    """Return what went wrong, where, and what to do."""
     if isinstance(error, MemoryError) or "out of memory" in str(error)[:200]:
         return f"memory ended{_while(error)}; use smaller bounds, fewer histories or fewer cores"
     if isinstance(error, RecursionError):
@@ -123,7 +122,6 @@ def _why(error: BaseException) -> str:
 
 
 def _input_errors() -> tuple[type[BaseException], ...]:
-    """Return the errors that mean bad input or environment. They are imported only when an error has been raised."""
     try:
         from fencepost.model.language.checks.errors import InputError
         from fencepost.proofs.connection_errors import wire_errors
@@ -133,14 +131,12 @@ def _input_errors() -> tuple[type[BaseException], ...]:
 
 
 def _frames(error: BaseException) -> list[tuple[str, int | None]]:
-    """Return the files and lines of the traceback, outermost first, without frames that have no file."""
     walked = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     return [(file, line) for file, line in walked if not file.startswith("<")]
 
 
 def _place(error: BaseException) -> str:
-    """Return the file and line where the error was raised, or, for an error in a library, the line that called the
-    library."""
+    """Return the file and line where the error was raised, or the line that called the library that raised it."""
     frames = _frames(error)
     libraries = (os.path.dirname(os.__file__), "site-packages", "dist-packages")
     ours = [(file, line) for file, line in frames if not any(folder in file for folder in libraries)]
@@ -155,6 +151,5 @@ def _while(error: BaseException) -> str:
 
 
 def _text_of(file: Any) -> str:
-    """Return a file's path, relative to the root if it is in the checkout."""
     text = os.path.realpath(str(file))
     return os.path.relpath(text, HERE) if text.startswith(HERE + os.sep) else str(file)

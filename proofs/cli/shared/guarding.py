@@ -49,7 +49,6 @@ def _end_with(parent: int) -> None:
 
 
 def _awaited(child: int, reading: int) -> int:
-    """Return the exit code that the child has sent. Any other end is reported in one line."""
     interrupted = False
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -81,7 +80,6 @@ def _signalled(child: int, number: int) -> None:
 
 
 def _ended(code: int) -> str:
-    """Return why there is no verdict."""
     if code >= 0:
         return (
             f"something that was run ended the process with exit code {code} before there was a verdict; "

@@ -117,7 +117,6 @@ def nothing_yet(file: Path, write: Callable[[], object]) -> None:
 
 
 def _state(file: Path) -> tuple[int, ...]:
-    """Return what changes when a report is written, which is empty where there is no file."""
     with suppress(OSError):
         known = file.stat()
         return known.st_ino, known.st_mtime_ns, known.st_size
@@ -154,8 +153,7 @@ def leave(code: int) -> NoReturn:
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Run a thread within the context that receives each signal on arrival, before Python handles it, and that ends the
-    process if the work within the context does not end soon."""
+    """Run a thread within the context that gets each signal at once, and ends the process if the work does not end."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

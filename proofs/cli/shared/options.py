@@ -110,7 +110,6 @@ def jobs_on(master: str | None, number: int) -> "AbstractContextManager[Jobs | N
 
 
 def _is_there(_: click.Context, __: click.Parameter, solver: str | None) -> str | None:
-    """Refuse a solver that is not installed, before anything is proved."""
     if solver is not None:
         from fencepost.proofs.engines.second.asking import require_cvc5
 

@@ -50,7 +50,6 @@ class Bar:
         self._progress.update(self._task, description=fitting, completed=done, total=total)
 
     def _fitting(self, label: str) -> str:
-        """Return as much of the label's end as leaves room for the figures."""
         room = max(20, self._progress.console.width - FIGURES)
         return label if len(label) <= room else f"…{label[1 - room :]}"
 

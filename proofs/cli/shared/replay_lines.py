@@ -98,7 +98,6 @@ class Lines:
         return f"{(event.time_us - seen.began_us) / 1e6:,.6f} s after the history began"
 
     def _predicted(self) -> Iterator[str]:
-        """Yield the violations that are not defects, and why."""
         totals = dict[str, int]()
         for name, by in self.report.predicted.items():
             steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
@@ -140,7 +139,6 @@ class Lines:
             yield f"    {', and '.join(says)}"
 
     def _left(self) -> Iterator[str]:
-        """Yield what is undecided, unknown or not promised."""
         report = self.report
         undecided = [
             (name, f"[yellow]undecided[/] in {histories:,} histories", reason)
@@ -160,12 +158,10 @@ class Lines:
 
 
 def _check(first: Violation) -> tuple[str, ...]:
-    """Return the option that checks this property alone, which does not exist for conformance."""
     return () if first.property == CONFORMANCE else ("--check", name_in_words(first.property))
 
 
 def _names(names: Sequence[str]) -> str:
-    """Return up to `FEW` names in words, and how many more there are."""
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
     return ", ".join(map(name_in_words, names[:FEW])) + more
 

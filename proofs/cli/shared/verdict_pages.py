@@ -101,8 +101,7 @@ def _protocol(page: _Page, entry: ProtocolEntry, results: Sequence[Result], one:
 def _variant(
     page: _Page, above: str, entry: ProtocolEntry, protocol: str, name: str, results: Sequence[Result]
 ) -> VariantView:
-    """Return the view of one variant. A variant of another protocol, from a replayed system of several protocols, has
-    verdicts alone."""
+    """Return the view of one variant. A variant of another protocol, replayed with this one, has only verdicts."""
     variant = next((v for v in entry.variants if (protocol, v.name) == (entry.name, name)), None)
     anchor = page.anchor(above, *([] if protocol == entry.name else [protocol]), name)
     place = f"{protocol}/{name}"
@@ -161,7 +160,6 @@ def _rule_of(result: Result, asked: str | None) -> str:
 
 
 def _killed(killer: Mapping[str, Any] | None) -> str:
-    """Return what would have broken a property that holds."""
     if killer is None:
         return ""
     if "plant" in killer:
@@ -173,7 +171,6 @@ def _killed(killer: Mapping[str, Any] | None) -> str:
 
 
 def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Sequence[Result]) -> Run | None:
-    """Return what breaks the property, drawn where the steps of the violation are known, and in words elsewhere."""
     broken = [r for r in mine if r.verdict == "violated" and r.kind != "sometimes"]
     ordered = sorted(broken, key=lambda r: DRAWN.index(r.engine) if r.engine in DRAWN else len(DRAWN))
     if not ordered:
@@ -191,8 +188,8 @@ def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Seque
 
 
 def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | None:
-    """Return the run as a story. Its steps are taken again, and have to break the property. The story has no states and
-    no list of what the model leaves out, because the steps and the variant's view have both."""
+    """Return the run as a story, whose steps are taken again and have to break the property. It has no states, since
+    its steps have their changes."""
     asked, events = variant.asked.get(found.property), found.evidence.get("events")
     if asked is None or events is None or found.bound is None:
         return None
@@ -206,7 +203,6 @@ def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | Non
 
 
 def _rules(page: _Page, entries: Sequence[ProtocolEntry]) -> dict[str, list[RuleView]]:
-    """Return, by source, all rules of the sources that something on the page is about."""
     cited: dict[str, list[Cited]] = {}
     for place, rule, item in page.items:
         about = Cited(item.anchor, f"{place}: {item.name}", item.verdict, item.tone)

@@ -113,7 +113,6 @@ class Checkpoint:
 
 
 def _key(kernels: Kernels) -> str:
-    """Return the hash of everything that decides what a search finds."""
     ground = kernels.ground
     alike = kernels.symmetry and kernels.symmetry.sorts
     views = [(name, view) for name, of_name in ground.refinements.items() for view in of_name]
@@ -141,7 +140,6 @@ def _shape(roots: Sequence[Node]) -> list[object]:
 
 @cache
 def _code() -> str:
-    """Return one hash of the text of this engine and of NumPy's release."""
     texts = [path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))]
     return hashlib.sha256(b"\0".join([np.__version__.encode(), *texts])).hexdigest()
 

@@ -215,8 +215,6 @@ class _Handing:
 
 @dataclass(frozen=True)
 class _Enough:
-    """An `_Enough` has limits that end a search early, on states, steps and the number of violated properties."""
-
     states: int | None
     depth: int | None
     violated: int | None
@@ -271,7 +269,6 @@ def _run(
 
 
 def _settle(search: Search, result: Exploration, found: Found, presences: Presences) -> None:
-    """Record what the newest level decides."""
     _note_first(result, search.tally.taken)
     settle_found(result, found)
     settle_found(result, search.check())
@@ -279,7 +276,6 @@ def _settle(search: Search, result: Exploration, found: Found, presences: Presen
 
 
 def _note_first(result: Exploration, taken: list[int]) -> None:
-    """Note which actions were taken for the first time in the level that was just searched."""
     for instance, steps in zip(result.kernels.instances, taken, strict=True):
         if steps:
             result.first.setdefault(instance.action, len(result.states) - 1)
@@ -340,7 +336,6 @@ def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None
 
 
 def _conclude(result: Exploration) -> None:
-    """Record the verdicts that the search did not decide on the way."""
     made = result.kernels.ground
     for name in (*made.always, *made.steps):
         result.verdicts.setdefault(name, "holds" if result.complete else "unknown")

@@ -98,7 +98,6 @@ def fewest_switches(made: Exploration, asked: Property, lane_of: LaneOf, most: i
 
 
 def _witness(made: Exploration, name: str, depth: int, most: int) -> list[Key] | None:
-    """Return the states of a level that decide the property, or None if there are more than ``most``."""
     level, found = made.states[depth], list[int]()
     start, size = 0, sets.size(level)
     while start < size and len(found) <= most:
@@ -111,7 +110,6 @@ def _witness(made: Exploration, name: str, depth: int, most: int) -> list[Key] |
 
 
 def _first(made: Exploration, name: str, states: Words) -> int | None:
-    """Return the row of the first of these states that decides the property."""
     rows: dict[str, int] = {}
 
     def take_row(prop: int, row: int) -> None:
@@ -122,7 +120,6 @@ def _first(made: Exploration, name: str, states: Words) -> int | None:
 
 
 def _key_of(made: Exploration, depth: int, trace: Trace) -> Key:
-    """Return the packed form of a state of a trace, with the budgets that were spent up to there."""
     ground = made.kernels.ground
     spent = Counter(ground.spec.actions[event.action].budget for event in trace.events[:depth])
     budgets = {budget: number for budget, number in spent.items() if budget is not None}
@@ -163,8 +160,6 @@ def _runs_to(made: Exploration, ends: Sequence[Key], last: int, most: int) -> li
 
 
 def _walk(levels: Sequence[Sequence[_Node]], lanes: Sequence[str]) -> None:
-    """Compute the fewest switches to each node, by the process of the step that led there, and the number of runs to
-    it."""
     for node in levels[0]:
         node.best[""], node.runs = (0, None, -1, ""), 1
     for level in levels[:-1]:

@@ -113,8 +113,7 @@ def _share_bits(groups: list[tuple[int, ...]], sizes: Sequence[int]) -> list[tup
 
 
 def _best_share(count: Counter[int]) -> tuple[int, ...] | None:
-    """Return the sizes whose product, within a byte, saves most bits, with fewer fields where two choices save the
-    same."""
+    """Return the sizes whose product, within a byte, saves most bits, and the fewest sizes that do."""
     best, most = None, 0
     small = sorted(s for s in count if 1 < s <= 128)
     for many in range(2, 6):
@@ -129,8 +128,7 @@ def _best_share(count: Counter[int]) -> tuple[int, ...] | None:
 
 
 def _place(groups: list[tuple[int, ...]], sizes: Sequence[int], words: int) -> list[Cell] | None:
-    """Place the largest fields first, each within a byte, or, if that fails, anywhere within a word. Return None if
-    that fails as well."""
+    """Place the largest fields first, each within a byte or else within a word. Return None if neither is possible."""
     order = sorted(groups, key=lambda g: (-_bits(g, sizes), g))
     for unit in (BYTE, WORD):
         used = [0] * (words * WORD // unit)

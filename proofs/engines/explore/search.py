@@ -76,7 +76,6 @@ class Search(AbstractContextManager["Search"]):
 
     @property
     def _levels_held(self) -> int:
-        """Return how many states of levels are in memory."""
         return self.distinct if self.disk is None else 0
 
     @property
@@ -136,7 +135,6 @@ class Search(AbstractContextManager["Search"]):
         return found
 
     def _remaining(self, level: Words) -> Words:
-        """Return the newest level, mapped from its file if the search has files."""
         return level if self.disk is None else self.disk.level(len(self.levels), level)
 
     def _append(self, level: Words) -> None:
@@ -151,7 +149,6 @@ class Search(AbstractContextManager["Search"]):
         return list(self.pool.map(task, items))
 
     def _expand(self, frontier: Words, found: Found) -> list[Words]:
-        """Return sorted chunks of all successors."""
         count = sets.size(frontier)
         workers = self.threads if self.pool is not None and count > SMALL else 1
         length = max(BLOCK // 4, min(BLOCK, -(-count // (2 * workers))))
@@ -190,7 +187,6 @@ class Search(AbstractContextManager["Search"]):
         return chunks
 
     def _chunk(self, words: Words) -> Words:
-        """Return the set of these states, or of the ones stored for them."""
         made = sets.sort_unique(sets.to_set_order(words))
         symmetry = self.kernels.symmetry
         return made if symmetry is None else sets.sort_unique(sets.to_set_order(symmetry.least(sets.to_words(made))))
@@ -211,7 +207,6 @@ class Search(AbstractContextManager["Search"]):
         self.generated += sum(tally.taken)
 
     def _fresh(self, chunks: list[Words]) -> Words:
-        """Return the union of the chunks without the visited states."""
         if not chunks:
             return sets.part(self.levels[0], 0, 0)
         keys = sets.pivots(max(chunks, key=sets.size), _ranges(self.candidates))
@@ -252,5 +247,4 @@ class Search(AbstractContextManager["Search"]):
 
 
 def _ranges(states: int) -> int:
-    """Return a number of ranges such that the states of one fit into a core's cache."""
     return max(1, min(128, states >> 15))

@@ -77,7 +77,6 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
 
 
 def _differ(columns: Sequence[Column]) -> NDArray[np.bool_]:
-    """Return whether each row differs from the one before it."""
     return reduce(or_, (c[1:] != c[:-1] for c in columns))
 
 

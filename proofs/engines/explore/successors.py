@@ -46,8 +46,7 @@ def emit_expand(ground: Ground, packing: Packing, w: str) -> str:
 
 
 def _broken(ground: Ground, instance: Instance) -> dict[int, Node]:
-    """Return, by number of the step property, where this instance may be taken and breaks it. Most of these conditions
-    fold to false."""
+    """Return, by number of the step property, where this instance may be taken and breaks it."""
     table, result = ground.table, {}
     for number, name in enumerate(ground.steps):
         if name in ground.refinements:  # judged step by step, on the rows where the instance is taken only
@@ -97,12 +96,10 @@ def _successors(writer: Writer, ground: Ground, packing: Packing, number: int, b
 
 
 def _column(writer: Writer, node: Node) -> str:
-    """Return a truth value as a column, even if it is constant."""
     return writer.value(node) if node.op != "const" else f"np.full(w0.size, {bool(node.data)})"
 
 
 def _write(packing: Packing, values: list["Value"], word: int) -> Iterator[str]:
-    """Yield lines that write one word of the successors."""
     keep, constant, dynamic = _word_update(packing, values, word)
     yield f"o = o{word}[k:k + m]; w{word}.take(i, out=o, mode='clip')"
     if keep != 2**64 - 1:
@@ -144,8 +141,7 @@ def _cell_values(writer: Writer, ground: Ground, packing: Packing, instance: Ins
 
 
 def _word_update(packing: Packing, values: list[Value], word: int) -> tuple[int, int, dict[int, list[str]]]:
-    """Return the bits to retain, the bits to set, and by shift the columns to insert. Columns of one byte are joined
-    before they are gathered."""
+    """Return the bits to retain, the bits to set, and by shift the columns to insert, joined within each byte."""
     keep, constant, dynamic = 2**64 - 1, 0, dict[int, list[str]]()
     for home, fixed, column in values:
         cell = packing.cells[home]

@@ -104,8 +104,7 @@ def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tu
 
 
 def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) -> Trace:
-    """Return the run of such steps, with its real names, since a level stores only one of the states that differ in
-    names."""
+    """Return the run of such steps with real names, since a level stores one of the states that differ in names."""
     symmetry = kernels.symmetry
     at = sets.to_words(sets.part(levels[0], 0, 1))
     states, events = [_decoded(kernels, at)], []
@@ -129,7 +128,6 @@ def _after(kernels: Kernels, words: Words, instance: int) -> Words:
 
 
 def _event(kernels: Kernels, before: Words, after: Words, action: str) -> Event:
-    """Return the step of an action that leads from one state to the other."""
     made = Expansion(kernels, sets.to_set_order(before))
     for at in _are(made.words, after).nonzero()[0]:
         event = kernels.instances[int(made.instances[at])].event

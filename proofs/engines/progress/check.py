@@ -54,8 +54,8 @@ def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> 
 
 
 class _Endless:
-    """An `_Endless` has the behaviours of a graph that may go on for ever, where some actions cease eventually.
-    ``steps`` has the numbers, in the whole graph, of the steps that are left."""
+    """An `_Endless` has the behaviours of a graph that may go on for ever once some actions have ceased. ``steps`` has
+    the numbers, in the whole graph, of the steps that are left."""
 
     def __init__(self, whole: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> None:
         self.graph, self.steps = without(whole, instances, ceasing)
@@ -69,8 +69,6 @@ class _Endless:
 
 
 class _Checker:
-    """A `_Checker` has the graph of one exploration, shared by the checks of all its properties."""
-
     def __init__(self, exploration: Exploration, made: Graph) -> None:
         self.exploration, self.graph = exploration, made
         self.endless: dict[tuple[str, ...], _Endless] = {}

@@ -47,8 +47,7 @@ def cycle(graph: Graph, forward: Arrows, owed: Duties, component: Ints, start: i
 
 
 class _Cycle:
-    """A `_Cycle` walks ``inside`` a fair component, always to the nearest obligation not yet met, and back to the start
-    when there is none."""
+    """A `_Cycle` walks ``inside`` a fair component to the nearest open obligation, and finally back to the start."""
 
     def __init__(self, graph: Graph, forward: Arrows, owed: Duties, inside: Bools, start: int) -> None:
         self.graph, self.forward, self.owed, self.inside, self.start = graph, forward, owed, inside, start
@@ -76,8 +75,8 @@ class _Cycle:
         return unpaid
 
     def _goals(self, unpaid: Bools) -> tuple[Bools, Bools]:
-        """Return the steps of unpaid instances, and the states where an unpaid weakly fair one is not allowed, or the
-        start if nothing is unpaid."""
+        """Return the steps of unpaid instances, and the states that free a weakly fair one, or the start if all are
+        paid."""
         states = np.zeros(self.graph.states, np.bool_)
         if not unpaid.any():
             states[self.start] = True

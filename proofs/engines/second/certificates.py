@@ -88,7 +88,6 @@ def _row(
 
 
 def _why(o: Obligation, proof: Proof) -> str:
-    """Return why an obligation has no file."""
     if o.kind == "inherited":
         of = proof.inherited[o.property]
         return f"proved of the part {o.action}, which is {of.fact.protocol} (model {of.fact.model})"

@@ -124,7 +124,6 @@ def _goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
 
 
 def _denied(of: Obligation) -> str:
-    """Return the comment on the last assertion."""
     if of.kind == "dead":
         return "nothing more is asked: that these hold together is what is to be refuted"
     when = {"initial": "at first", "preserved": "after the step", "step": "of the step", "follows": "of the state"}

@@ -37,7 +37,6 @@ def sought(item: Property) -> bool:
 
 
 def _short(by: int) -> int:
-    """Return the distance of a comparison of numbers that fails by this much."""
     return min(max(by, 0), FAR)
 
 
@@ -114,8 +113,7 @@ class _Lower:
 
 
 def _counts(node: Term) -> bool:
-    """Return whether a term counts as a number. Members of an enumeration do, since they are mostly declared in the
-    order in which a protocol goes through them."""
+    """Return whether a term counts as a number. Enumerations do, as their members are mostly declared in order."""
     return isinstance(node.type, NumberType | EnumType) and not isinstance(node.type, AtomsType)
 
 

@@ -111,7 +111,6 @@ def wander(
 
 
 def _search(session: Session, seed: int, length: int, examples: int) -> None:
-    """Run rounds of examples, each with a seed of its own, until the session is over."""
     chosen: dict[str, Any] = dict(
         max_examples=examples, stateful_step_count=length, deadline=None, database=None, verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.target), print_blob=False,

@@ -45,8 +45,7 @@ def shorten(walker: Walker, events: Sequence[Event], promise: str, lane_of: Lane
 
 
 def _without_parts(walker: Walker, found: Walk, promise: str) -> Walk:
-    """Leave parts out of the run until none can be left out any more, trying halves first, then quarters, and finally
-    single steps."""
+    """Leave parts out of the run until none can be left out, trying halves, quarters, and at last single steps."""
     length = max(1, len(found.events) // 2)
     while True:
         start = len(found.events) - length

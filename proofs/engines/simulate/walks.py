@@ -106,7 +106,6 @@ class Walker:
         return walk, None
 
     def _leading_to(self, walk: Walk, event: Event, helping: bool) -> list[Step]:
-        """Return the event as a step, perhaps after another one, or nothing if it is impossible."""
         steps = self.steps(walk)
         for step in steps:
             if step[0] == event:
@@ -202,7 +201,6 @@ def _some(made: Exploration, depth: int, random: np.random.Generator) -> list[Pl
 
 
 def _nearest(made: Exploration, item: Property, random: np.random.Generator, number: int) -> Iterator[Place]:
-    """Yield the nearest of all states, in random order among equals."""
     assert made.kernels.ground.lowering is not None
     measure = columns(made.kernels.packing, [lower(made.kernels.ground.lowering, item)])
     depths = np.repeat(np.arange(made.depth), made.levels)
@@ -219,7 +217,6 @@ def _nearest(made: Exploration, item: Property, random: np.random.Generator, num
 
 
 def _newest(made: Exploration, places: list[Place], taken: set[object]) -> Place:
-    """Return the state with most parts that no state taken before had."""
     parts = [_parts(state_at(made.kernels, made.states[depth], row)) for depth, row in places]
     best = max(range(len(places)), key=lambda n: len(parts[n] - taken))
     taken |= parts[best]
@@ -227,6 +224,5 @@ def _newest(made: Exploration, places: list[Place], taken: set[object]) -> Place
 
 
 def _parts(state: State) -> set[object]:
-    """Return the values of variables, and every pair of them."""
     values = [(n, tuple(sorted(v.items())) if isinstance(v, dict) else v) for n, v in state.items()]
     return {*values, *((a, b) for i, a in enumerate(values) for b in values[:i])}

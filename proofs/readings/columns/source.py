@@ -114,7 +114,6 @@ class _Emitter:
         return self._lifted(home.values[node], home, scope)
 
     def _lifted(self, text: str, home: _Scope, scope: _Scope) -> str:
-        """Return what was computed further out, with an axis for each quantifier within which it is used."""
         if scope is home or not _is_name(text):
             return text
         if ("lifted", text) not in scope.values:
@@ -222,7 +221,6 @@ class _Emitter:
         return _Scope(names, (*scope.shape, f"{every}.shape[1]"), scope)
 
     def _key(self, node: Term, scope: _Scope) -> tuple[str, _Scope]:
-        """Return a key, within its domain or the number after, and the scope in which it is computed."""
         home = scope.home(free_locals(node))
         text = self.value(node, home)
         if self._surely_inside(node, text) or (self.inside and _stays_inside(node.type)):
@@ -237,7 +235,6 @@ class _Emitter:
         return named or text in self._quantified or (self.inside and node.op == "local")
 
     def _index(self, kind: MapType, keys: Sequence[tuple[str, _Scope]], scope: _Scope) -> str:
-        """Return the cells of entries of a map, computed key after key, each in its outermost scope."""
         text, where = "rows", scope.home(frozenset())
         for place, (sort, (key, home)) in enumerate(zip(kind.keys, keys, strict=True)):
             inner = max(where, home, key=lambda one: one.depth)
@@ -255,8 +252,7 @@ def _is_name(text: str) -> bool:
 
 
 def _stays_inside(kind: Type) -> bool:
-    """Return whether no value of this type leaves the domain by more than one. Such values are computed only from
-    others of the type, and a value that names no member is the number after the last."""
+    """Return whether no value of this type leaves the domain by more than the one number after its last member."""
     return isinstance(kind, AtomsType | EnumType)
 
 

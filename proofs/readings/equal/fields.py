@@ -63,7 +63,6 @@ class FieldState:
         return self.numbers[self.layout.places[name].first]
 
     def _chosen(self, first: int, sizes: Sequence[int], asked: Sequence[Any], kind: ScalarType) -> Value:
-        """Return the entry at keys that the state decides, or the zero value outside of them."""
         if all(z3.is_bv_value(key) for key in asked):
             numbers = [key.as_signed_long() for key in asked]
             if not all(0 <= n < size for n, size in zip(numbers, sizes, strict=True)):

@@ -156,8 +156,6 @@ class Taken:
 
 
 class _NumPy:
-    """A `_NumPy` has the functions of NumPy that emitted source calls."""
-
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds
 
@@ -217,8 +215,6 @@ class _Counts:
 
 
 class _Out:
-    """An `_Out` is a word of all successors, of which each instance gets its part."""
-
     def __init__(self, tally: _Tally) -> None:
         self._tally = tally
 

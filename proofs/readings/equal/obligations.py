@@ -138,7 +138,6 @@ class Readings:
             yield values, {n: v for (n, _), v in zip(action.parameters, literals, strict=True)}
 
     def _enabled(self, action: Action, names: Locals) -> Iterator[Any]:
-        """Yield guards, limits, the budget, and that everything assigned lies within the bounds."""
         for term in (*(g.condition for g in action.guards), *action.limits):
             yield self.reading.truth(term, self.before, names=names)
         if action.budget is not None:
@@ -167,7 +166,6 @@ class Readings:
         return z3.And(raw >= 0, raw <= highest(kind, self.bounds, self.spec.name))
 
     def _after(self, action: Action, names: Locals) -> list[Any]:
-        """Return the numbers of the fields after the step."""
         after = UpdatedState(self.reading, self.before, action.updates, names)
         numbers = list(self.numbers)
         for name in {update.variable for update in action.updates}:
@@ -180,8 +178,7 @@ class Readings:
         return numbers
 
     def _cells(self, name: str) -> Iterator[tuple[int, tuple[Value, ...] | None, Any]]:
-        """Yield the fields of a variable, with index, keys (None for the length of a sequence), and the type of the
-        content."""
+        """Yield the fields of a variable, with index, keys (None for a sequence's length), and the content's type."""
         kind, place, reading = self.spec.types[name], self.layout.places[name], self.reading
         if isinstance(kind, MapType):
             choices = itertools.product(*(scalar_values(k, self.bounds) for k in kind.keys))

@@ -179,7 +179,6 @@ def _instances(lowering: Lowering, action: Action) -> list[Instance]:
 
 
 def _instance(lowering: Lowering, action: Action, names: dict[str, Node]) -> Instance | None:
-    """Return an instance, or None if no state enables it."""
     layout, table = lowering.layout, lowering.table
     parts: list[Node] = []
     for item in action.guards:

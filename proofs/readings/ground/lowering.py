@@ -128,8 +128,7 @@ class Lowering:
         return result
 
     def _at(self, node: Term, position: Node) -> Node:
-        """Return the entry at a position. An unused entry is written as 0, which is the zero value, so the length need
-        not be read."""
+        """Return the entry at a position. Unused entries are 0, the zero value, so the length need not be read."""
         room = self.layout.places[node.args[0].data[0]].sizes[0]
         result = self.literal(0, node.type)  # type: ignore[arg-type]
         for place in range(min(room, position.high), max(1, position.low) - 1, -1):

@@ -124,8 +124,7 @@ class Table:
         return self.negate(self.le(b, a))
 
     def _push(self, a: Node, compare: Callable[[Node], Node]) -> Node | None:
-        """Move a comparison into an ite whose branches both decide it, so that chains of constants become conditions,
-        or return None."""
+        """Move a comparison into an ite both of whose branches decide it, so that constant chains are conditions."""
         if a.op != "ite":
             return None
         then, other = compare(a.args[1]), compare(a.args[2])

@@ -49,7 +49,6 @@ class Shrinker:
     a model."""
 
     def __init__(self, question: Question, assuming: Any, limit: int | None = None) -> None:
-        """Set up a shrinker. ``limit`` is Z3's resources for each model, if that is less than usual."""
         self.question, self.assuming, self.limit = question, list(assuming), limit
         self.reading, self.solver = question.reading, question.solver
         self.elements: dict[str, list[Any]] = {}
@@ -86,7 +85,6 @@ class Shrinker:
         return all(map(self._shrink_sort, sorted(self.reading.sorts))) and any(map(self._cut_numbers, CEILINGS))
 
     def _keeps(self, *constraints: Any) -> bool:
-        """Add the constraints permanently if there is still a model, and return whether there is."""
         self.solver.push()
         self.solver.add(*constraints)
         if self.question.check(self.assuming, self.limit) == z3.sat:
@@ -174,8 +172,8 @@ class Shrinker:
                 self._keeps(zero)
 
     def _values(self, values: list[Value]) -> list[tuple[Any, ...]]:
-        """Return Python values of the parts in the model. What a model cannot evaluate, such as quantifiers, is asked
-        once more."""
+        """Return Python values of the parts in the model. Parts that it cannot evaluate, such as quantifiers, are
+        asked."""
         parts = [part for value in values for part in value]
         known = [self.model.eval(part, model_completion=True) for part in parts]
         open_parts = [i for i, part in enumerate(known) if not _is_value(part)]

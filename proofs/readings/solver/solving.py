@@ -170,6 +170,5 @@ class Question:
         return Answer("holds" if result == z3.sat else "unknown")
 
     def _core(self) -> frozenset[Term]:
-        """Return the parts that the last answer needed, which was that there is no model."""
         core = {switch.get_id() for switch in self.solver.unsat_core()}
         return frozenset(part for part, switch in self.switches.items() if switch.get_id() in core)

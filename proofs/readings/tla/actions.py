@@ -60,7 +60,6 @@ class Actions:
         return self.names.zero(kind)
 
     def _keys(self, kind: MapType) -> list[tuple[str, ScalarType]]:
-        """Return a short name for each key, which is the first letter of its type."""
         found: list[tuple[str, ScalarType]] = []
         for key in kind.keys:
             letter = next((sign.lower() for sign in str(key) if sign.isalpha()), "k")
@@ -148,7 +147,6 @@ class Actions:
                 yield [rf"\A {bound} :", *indented(held, 3)]
 
     def _member(self, node: Term, kind: ScalarType, scope: Scope) -> Block:
-        """Return the condition that a value is in the set of its type."""
         there = self.names.set_of(kind)
         return closed(self.expressions.block(node, scope, ROOM - len(there) - 8, SUM), f" \\in {there}")
 

@@ -80,8 +80,6 @@ def notes_of(protocol: type[Protocol], spec: Spec, properties: type[Properties] 
 
 
 class _Noting:
-    """A `_Noting` has helpers that record their calls, in place of a protocol's own."""
-
     def __init__(self, spec: Spec, further: Mapping[str, Callable[..., Any]] | None = None) -> None:
         helpers = {**spec.helpers, **(further or {})}
         self.owner = replace(spec, helpers={n: self._noting(n, body) for n, body in helpers.items()})
@@ -143,8 +141,7 @@ def _of_protocol(protocol: type[Protocol], spec: Spec) -> Notes:
 
 
 def _lift(notes: Notes, spec: Spec, part: PartSpec, inner: Notes) -> None:
-    """Add the notes of a part to those of the whole, with its own calls, and those in each action that takes one of
-    its."""
+    """Add the notes of a part to those of the whole: its own calls, and those in actions that take one of its."""
     notes.calls += [call.changed(call.form.in_whole(part), part.term) for call in inner.calls]
     for action in spec.actions.values():
         for taken in action.calls:
@@ -204,8 +201,7 @@ def _symbols(parameters: Iterable[tuple[str, Any]]) -> Iterator[Symbol]:
 
 @contextmanager
 def _local_names(codes: set[Any]) -> Iterator[dict[str, Term]]:
-    """Yield a dict that collects the local names which functions with this code have when they return, with the terms
-    that they represent."""
+    """Collect the local names that functions with this code have when they return, with the terms they represent."""
     found: dict[str, Term] = {}
 
     def returned(frame: Any, event: str, _: Any) -> None:

@@ -105,8 +105,7 @@ class Expressions:
         return True
 
     def _reach(self, node: Term) -> str | None:
-        """Return the largest value that a number, or the content of an Option, can have, as a text, with an empty one
-        for 0 or none."""
+        """Return the largest value of a number, or of an Option's content, as a text, which is empty for 0 or none."""
         match node.op:
             case "const":
                 return None if node.data else ""
@@ -147,7 +146,6 @@ class Expressions:
         return ATOM
 
     def _turned(self, node: Term, scope: Scope) -> bool:
-        """Return whether a negation is written as the opposite comparison."""
         return node.args[0].op in NEGATED and self.fold(node.args[0], scope) is None
 
     def _members(self, node: Term, scope: Scope) -> Sequence[Term]:
@@ -245,7 +243,6 @@ class Expressions:
         return f"{sign} {text} :", inner
 
     def _broken(self, node: Term, scope: Scope, room: int) -> Block:
-        """Return the term on several lines, or nothing if it cannot be broken."""
         a = node.args
         match node.op:
             case "or" if self._implies(node):

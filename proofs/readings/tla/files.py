@@ -22,7 +22,6 @@ def stem_of(protocol: str, variant: str) -> str:
 
 
 def _joined(name: str) -> str:
-    """Return the words of a name joined, each with a capital letter."""
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name) if word)
 
 

@@ -123,7 +123,6 @@ class Folding:
         return found
 
     def _define(self, key: Key) -> None:
-        """Write a helper's definition, after those that it uses."""
         if key in self._defined:
             return
         form, lets = self._forms[key], self._lets

@@ -52,7 +52,6 @@ class Liveness:
             yield from ("", *self._progress(item))
 
     def _bounds(self, action: Action) -> list[Block]:
-        """Return the conditions by which a bound stops an action's step."""
         scope = self.actions.scope(action)
         limits = [self.actions.expressions.block(limit, scope, ROOM) for limit in action.limits]
         return [*limits, *self.actions.fits(action, scope)]
@@ -65,7 +64,6 @@ class Liveness:
         return f"{name}({given})" if given else name
 
     def _stopped(self, action: Action, bounds: Sequence[Block]) -> Block:
-        """Return the definition of where a step is owed, and a bound stops it."""
         scope, block = self.actions.scope(action), self.actions.expressions.block
         guards = [line for g in action.guards for line in hang(r"/\ ", block(g.condition, scope, ROOM))]
         held = [line for bound in bounds for line in hang(r"/\ ", bound)] if len(bounds) > 1 else bounds[0]
@@ -73,7 +71,6 @@ class Liveness:
         return [head, *indented([*guards, *hang(r"/\ ~", in_parentheses(held))])]
 
     def _owed(self, action: Action) -> Block:
-        """Return the fairness of one action, for each choice of its parameters."""
         taken, bound = self._called(action), self._for_all(action)
         if not self._bounds(action):
             return [f"{bound}{'WF' if action.fair == 'weak' else 'SF'}_vars({taken})"]
@@ -88,7 +85,6 @@ class Liveness:
         return rf"\A {bound} : " if bound else ""
 
     def _progress(self, item: Property) -> Block:
-        """Return one property, with what leads to what, once some actions have ceased."""
         expressions = self.actions.expressions
         scope = expressions.bind(item.parameters, {})
         first, then = (in_parentheses(expressions.block(t, scope, ROOM - 8)) for t in item.terms)

@@ -116,7 +116,6 @@ class _Module:
         return (*found, *self.liveness.left_out())
 
     def _body(self) -> Iterator[str]:
-        """Yield everything except the preceding parts, which depend on what this one reads."""
         yield from self._part("What holds of the variables at any time", [self._types()])
         yield from self._part("The start", [self.actions.initial()])
         yield from self._part("Steps", [self.actions.definition(a) for a in self.spec.actions.values()])
@@ -128,7 +127,6 @@ class _Module:
         yield from self._part("Where dangers are present", map(self.statements.presence, presences))
 
     def _part(self, title: str, blocks: Iterator[Block] | Sequence[Block]) -> Iterator[str]:
-        """Yield definitions under a ruler, or nothing if there are none."""
         found = list(blocks)
         if found:
             yield from ("", "-" * RULER, rf"\* {title}")
@@ -170,7 +168,6 @@ class _Module:
         return [*lines, "", "Spec == Init /\\ [][Next]_vars"]
 
     def _liveness(self) -> Iterator[str]:
-        """Yield the module of progress, or nothing if no progress property is exported."""
         if not self.liveness.stated():
             return
         stem = self.source.stem
@@ -182,7 +179,6 @@ class _Module:
         yield from self.liveness.body()
 
     def _head(self) -> Block:
-        """Return the opening, with the constants, sets and operators that the rest reads."""
         lines = [_opening(self.source.stem)]
         lines += remark(f"{MARK} {self.source.title}: {self.source.says.rstrip('.')}.")
         lines += [r"\*", *remark(self.spec.doc)]
@@ -220,7 +216,6 @@ class _Module:
         return [name for kind, name in self.names.sorts.items() if kind not in fixed] if self.source.symmetry else []
 
     def _constants(self) -> Block:
-        """Return the declarations of constants, each with its description."""
         named = {name: f"the elements of the sort: {kind.bound} many" for kind, name in self.names.sorts.items()}
         named |= dict.fromkeys(self.names.firsts.values(), "the first of its sort, which a variable of it starts as")
         named |= {name: self.source.reasons.get(key, "") for key, name in self.names.constants.items()}
@@ -265,12 +260,10 @@ def _operand(limit: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a comment in ASCII, on one line."""
     return " ".join(line.removeprefix(r"\* ") for line in remark(text))
 
 
 def _listed(words: Sequence[str], end: str) -> Block:
-    """Return words with commas, on as few lines as they need."""
     lines, line = [], ""
     for word in words:
         further = f"{line}, {word}" if line else word

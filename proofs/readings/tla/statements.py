@@ -84,6 +84,5 @@ class Statements:
 
 
 def _about(item: Property, role: str) -> str:
-    """Return the role of a property, followed by its sentences."""
     rule = f" {item.rule}" if item.rule else ""
     return f"{role[0].upper()}{role[1:]}{rule}. {item.doc}"

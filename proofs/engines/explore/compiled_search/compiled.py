@@ -94,7 +94,6 @@ class CompiledSearch(Search):
         return found.tolist()
 
     def _append(self, level: Words) -> None:
-        """Append a level, and put its states into the tables."""
         self.levels.append(level)
         if len(self.levels) > 1:
             self._through(sets.size(level), partial(self._fill, _columns(level)))
@@ -130,7 +129,6 @@ class CompiledSearch(Search):
         return stop
 
     def _counters(self) -> tuple[Numbers, ...]:
-        """Return the counters taken, cut, broken and stuck of one thread."""
         count = len(self.kernels.instances)
         broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
@@ -202,7 +200,6 @@ def was_compiled(kernels: Kernels) -> bool:
 
 
 def _sources(kernels: Kernels) -> tuple[str, str]:
-    """Return the source of this protocol within its bounds, and that of the tables for states of as many words."""
     words = kernels.packing.words
     own = emit_scalar(kernels.ground, kernels.packing, kernels.symmetry)
     return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(

@@ -38,8 +38,7 @@ def _hash(count: int) -> str:
 
 
 def _slot(count: int) -> str:
-    """Return the source that maps the hash, as a fraction, to a slot of a segment, so that a segment may have any
-    number of slots."""
+    """Return the source of the slot of a hash. A multiplication allows a segment to have any number of slots."""
     return f"slot = (((({_hash(count)}) << U({SEGMENT_BITS})) >> U(32)) * slots >> U(32)) * U({count})"
 
 
@@ -205,8 +204,7 @@ def _sort(count: int) -> list[str]:
 
 
 def _settle_ties(count: int) -> list[str]:
-    """Return the source that orders states with equal keys. Such keys are so rare that their other columns may be
-    compared pair by pair."""
+    """Return the source that orders the few states with equal keys, comparing their other columns pair by pair."""
     less = "False"
     for i in reversed(range(1, count)):
         mine, other = f"a[at + U({i})]", f"a[at - U({count - i})]"

@@ -70,8 +70,7 @@ def _expand(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> str:
 
 
 def _check(ground: Ground, packing: Packing) -> str:
-    """Return the source of ``check``, which writes to ``found`` the first of rows ``start`` to ``stop`` that decides
-    each property, or leaves -1."""
+    """Return the source of ``check``, which finds the first row that decides each property, or leaves -1."""
     columns = ", ".join(f"f{i}" for i in range(packing.words))
     body = _Scalar(ground, packing)
     lines = ["for row in range(start, stop):", *(f"    {line}" for line in (*_read(packing.words), *body.decided()))]
@@ -79,8 +78,7 @@ def _check(ground: Ground, packing: Packing) -> str:
 
 
 def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
-    """Return the source of ``keep_least(made, k)``, which replaces each of k states by the stored one of its symmetry
-    class."""
+    """Return the source of ``keep_least``, which replaces each state by the stored one of its symmetry class."""
     count, body, fields = packing.words, _Scalar(ground, packing), ground.fields()
     read = [f"c{i} = made[n * U({count}) + U({i})]" for i in range(count)]
     words = [f"w{i}" for i in range(count)]
@@ -103,7 +101,6 @@ def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
 
 
 def _read(count: int) -> list[str]:
-    """Return lines that read the words of a row of the frontier."""
     columns = [f"c{i}" for i in range(count)]
     return [
         *(f"c{i} = f{i}[row]" for i in range(count)),

@@ -85,7 +85,6 @@ class Seen:
         return count
 
     def _insert(self, workers: int, worker: int) -> None:
-        """Insert one thread's share of all buffers."""
         parts = PARTS // SEGMENTS
         for segment in range(worker, SEGMENTS, workers):
             first, last = segment * parts, (segment + 1) * parts

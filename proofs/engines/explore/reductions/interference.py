@@ -70,7 +70,6 @@ class Interference:
         )
 
     def _value(self, field: int, first: int, second: int) -> Node:
-        """Return the value, after both steps, of a field that one of them writes."""
         later = _written(self.instances[second], field)
         if later is not None:
             return self._after[first](later)
@@ -88,7 +87,6 @@ class Interference:
         return condition if value else self.table.negate(condition)
 
     def _possible(self, *parts: Node) -> bool:
-        """Return whether some values of fields may make all parts true."""
         node = self.table.both(parts)
         if node.op == "const":
             return bool(node.data)

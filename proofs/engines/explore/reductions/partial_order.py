@@ -139,8 +139,7 @@ class PartialOrder:
         return made.bits
 
     def _close(self, made: "_Sets") -> None:
-        """Add what the second and the third rule demand, until nothing is missing, or all allowed steps are included
-        anyway."""
+        """Add what the second and the third rule demand, until nothing is missing or all allowed steps are in."""
         done = np.zeros_like(made.bits)
         while (new := np.where(made.spared[:, None], made.bits & ~done, 0)).any():
             done = made.bits.copy()
@@ -212,7 +211,6 @@ _JOIN: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or}
 
 
 def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the parts of conditions, which are the leaves and the joints, the arguments of a joint before it."""
     leaves, joints = dict[int, Node](), dict[int, Node]()
 
     def visit(node: Node) -> None:
@@ -229,7 +227,6 @@ def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def _goals(ground: Ground) -> dict[str, Node]:
-    """Return, by property, the condition of the states in which it is decided."""
     table = ground.table
     goals = {name: table.negate(node) for name, node in ground.always.items()} | ground.sometimes
     for name in ground.steps:

@@ -70,7 +70,6 @@ def _size(ground: Ground, sort: AtomsType) -> int:
 
 
 def _is_less(a: Words, b: Words) -> NDArray[np.bool_]:
-    """Return where one state is less than the other, compared from the last word on, as numbers are."""
     return reduce(lambda less, one: (one[0] < one[1]) | ((one[0] == one[1]) & less), zip(a, b, strict=True), np.False_)  # type: ignore[arg-type]
 
 
@@ -95,7 +94,6 @@ def _move(ground: Ground, packing: Packing, made: Sequence[Node]) -> Callable[[W
 
 
 def _renamed(ground: Ground, renaming: Renaming) -> list[Node]:
-    """Return the value of each field after a renaming, over the values of fields before it."""
     spec, layout = ground.spec, ground.layout
     found = ground.fields()
     now = list(found)
@@ -117,7 +115,6 @@ def _renamed(ground: Ground, renaming: Renaming) -> list[Node]:
 
 
 def _name(number: int, kind: ScalarType, renaming: Renaming) -> int:
-    """Return the number that represents a renamed value."""
     if isinstance(kind, OptionType):
         return number and 1 + _name(number - 1, kind.of, renaming)
     return renaming[kind][number] if isinstance(kind, AtomsType) and kind in renaming else number
