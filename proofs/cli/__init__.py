@@ -20,15 +20,12 @@ COMMANDS = (
     "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
     "simulate", "export", "agree", "generate", "replay", "record", "findings", "schema",
 )  # fmt: skip
-"""Each command is in the module of its name, except `list`, whose module is `list_protocols`, since a module named
-`list` would hide the built-in."""
+"""Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
-"""Click sets the first environment variable when a shell asks for completions, and Hypothesis reads its storage
-directory from the second."""
+"""Click reads the first environment variable for completions, and Hypothesis its folder from the second."""
 OWN = "FENCEPOST_PROTOCOLS"
-"""This environment variable names packages of the user's own protocols. The module `registry`, which reads it, is
-imported only with a command."""
+"""This environment variable, which `registry` reads, names packages of the user's own protocols."""
 
 MADE_BETWEEN = (50_000, 20, 20)
 """These are the thresholds of the garbage collector. They are high because most objects of a command live until it
@@ -36,8 +33,7 @@ ends, and the default thresholds would spend a tenth of the time on looking at t
 
 
 class Lazy(click.Group):
-    """A `Lazy` group imports a command only when it is invoked, so that ``fencepost list`` need not wait for Spark or
-    Z3."""
+    """A `Lazy` group imports a command only on use, so that ``fencepost list`` need not wait for Spark or Z3."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -54,8 +50,8 @@ class Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with the first sentence of its docstring, which is read from the source text, because
-        importing all commands takes three times as long."""
+        """Write each command with its first sentence from the source text, since importing all takes three times as
+        long."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _first_sentence(name)) for name in COMMANDS])
 
@@ -91,8 +87,7 @@ def fencepost() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command with these arguments and return its exit code. What was wrong with the input is reported in one
-    line."""
+    """Run a command and return its exit code. What was wrong with the input is reported in one line."""
     make_printable()
     # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
     logging.getLogger().addHandler(logging.NullHandler())

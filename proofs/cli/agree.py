@@ -152,8 +152,7 @@ def agree(
     examples = len(saved_runs.programs) * len(agreeing.ways) if saved_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
-        """Return why the failure is predicted, or nothing for the user's own implementation, whose defects may break
-        the same promises as the variant's mistake."""
+        """Return why the failure is predicted. A failure of the user's own implementation never is."""
         own = implementation is not None and implementation not in CLIENTS
         return "" if excused is not None or own else as_predicted(report, agreeing)
 
@@ -323,8 +322,7 @@ def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
 
 
 def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iterator[str]:
-    """Yield lines about what the runs left untried. Actions are named. Guards are counted by action, largest count
-    first, or listed one by one with ``verbose``."""
+    """Yield lines about actions and guards that the runs left untried, the guards by action unless ``verbose``."""
     left_out = False
     for what, missing in never.items():
         by_action = Counter(each.partition(":")[0] for each in missing)
@@ -379,8 +377,7 @@ def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:
 
 
 def driven_variant(name: str) -> tuple[Agreeing, str]:
-    """Return the protocol and the variant that are driven. Errors: CatalogueError for a variant that does not exist or
-    cannot be driven."""
+    """Return the protocol and the variant that are driven. Errors: CatalogueError for one that cannot be driven."""
     protocol, _, variant = name.partition("/")
     if protocol not in DRIVEN:
         entry, _variant = find(name)

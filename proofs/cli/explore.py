@@ -158,8 +158,7 @@ def _print(
 
 
 def up_to(made: "Exploration") -> str:
-    """Return a phrase about the reductions of a search that did not store all states. It names the symmetric sorts and
-    whether steps were left out."""
+    """Return a phrase about the reductions of a search: the symmetric sorts, and whether steps were left out."""
     alike = made.kernels.symmetry
     names = "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
     return names + (" by partial order" if made.kernels.partial_order is not None else "")

@@ -10,8 +10,7 @@ from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 
 class OutputFolder(click.Path):
-    """An `OutputFolder` is an option for a directory that is written to, and created if it is missing. A directory that
-    cannot be written to is refused before the work begins."""
+    """An `OutputFolder` is an option for a directory to write to. It is refused early if that cannot be done."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False, writable=True)

@@ -111,8 +111,7 @@ def _of_one(
         return [n.as_dict() | of_rule | {"sources": read} for n, of_rule in of_sets]
 
     def keep(*, is_whole: bool) -> None:
-        """Write the verdicts, also after an interrupt. A table is written only when it is complete, but no verdict is
-        lost."""
+        """Write the verdicts, also after an interrupt, so that no verdict is lost."""
         if kept is not None and earlier is not None:
             earlier.write(kept, whole=is_whole)
 
@@ -147,7 +146,6 @@ def _of_one(
 
 
 def _is_open(every: "Iterable[Necessity]") -> int:
-    """Return exit code 1 where a mistake survives, or is refuted, without a reason, else 0."""
     return int(any(found.verdict in ("survives-bounded", "refuted") and not found.reason for found in every))
 
 
@@ -216,8 +214,8 @@ HEAD = "| variant | model | promise | must | may | not needed | cut sets |\n|---
 def _of_sets(
     entries: Sequence[ProtocolEntry], profile: Profile, rule: str | None, json_file: Path | None, table: Path | None
 ) -> int:
-    """Print the stored sets of every proved variant, checked against its model. In the nightly profile, sets that are
-    missing or belong to another model are searched first."""
+    """Print the stored sets of every proved variant, checked against its model. The nightly profile searches missing or
+    outdated ones first."""
     from fencepost.proofs.necessity.rule_removal import rules_of
     from fencepost.proofs.necessity.sets import asked, read
 

@@ -29,8 +29,7 @@ TIMES = {"smoke": 1, "ci": 10, "nightly": 100}
 
 
 class CertificatesFolder(click.Path):
-    """A `CertificatesFolder` is an option for a directory that does not exist, is empty, or holds certificates. Any
-    other directory is refused before the work begins."""
+    """A `CertificatesFolder` is an option for a directory that is missing, is empty, or holds certificates."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -301,7 +300,7 @@ class Aloud:
         self.waiting: list[Obligation] = []
 
     def takes(self, o: "Obligation") -> Iterator[str]:
-        """Take the next obligation, and yield the lines of the action before if a new one begins."""
+        """Take the next obligation, and yield the lines of the previous action if a new one begins."""
         if self.waiting and _heading(o) != _heading(self.waiting[0]):
             yield from self.rest()
         self.waiting.append(o)

@@ -40,8 +40,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A `Dataset` has histories in one vocabulary and what is asked of them, by the names in the code. ``name`` is that
-    of the vocabulary, where there are several."""
+    """A `Dataset` has histories in one vocabulary, which ``name`` names if there are several, and what is asked of
+    them."""
 
     name: str
     place: "Location"
@@ -245,8 +245,7 @@ def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], ve
 def datasets_of(
     places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked
 ) -> list[Dataset]:
-    """Return the datasets that are judged, with what is asked of each. Errors: CatalogueError for a request that fits
-    none of them."""
+    """Return the datasets to judge, with what is asked of each. Errors: CatalogueError for a request that fits none."""
     from fencepost.properties.history import Manifest
 
     manifests = {name: Manifest.read(place) for name, place in places.items()}

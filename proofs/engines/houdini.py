@@ -96,8 +96,7 @@ class _Houdini:
         return Inductive(tuple(self.left), self.dropped, time.perf_counter() - start)
 
     def support(self, action: Action, term: Term) -> frozenset[Term] | None:
-        """Return the lemmas, among those left, that prove ``term`` for a step of the action, or None if they are not
-        enough."""
+        """Return the remaining lemmas that prove ``term`` for a step of the action, or None if they are not enough."""
         key, assumed = (_meaning(self.spec, action), term), frozenset(self.left.values())
         found = self.known.enough(key, assumed)
         if found is None:

@@ -62,7 +62,6 @@ def narrate(spec: Spec, properties: Mapping[str, Property], failed: Obligation) 
 
 
 def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines under one word. Values that are left out are zero, no or none."""
     for number, line in enumerate(list(lines) or ["everything is zero"]):
         yield f"  {'' if number else mark:<6} {line}"
 
@@ -94,8 +93,7 @@ class Reached:
 def reach(
     spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], failures: Iterable[Obligation]
 ) -> Iterator[tuple[Obligation, Reached | None]]:
-    """Yield each counterexample to a step, with what exploration finds about it, or None for one that lies outside the
-    bounds."""
+    """Yield each counterexample to a step, with what exploration finds about it, or None outside the bounds."""
     found: dict[tuple[object, ...], Reached] = {}
     refuted = [o for o in failures if o.counterexample is not None and o.counterexample.before is not None]
     placed = [(o, _bounds(spec, properties[o.property], o.counterexample, bound)) for o in refuted if o.counterexample]

@@ -47,8 +47,8 @@ class CachedSteps:
 
     @classmethod
     def of(cls, name: str, spec: Spec, rlimit: int, *, fresh: bool = False) -> "CachedSteps | None":
-        """Return the steps of a variant of this name, or None where nothing may be stored. With ``fresh``, nothing is
-        read from earlier runs, but what is proved now is stored."""
+        """Return the steps of a variant of this name, or None where nothing may be stored. With ``fresh``, none of them
+        come from earlier runs."""
         if not keeps_verdicts():
             return None
         file = cache_folder() / "steps" / f"{name.replace('/', '-')}.json"
@@ -164,8 +164,7 @@ class Search:
 
 
 def since(obligations: Iterable["Obligation"]) -> str | None:
-    """Return when the oldest of these obligations was proved, if all come from earlier runs, or None if one was proved
-    now."""
+    """Return when the oldest of these obligations was proved, or None if one was proved in this run."""
     dates = [o.cached for o in obligations]
     cached = [date for date in dates if date is not None]
     return min(cached) if cached and len(cached) == len(dates) else None

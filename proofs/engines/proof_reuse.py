@@ -109,5 +109,4 @@ def _of_no_change(spec: Spec, item: Property, assumed: list[Term], rlimit: int) 
 
 
 def stuttering(root: Term) -> Term:
-    """Return the condition that a property of steps puts on a step that changes nothing."""
     return rewrite(root, lambda node: state(node.data[0], node.type) if node.op == "state" else node)

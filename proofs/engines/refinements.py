@@ -44,8 +44,7 @@ def _views(item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> Iterator[
 
 
 class MappedState:
-    """A `MappedState` gives the core's state in a state of the larger protocol, as plain data. ``seen`` has the view's
-    parameters."""
+    """A `MappedState` maps states of the larger protocol to the core's. ``seen`` has the view's parameters."""
 
     def __init__(self, item: Refinement, full: Plain, seen: Mapping[str, Any] | None = None) -> None:
         self.item, self.full, self.seen = item, full, seen or {}

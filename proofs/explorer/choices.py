@@ -35,8 +35,7 @@ def _written(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """A `Reason` is why a step is not possible. ``bound`` is true if the protocol would allow the step, and only the
-    bounds do not."""
+    """A `Reason` is why a step is not possible. ``bound`` is true if only the bounds exclude the step."""
 
     says: str
     rule: str = ""
@@ -56,13 +55,11 @@ class Choices:
         self._by_text: dict[str, dict[str, Event]] = {}
 
     def by_text(self, action: str) -> Mapping[str, Event]:
-        """Return every parameter choice of an action, by its text."""
         if action not in self._by_text:
             self._by_text[action] = {written(event): event for event in self.plain.events(action)}
         return self._by_text[action]
 
     def why_not(self, state: State, event: Event, spent: Mapping[str, int]) -> Reason | None:
-        """Return why a step is not possible, or None if it is."""
         reason = self._refused(state, event, spent)
         return reason and reason[0]
 

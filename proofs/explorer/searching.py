@@ -28,8 +28,7 @@ LOOKED_AT = 500
 """So many runs of one length are compared with the known ones."""
 Reporter = Callable[[str], None]
 Answer = dict[str, Any]
-"""An answer has ``says``, a sentence about what was found, and ``path``, ``loop`` and ``place`` as a target, if there
-is one."""
+"""An answer describes a result in ``says``, with ``path``, ``loop`` and ``place`` if there is a run to go to."""
 
 
 class GivenUp(Exception):
@@ -38,8 +37,7 @@ class GivenUp(Exception):
 
 @dataclass
 class Search:
-    """A `Search` is one search, with ``progress`` while it runs, and ``answer`` or ``error`` in one sentence
-    afterwards."""
+    """A `Search` has ``progress`` while it runs, and ``answer`` or ``error`` in one sentence afterwards."""
 
     number: int
     progress: str = "the model is being prepared"
@@ -76,7 +74,7 @@ class Searches:
         return search
 
     def get(self, number: int) -> Search:
-        """Return that search. Errors: InputError if another one has taken its place."""
+        """Return the search of this number. Errors: InputError if another one has taken its place."""
         if number != self._now.number:
             raise InputError(f"search {number} is over, and another one has taken its place")
         return self._now
@@ -215,8 +213,7 @@ def how_far(session: Session, path: str, most: int, report: Reporter) -> Answer:
 
 
 def endless(session: Session, name: str, most: int, report: Reporter) -> Answer:
-    """Return a run that goes on for ever without fulfilling the progress property, within the bounds in which it is
-    judged."""
+    """Return a run that goes on for ever without fulfilling the progress property, within the property's bounds."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 

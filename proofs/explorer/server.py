@@ -40,8 +40,7 @@ Application = Callable[[str, frozenset[str]], Flask]
 
 
 def guarded(token: str, hosts: frozenset[str]) -> Flask:
-    """Return an application without addresses yet, which answers callers that know the token, and use one of these host
-    names."""
+    """Return an application without addresses, for callers that know the token and use one of these host names."""
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the provider that Flask comes with
@@ -93,7 +92,6 @@ def listen() -> socket.socket:
 
 
 def server(application: Application, listening: socket.socket, token: str) -> BaseWSGIServer:
-    """Return the server, which serves when it is started."""
     port = listening.getsockname()[1]
     app = application(token, frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
     return make_server(HOST, port, app, threaded=True, request_handler=_Silent, fd=listening.fileno())
@@ -172,8 +170,7 @@ class Explorer:
             return about(self.session(at))
 
     def view(self, at: At) -> Mapping[str, Any]:
-        """Return what is at a step of a path. For a path that the model does not have, this is the end of its possible
-        part."""
+        """Return what is at a step of a path, or at the end of the possible part of an impossible path."""
         with self._asking:
             session, refused = self.session(at), ""
             try:

@@ -69,8 +69,7 @@ class Start:
 
 
 class Session:
-    """A `Session` is one variant to walk through. ``properties`` are those that the variant is asked for, and ``start``
-    is that of the place, where it has one."""
+    """A `Session` is one variant to walk through, with its ``properties``, and the ``start`` of its place, if any."""
 
     def __init__(self, place: Place, start: Start | None = None) -> None:
         entry, variant = find(place.name)
@@ -224,8 +223,7 @@ def changes(variant: Variant, bounds: Mapping[str, int]) -> tuple[tuple[str, int
 
 
 def about(session: Session) -> dict[str, Any]:
-    """Return what can be chosen besides the steps, which are other variants of the protocol, rules to get wrong, and
-    bounds."""
+    """Return what can be chosen besides the steps: other variants of the protocol, rules to get wrong, and bounds."""
     from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 

@@ -39,8 +39,7 @@ STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", 
 
 @dataclass(frozen=True)
 class Found:
-    """A `Found` is one finding, in words and with its page. ``walk`` is the address fragment from which the model can
-    be walked through, as `link` makes it."""
+    """A `Found` is one finding, in words and with its page. ``walk`` is a `link` to walk on from it in the model."""
 
     says: str
     story: Callable[[], Story]

@@ -69,8 +69,7 @@ def search(
     variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS,
     in_each: Sequence[int] = IN_EACH,
 ) -> Found:  # fmt: skip
-    """Return the runs to store for a variant, which are the stored ones that still fit, and new ones for properties
-    without any, anywhere and then within each of the bounds."""
+    """Return the runs to store for a variant: stored ones that still fit, and new ones for properties without any."""
     start = time.perf_counter()
     killers = Killers(variant, profile)
     killers.runs = [] if anew else [run for run in killers.runs if _fits(killers, run)]
@@ -119,7 +118,6 @@ class Wanted:
 
 
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
-    """Return everything that needs a killer, by kind of search."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is None)
     progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
     return [Wanted(states, killers.explored), *progress]
@@ -143,7 +141,6 @@ def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[di
 
 
 def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
-    """Return the wanted properties that no stored run breaks."""
     found = {n: killers.of(p, wanted.features) for n, p in wanted.properties.items()}
     return {n: p for n, p in wanted.properties.items() if isinstance(found[n], str)}
 

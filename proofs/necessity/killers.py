@@ -49,8 +49,7 @@ def file_of(variant: Variant) -> Path | None:
 
 
 def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
-    """Return all bounds in which a property is asked, which are those explored by feature, and those of progress as
-    ``progress N``."""
+    """Return all bounds in which a property is asked, by feature, and those of progress as ``progress N``."""
     return {**features_of(variant, profile), **wider_of(variant, profile), **progress_of(variant)}
 
 
@@ -79,8 +78,8 @@ class Killers:
         return mutations(self.raw)
 
     def of(self, item: Property, among: Sequence[str]) -> tuple[KeptRun, str, Trace] | str:
-        """Return a run that breaks the property within one of the bounds ``among`` (names of features), with the
-        feature and its states, or else why there is none."""
+        """Return a run that breaks the property within one of the bounds ``among``, with its feature and its states, or
+        else why there is none."""
         why = "no mutation is known that breaks it"
         for run in self.runs:
             if run.property != item.name:
@@ -146,7 +145,6 @@ class Killers:
         return replace(found, evidence={**found.evidence, "no_mutant": why}, **scope)
 
     def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
-        """Return the features within whose bounds a stored run breaks the property."""
         return [feature for feature in among if not isinstance(self.of(item, [feature]), str)]
 
     def evidence_of(self, run: KeptRun, feature: str) -> dict[str, Any]:
@@ -156,12 +154,10 @@ class Killers:
 
     @property
     def explored(self) -> tuple[str, ...]:
-        """Return the names of all bounds that are explored."""
         return (*features_of(self.variant, self.profile), *wider_of(self.variant, self.profile))
 
     @property
     def of_progress(self) -> tuple[str, ...]:
-        """Return the names of all bounds in which progress is judged."""
         return tuple(progress_of(self.variant))
 
 

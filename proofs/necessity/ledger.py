@@ -39,8 +39,7 @@ WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
 Remember = Callable[[Variant, str, Callable[[], Any]], Any]
-"""A `Remember` function returns a variant's verdict under a name, from an earlier run, or else from the given function.
-"""
+"""A `Remember` returns a variant's verdict under a name, from an earlier run or from the given function."""
 
 
 class Verdicts:
@@ -59,8 +58,7 @@ class Verdicts:
         self.broken: dict[str, dict[str, Trace]] = {}
 
     def of(self, variant: Variant, item: Property) -> str:
-        """Return ``proved`` (without bounds), ``holds-bounded``, ``not proved`` or ``violated``. A variant that is not
-        a main one has no proof, since it has no lemmas."""
+        """Return ``proved``, ``holds-bounded``, ``not proved`` or ``violated``. Only a main variant is proved."""
         engine = "progress" if item.role == "progress" else "induction" if _is_proved(variant) else "explore"
         self.judged.setdefault((variant.name, engine), {})[item.name] = item
         self.asked.setdefault((variant.name, engine), (variant, {}))[1][item.name] = item
@@ -107,8 +105,8 @@ class Verdicts:
         return self.waits[variant.name]
 
     def steps(self, variant: Variant, item: Property) -> int | None:
-        """Return the length of a shortest run that breaks what is expected to break, within the first bounds in which
-        it does."""
+        """Return the length of a shortest run that breaks what is expected to break, within the first bounds that allow
+        it."""
         self.asked[variant.name, RUN] = variant, {}
         found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
         return found
@@ -118,7 +116,7 @@ class Verdicts:
         return None if trace is None else len(trace)
 
     def dangers_of_run(self, variant: Variant, item: Property) -> list[str]:
-        """Return the dangers that the steps of such a run meet."""
+        """Return the dangers of the steps of a run that breaks what is expected to break."""
         return list(self.remember(variant, f"dangers {item.name}", lambda: self._dangers(variant, item)))
 
     def _dangers(self, variant: Variant, item: Property) -> list[str]:
@@ -151,8 +149,7 @@ def _is_proved(variant: Variant) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """A `Row` is what is known about one rule, in words. ``scope`` has the variants of the verdict and the dangers it
-    covers."""
+    """A `Row` is what is known about one rule, in words. ``scope`` has the verdict's variants and dangers."""
 
     rule: Rule
     verdict: str
@@ -163,8 +160,7 @@ def rows(
     entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None, found: Verdicts,
     scoped: bool = True,
 ) -> list[Row]:  # fmt: skip
-    """Return a row for each rule of the sources that a protocol and its parts are about. ``scoped`` includes the
-    scopes."""
+    """Return a row for each rule of the sources that a protocol is about. ``scoped`` includes the scopes."""
     areas = {RULES[n.rule].area for n in judged}
     made = []
     for rule in RULES.values():
@@ -264,8 +260,7 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
 
 
 def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
-    """Yield, for each property, the variants that break it, those of a release by name and the others as a number, and
-    those in which it is proved, or holds within bounds."""
+    """Yield, for each property, the variants that break it, and those in which it is proved or holds within bounds."""
     by_property: dict[str, dict[str, list[str]]] = {}
     others: dict[str, Counter[str]] = {}
     for entry in entries:
@@ -291,8 +286,7 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
 
 
 def _is_named(variant: Variant) -> bool:
-    """Return whether the table names the variant. The user's own protocols have no known releases, so that their
-    variants are named unless they misread a rule."""
+    """Return whether the table names the variant. The user's own variants are named unless they misread a rule."""
     if variant.of is not None:
         return any(each_of(variant.of))
     return variant.reading is None and not (variant.rule is not None and RULES[variant.rule].kind == "rejected")
@@ -315,8 +309,7 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
 
 
 def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
-    """Yield what the stored sets of rules contain about one rule, which is whether proofs need it, and together with
-    which others its removal breaks a promise."""
+    """Yield, from the stored sets, whether proofs need the rule, and with which other rules it forms a cut."""
     uses: dict[str, list[str]] = {"must": [], "may": []}
     for entry in entries:
         for variant in sets.asked(entry):
@@ -414,8 +407,7 @@ def _met(scope: Against, prefix: Callable[[Mapping[str, str]], str]) -> str:
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by area, the rules with a verdict in these stored tables, and those without. A rule that is in no table
-    has no verdict."""
+    """Return, by area, the rules with a verdict in these stored tables, and those without."""
     decided = set()
     for text in tables.values():
         for line in text.splitlines():

@@ -174,8 +174,7 @@ def _holds(question: Question, term: Term, always: Mapping[str, Term]) -> bool:
 def search(
     variant: Variant, known: Refusals | None = None, hints: Mapping[str, tuple[str, str]] | None = None
 ) -> Refusals:
-    """Return a refusal for each promise that is proved. ``hints`` has, by promise, the mutation that breaks it in
-    exploration."""
+    """Return a refusal for each proved promise. ``hints`` has, by promise, the mutation that exploration found."""
     saved, model = known or read(variant), meaning(variant)
     wanted = [n for n, p in variant.promised.items() if p.role in PROVED and p.no_mutant is None]
     if saved.model == model and {r.property for r in saved.refused}.union(saved.needless) >= set(wanted):
@@ -201,8 +200,7 @@ class _Searching:
         self.asked: dict[tuple[tuple[str, str], str, str], bool] = {}
 
     def refusal(self, name: str, hint: tuple[str, str] | None) -> list[Refusal]:
-        """Return a mutation under which the promise itself fails, if there is one, else one under which a lemma of its
-        proof does."""
+        """Return a mutation under which the promise itself fails, or else one under which a lemma of its proof does."""
         pairs = sorted(((m.rule, m.name) for m in self.every), key=lambda pair: pair != hint)
         targets = [name, *self.proof.rests_on(name)]
         for group in ([name], targets[1:]):

@@ -39,8 +39,7 @@ AS_STATED, SKIPPED = "as said", "not updated"
 
 
 def rules_of(spec: Spec) -> tuple[str, ...]:
-    """Return the mechanisms that a protocol cites in guards, updates or alternatives of its steps, in the order of the
-    rules."""
+    """Return the mechanisms that a protocol cites in guards, updates or alternatives, in the order of the rules."""
     cited = {g.rule for a in spec.actions.values() for g in a.guards}
     for action in spec.actions.values():
         cited |= {u.rule for u in action.updates if _skippable(spec, u)}
@@ -141,8 +140,7 @@ def _skippable(spec: Spec, u: Update) -> bool:
 
 
 def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
-    """Return the way of a rule in an action, or None if the rule has only guards there. An alternative that only a
-    guard of the rule itself offers is dropped with the guard."""
+    """Return the way of a rule in an action, or None if the rule has only guards there."""
     nodes = [node for root in _roots(action) for node in subterms(root) if node.op == "choice"]
     names = [name for node in nodes if node.data[0] == rule for name in node.data[1]]
     skipped = [SKIPPED] if any(u.rule == rule and _skippable(spec, u) for u in action.updates) else []

@@ -29,8 +29,7 @@ EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
 
 class DoesNotFit(Exception):
-    """This error means that a stored run is not a run of the mutated protocol, or does not break the property. It names
-    the step and the reason."""
+    """This error names the step that a stored run cannot take, or the property that it does not break."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,6 @@ class KeptRun:
 
 
 def keep(name: str, without: Iterable[tuple[str, str]], feature: str, trace: Trace) -> KeptRun:
-    """Return the stored form of a run that an engine found."""
     return KeptRun(name, tuple(without), feature, tuple(map(str, trace.events)), trace.loop)
 
 
@@ -73,7 +71,6 @@ def read_runs(file: Path) -> list[KeptRun]:
 
 
 def differ(file: Path, runs: Iterable[KeptRun]) -> bool:
-    """Return whether a file has other runs than these, in any order."""
     return {*read_runs(file)} != {*runs}
 
 

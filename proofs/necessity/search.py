@@ -174,7 +174,6 @@ def _same(variant: Variant, named: tuple[str, str] | None, further: bool) -> Spe
 
 
 def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: bool = False) -> int:
-    """Return how many verdicts `necessity` gives."""
     return len(_asked(entry, rule, further))
 
 

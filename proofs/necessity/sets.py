@@ -29,8 +29,7 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
 STATES = (1_000_000, 150_000, 150_000)
-"""One exploration visits so many states without one rule, two and three. The more sets there are, the fewer states each
-gets."""
+"""One exploration visits so many states without one rule, two and three, fewer where there are more sets."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class SavedSets:
-    """A `SavedSets` has the sets of one variant, with the hash of the model and the most states of an exploration, by
-    number of rules."""
+    """A `SavedSets` has the sets of one variant, the model's hash, and the states explored, by number of rules."""
 
     variant: str
     model: str
@@ -62,8 +60,7 @@ class SavedSets:
     promises: Mapping[str, Sets]
 
     def of_rule(self, rule: str) -> dict[str, Any]:
-        """Return the sets that are about one rule: the promises for whose proof it is *must*, or *may*, and its cut
-        sets."""
+        """Return the promises for whose proof the rule is *must* or *may*, and its cut sets."""
         standing = {name: sets.cores.standing(rule) for name, sets in self.promises.items()}
         cuts = [
             {"promise": name, "rules": list(cut), "steps": len(run.steps), "minimal": sets.is_minimal(cut)}
@@ -164,8 +161,7 @@ def _promise(one: Sets) -> dict[str, Any]:
 
 
 def read(variant: Variant) -> SavedSets | None:
-    """Return the stored sets of a variant, or None if there are none. Errors: CatalogueError if they are of another
-    model."""
+    """Return the stored sets of a variant, or None. Errors: CatalogueError if they are of another model."""
     file = file_of(variant)
     if file is None or not file.exists():
         return None
@@ -194,13 +190,11 @@ def _read_promise(name: str, row: Mapping[str, Any]) -> Sets:
 
 
 AGAIN = 10
-"""Z3's effort for a question varies a little from process to process, so a proof found within the limit is checked with
-so many times that limit."""
+"""Z3's effort varies from process to process, so that stored proofs are checked with so many times the limit."""
 
 
 def faults(variant: Variant, sets: SavedSets) -> Iterator[str]:
-    """Yield a sentence for each fault of stored sets, which is a run that does not fit any more, or a set that proves
-    nothing."""
+    """Yield a sentence for each stored run that does not fit any more, and each stored set that proves nothing."""
     raw = variant.properties.protocol.spec
     outs = [taken_out(raw, rule) for rule in rules_of(raw)]
     every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]

@@ -88,8 +88,7 @@ def _hash(text: str) -> str:
 
 
 def digest_of(entries: Sequence[ProtocolEntry]) -> str:
-    """Return a hash of the models of a protocol and its parts, with their dangers, and of the stored runs that
-    determine where a promise can be broken."""
+    """Return a hash of the models of a protocol and its parts, with their dangers, and of the stored runs."""
     every = [variant for entry in entries for variant in entry.variants]
     parts = [(v, _dangers(v.properties.protocol.spec), _runs(v)) for v in every]
     return _hash("\n".join(f"{v.name} {digest(v)} {had} {runs}" for v, had, runs in parts))
@@ -130,8 +129,7 @@ class SavedFacts:
             raise InputError(f"{file}: these are no verdicts of earlier runs ({why}); name another file") from None
 
     def write(self, file: Path, whole: bool = True) -> None:
-        """Write the verdicts. With ``whole``, verdicts that this run did not ask for belong to models that no longer
-        exist, and are left out."""
+        """Write the verdicts, and, unless ``whole``, also those that this run did not ask for."""
         rows = self.used if whole else self.rows | self.used
         lines = [json.dumps({"key": key, **row}) for key, row in rows.items()]
         write_text(file, "[\n" + ",\n".join(lines) + "\n]\n")
@@ -149,7 +147,6 @@ class SavedFacts:
         return key in self.rows
 
     def find(self, key: str, spec: Spec) -> Necessity:
-        """Return what is stored under an existing key."""
         row = self.rows[key]
         self.used[key] = row
         return Necessity(**{**row, "spec": spec, "kept": True})
@@ -239,8 +236,7 @@ def all_saved() -> SavedFacts:
 
 
 def write_facts(file: Path, saved: SavedFacts, whole: bool = True) -> None:
-    """Write the facts that were asked for in this run, and that no protocol's own file has. ``whole`` is as in
-    `SavedFacts.write`."""
+    """Write the facts of this run that no protocol's own file has. ``whole`` is as in `SavedFacts.write`."""
     theirs = {key for protocol in PROTOCOLS for key in SavedFacts.read(FOLDER / f"{protocol}.json").rows}
     rows, used = ({key: row for key, row in of.items() if key not in theirs} for of in (saved.rows, saved.used))
     SavedFacts(rows=rows, used=used).write(file, whole)
@@ -251,7 +247,6 @@ def table_of(protocol: str) -> Path:
 
 
 def is_of_these_models(text: str, entries: Sequence[ProtocolEntry]) -> bool:
-    """Return whether this table is of the models as they are now."""
     found = HASH.search(text)
     return found is not None and found[1] == digest_of(entries)
 

@@ -38,8 +38,7 @@ Rules = frozenset[str]
 
 @dataclass(frozen=True)
 class Sufficient:
-    """A `Sufficient` has rules that suffice for the proof of a promise, none of which can be left out, and the lemmas
-    that the proof then rests on."""
+    """A `Sufficient` is a minimal set of rules that proves a promise, with the lemmas that the proof rests on."""
 
     rules: tuple[str, ...]
     lemmas: tuple[str, ...]
@@ -59,7 +58,6 @@ class Cores:
     tried: int
 
     def standing(self, rule: str) -> Standing:
-        """Return the standing of a rule for the promise: must, may, or not needed."""
         among = [rule in one.rules for one in self.sufficient]
         return "must" if among and all(among) else "may" if any(among) else "not needed"
 
@@ -79,8 +77,7 @@ def promises_of(variant: Variant) -> list[str]:
 
 
 def cores(variant: Variant, most: int = MOST) -> list[Cores]:
-    """Return the cores of each promise of a variant, except for those whose proof takes more than ``RLIMIT`` for a
-    step."""
+    """Return the cores of each promise of a variant that is proved within ``RLIMIT`` for each step."""
     proofs = Proofs(variant)
     return [made for name in promises_of(variant) if (made := _enumerate(proofs, name, most)) is not None]
 

@@ -29,8 +29,7 @@ IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set
 
 
 def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel | None = None) -> Story:
-    """Return the page of a violation of a property, or of what ``kernel`` judges. Errors: HistoryError where there is
-    no such history."""
+    """Return the page of a violation of a property, or of what ``kernel`` judges. Errors: HistoryError."""
     properties = properties_of(opened.manifest.protocol)
     columns, place = _history(opened, properties.vocabulary, first.history)
     manifest = opened.manifest
@@ -70,8 +69,7 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
 
 
 def is_readable(opened: HistoryDirectory, first: Violation) -> bool:
-    """Return whether the history of the violation is complete in one row group. One that is cut is too large for a
-    page."""
+    """Return whether the violation's history is complete in one row group, as a page needs it."""
     return first.history not in opened.manifest.cut
 
 

@@ -29,12 +29,10 @@ def page(stories: Sequence[Story]) -> str:
 
 
 def policy() -> str:
-    """Return a policy that allows the page's own style and script."""
     return policy_of(own("page.css"), _script())
 
 
 def policy_of(style: str, script: str) -> str:
-    """Return a policy that allows this style and this script, and nothing else."""
     allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
 
@@ -44,8 +42,7 @@ def _script() -> str:
 
 
 def as_data(value: object) -> str:
-    """Return JSON that may stand in a script element, because nothing in it ends that element, or begins a comment in
-    it."""
+    """Return JSON that is safe in a script element: nothing in it ends the element, or begins a comment."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -55,12 +52,11 @@ def _hash(text: str) -> str:
 
 
 def own(name: str) -> str:
-    """Return the text of a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def environment() -> Environment:
-    """Return an environment for templates in which every inserted value is escaped as text."""
+    """Return an environment for templates in which every inserted value is escaped."""
     return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 

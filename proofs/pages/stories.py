@@ -23,14 +23,12 @@ from fencepost.proofs.results import Event, State, Trace
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
 CENTRE = "cluster"
-"""This lane is for steps in which no process is named, such as those of the coordinator, the controller or a log's
-leader."""
+"""This lane has steps in which no process is named, such as those of a coordinator, controller or log leader."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A `Change` states that ``what`` was ``old`` and is ``new``. A ``ghost`` is read only by properties and by no
-    rule."""
+    """A `Change` states that ``what`` was ``old`` and is ``new``. No rule reads a ``ghost``."""
 
     what: str
     old: str
@@ -55,8 +53,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Standing:
-    """A `Standing` states whether a property holds after each number of steps, beginning with none. ``broken_at`` is
-    the first number of steps after which it does not."""
+    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure."""
 
     name: str
     says: str
@@ -147,7 +144,6 @@ def _acts(action: Action) -> bool:
 
 
 def lane_of(action: Action, event: Event) -> str:
-    """Return the lane of a step."""
     return _named(action, event)[0] if _acts(action) else CENTRE
 
 
@@ -164,8 +160,7 @@ def _touched(spec: Spec, before: State, after: State) -> list[str]:
 
 
 def lanes_of(spec: Spec, trace: Trace) -> list[str]:
-    """Return every lane that has a step or is reached by one. Sorts come in the order of their first use, members by
-    number, and the centre after the processes of the first sort."""
+    """Return every lane that has a step or is reached by one, with the centre after the first sort of processes."""
     seen: dict[str, None] = {}
     needs_centre = False
     for place, event in enumerate(trace.events):
@@ -235,7 +230,6 @@ def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
 
 
 def rules_of(steps: Iterable[Step]) -> dict[str, str]:
-    """Return the text of each rule that these steps follow."""
     return {number: RULES[number].says for step in steps for number in step.rules}
 
 

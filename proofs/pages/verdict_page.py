@@ -47,8 +47,7 @@ class Item:
 
 @dataclass(frozen=True)
 class VariantView:
-    """A `VariantView` is a variant on the page. ``against`` has the dangers that each engine met, and ``lemmas`` the
-    names of those that hold, as expected."""
+    """A `VariantView` is a variant, with ``against``, the dangers met by each engine, and the ``lemmas`` that hold."""
 
     anchor: str
     name: str
@@ -91,8 +90,7 @@ class Without:
 
 @dataclass(frozen=True)
 class RuleView:
-    """A `RuleView` is a rule on the page. ``without`` has, by a description of its source, what earlier runs found
-    about the rule."""
+    """A `RuleView` is a rule. ``without`` has, by a description of its source, what earlier runs found about it."""
 
     anchor: str
     number: str

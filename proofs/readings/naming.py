@@ -40,8 +40,7 @@ def say_actions(protocol: type[Protocol], spec: Spec) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """A `Call` is one call of a helper, with its arguments by parameter, Python values among them, and the term that it
-    returned."""
+    """A `Call` is one call of a helper, with its arguments by parameter and the term that it returned."""
 
     helper: str
     given: tuple[tuple[str, Any], ...]
@@ -165,8 +164,7 @@ def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
 
 
 def numbered(action: Action, fold: Fold) -> tuple[Action, list[tuple[Term, str]]]:
-    """Return an action in which long repeated expressions are called x1, x2, …, and what these are. An expression about
-    a quantifier's variable stays where that is bound."""
+    """Return an action in which long repeated expressions are called x1, x2, …, and what these are."""
     parameters = {name for name, _ in action.parameters}
     known = parameters | {name.data for node, name in fold.items() if free_locals(node) <= parameters}
     further: list[tuple[Term, str]] = []

@@ -32,8 +32,7 @@ from fencepost.proofs.results import Event, State
 
 
 class PlainError(Exception):
-    """This error means that the plain reading cannot be made or run, for lack of a quantifier's bound or of a
-    constant's value."""
+    """This error means that the plain reading lacks a quantifier's bound or a constant's value."""
 
 
 class _Compiled(dict[str, Callable[..., Any]]):
@@ -80,8 +79,7 @@ class Plain:
         return bool(self._guards[event.action](state, *event.parameters.values()))
 
     def step(self, state: State, event: Event) -> State | None:
-        """Return the state after an enabled event, or None if it lies beyond the bounds. Whether the event is enabled
-        is not checked."""
+        """Return the state after an event, which is not checked to be enabled, or None if it lies beyond the bounds."""
         after = self._steps[event.action](state, *event.parameters.values())
         return after if self.bounds is None or (after is not None and self.within(after)) else None
 
@@ -119,8 +117,7 @@ class Plain:
         return self._loops(node.data)
 
     def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
-        """Return the loops of a comprehension over all choices for which a term may be anything but zero. Here these
-        are all choices, since ranges are small."""
+        """Return the loops of a comprehension over all choices, which include those for which a term is not zero."""
         return self._loops(variables)
 
     def _loops(self, variables: Sequence[tuple[str, ScalarType]]) -> str:
@@ -148,7 +145,6 @@ class Plain:
         return range(evaluate_bound(kind.upto, self.bounds) + 1)
 
     def within(self, state: State) -> bool:
-        """Return whether every value lies in its range."""
         return all(self._fits(kind, state[name]) for name, kind in self.spec.types.items())
 
     def _fits(self, kind: Type, value: Any) -> bool:
@@ -294,5 +290,4 @@ def zero_value(kind: Type) -> Any:
 
 
 def freeze(state: State) -> tuple[Any, ...]:
-    """Return a state as a hashable value. Equal states give equal values."""
     return tuple(tuple(sorted(v.items())) if isinstance(v, dict) else v for v in state.values())

@@ -97,8 +97,7 @@ def name_in_words(name: str) -> str:
 
 
 def leaning(result: Result) -> str:
-    """Return the properties that a verdict of ``not proved`` leans on, as `` (leans on granted is booked)``, or nothing
-    for any other verdict."""
+    """Return what a verdict of ``not proved`` leans on, as `` (leans on granted is booked)``, or nothing."""
     names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
     return f" (leans on {names})" if names else ""
 

@@ -26,8 +26,8 @@ HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def code_of(verdicts: Iterable[str], wrong: int) -> int:
-    """Return the exit code of these verdicts, ``wrong`` of which are not as expected. Where all are unknown, or depend
-    on something unknown, nothing was judged, which is reported."""
+    """Return the exit code of these verdicts, ``wrong`` of which are not as expected. If all are unknown or not proved,
+    report that nothing was judged."""
     if all(verdict in ("unknown", "not proved") for verdict in verdicts):
         say(NOTHING_JUDGED)
         return REFUSED
@@ -48,7 +48,6 @@ def _row(code: int, says: str) -> Iterable[str]:
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Return replacements for characters that a terminal lacks."""
     assert isinstance(error, UnicodeEncodeError)
     missing = error.object[error.start : error.end]
     return "".join(LIKE.get(sign, "?") for sign in missing), error.end

@@ -17,8 +17,7 @@ from fencepost.proofs.cli.shared.exits import INTERRUPTED, REFUSED, say
 from fencepost.proofs.cli.shared.interrupts import SIGNALS, interrupt
 
 PATIENCE_S = 4.0
-"""After an interrupt, a command ends by itself within two seconds. One that is still running after so many seconds is
-stuck outside Python, and is killed."""
+"""A command ends within two seconds of an interrupt. After so many it is stuck outside Python, and is killed."""
 PR_SET_PDEATHSIG = 1
 
 

@@ -39,14 +39,12 @@ _begun: list[Callable[[], object]] = []
 """These functions write, to each report that was asked for, that nothing was found yet."""
 _writing = threading.Lock()
 _ending = threading.Event()
-"""The first interrupt sets this event. Later interrupts are ignored, because they would break off what is being
-written."""
+"""The first interrupt sets this event. Later ones are ignored, since they would break off what is being written."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Delay interrupts within the context until Z3's binding has returned, and raise lost interrupts again. Signals
-    reach the main thread only."""
+    """Delay interrupts within the context until Z3's binding has returned, and raise lost interrupts again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,15 +24,13 @@ if TYPE_CHECKING:  # which reads histories, for which `--help` need not wait
 
 
 def import_from_here() -> None:
-    """Make modules of the working directory importable, after everything that is installed. It is called only where one
-    of them was named."""
+    """Make modules of the working directory importable, after everything that is installed."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 
 
 class OutputFile(click.Path):
-    """An `OutputFile` is an option for a file that is written when the work is done. A file that cannot be written is
-    refused before the work begins."""
+    """An `OutputFile` is an option for a file to write. It is refused early if that cannot be done."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
@@ -47,8 +45,7 @@ class OutputFile(click.Path):
 
 
 class ProtocolName(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
-    """A `ProtocolName` is an argument for a protocol, perhaps with a variant, by its public name or by the package of
-    the user's own that it is in."""
+    """A `ProtocolName` is a protocol or variant by its public name, or by the package of the user's own protocol."""
 
     name = "protocol"
 
@@ -103,7 +100,6 @@ def on_spark(master: str | None) -> "SparkSettings | None":
 
 
 def jobs_on(master: str | None, number: int) -> "AbstractContextManager[Jobs | None]":
-    """Return so many jobs on Spark where a master was named, or None for work that is done in this process."""
     from fencepost.proofs.scale.jobs import Jobs
 
     return nullcontext() if master is None else Jobs(number, spark=on_spark(master))
@@ -167,7 +163,7 @@ def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> 
 
 
 def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
-    """Return the named variant, or all main variants of the protocol."""
+    """Return the named variant, or all main variants of the named protocol."""
     entry, variant = find(name)
     return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
 
@@ -190,8 +186,7 @@ def whole(name: str) -> ProtocolEntry:
 
 
 def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Property:
-    """Return a property that a variant is asked for, by its name in the code or in words. Errors: CatalogueError for
-    any other."""
+    """Return a variant's property, by its name in the code or in words. Errors: CatalogueError for any other."""
     wanted = underscored(name)
     if wanted not in variant.asked:
         there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
@@ -201,7 +196,6 @@ def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Propert
 
 
 def config_option(says: str) -> Callable[[Any], Any]:
-    """Return the option ``--config``, which sets named values of a command's work. ``says`` lists the names."""
     return click.option("--config", "pairs", multiple=True, metavar="NAME=VALUE", help=says)
 
 
@@ -225,8 +219,7 @@ def parse_config(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def configured(pairs: Iterable[str], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the usual values with these changes. Errors: CatalogueError for an unknown name, or a value of another
-    type."""
+    """Return the usual values with these changes. Errors: CatalogueError for an unknown name or another type."""
     given = parse_config(pairs)
     for name, value in given.items():
         if name not in usual:

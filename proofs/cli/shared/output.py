@@ -38,8 +38,7 @@ NARROWEST = 24
 
 
 def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
-    """Yield lines for rows of names with a text at the end. The names are in columns as wide as the longest, and the
-    text is wrapped next to them."""
+    """Yield rows of names, in columns as wide as the longest, with a text at the end that is wrapped next to them."""
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     for *names, text in rows:
         head = indent + "".join(f"{name:<{width}}  " for name, width in zip(names, widths, strict=True))
@@ -55,7 +54,6 @@ def wrapped(text: str, head: str = "", further: str = "") -> list[str]:
 
 
 def verdict_sign(kind: str, verdict: str) -> str:
-    """Return the word for a verdict. A witness is reached or not, and every other property holds or is violated."""
     if kind == "sometimes":
         return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS[verdict])
     return SIGNS[verdict]
@@ -82,8 +80,8 @@ def verdict_line(results: Sequence[Result]) -> str:
 
 
 def worst_of(results: Sequence[Result]) -> Result:
-    """Return the verdict on one property that counts, which is the first unexpected one, else the first violation, else
-    the first of all."""
+    """Return the verdict on one property that counts: the first unexpected one, else the first violation, else the
+    first."""
     unexpected = (r for r in results if not r.as_expected)
     violated = (r for r in results if r.verdict == "violated")
     return next(r for each in (unexpected, violated, results) for r in each)
@@ -145,8 +143,7 @@ def line_of(found: "Necessity") -> str:
 
 
 def folder_of_tests() -> Path | None:
-    """Return the folder of tests in the current directory, from which a table takes the tests that cite a rule. Where
-    it is missing, print that these tests are left out."""
+    """Return the folder of tests in the current directory, or print that there is none to take tests from."""
     from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
 
     if (tests := Path("tests")).is_dir():

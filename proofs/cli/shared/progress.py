@@ -37,15 +37,14 @@ FIGURES = 62
 
 
 class Bar:
-    """A `Bar` displays work under way on a terminal, with its label, the amount done, the total if that is known, and
-    an estimate of the remaining time. Other threads may call it."""
+    """A `Bar` displays the progress of work on a terminal, and estimates the remaining time. It is thread-safe."""
 
     def __init__(self, progress: Progress, label: str, total: float | None) -> None:
         self._progress = progress
         self._task = progress.add_task(self._fitting(label), total=total)
 
     def show(self, label: str | None = None, *, done: float | None = None, total: float | None = None) -> None:
-        """Set another label, or other figures. What is not given stays as it is."""
+        """Set another label, or other figures. Arguments that are None change nothing."""
         fitting = None if label is None else self._fitting(label)
         self._progress.update(self._task, description=fitting, completed=done, total=total)
 
@@ -59,8 +58,7 @@ class Bar:
 
 @contextmanager
 def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
-    """Display a bar on a terminal, below what is printed meanwhile, and nothing elsewhere. ``total`` is the number of
-    steps to do."""
+    """Display a bar on a terminal, and nothing elsewhere. ``total`` is the number of steps to do."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -85,7 +83,6 @@ class Minutes:
         self.over = threading.Event()
 
     def advance(self) -> None:
-        """Count one more step that has begun."""
         self.done += 1
 
     def line(self) -> str:
@@ -98,7 +95,6 @@ class Minutes:
         return f"{self.done:,} of {self.total:,} {self.what}, about {time_in_words(left)} left"
 
     def say(self) -> None:
-        """Print the line each minute, until the work is over."""
         while not self.over.wait(self.each_s):
             errors.print(self.line(), markup=False, highlight=False)
 

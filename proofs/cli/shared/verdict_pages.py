@@ -42,8 +42,7 @@ JUDGEMENTS = ("necessary", "shown", "refuted", "liveness", "survives-bounded", "
 
 @dataclass
 class _Page:
-    """A `_Page` gathers what the page of verdicts has. ``items`` has each item with its variant and the variant's rule,
-    and ``taken`` counts the anchors in use."""
+    """A `_Page` gathers the page of verdicts. ``items`` has items with variant and rule, ``taken`` anchor counts."""
 
     profile: Profile
     seed: int
@@ -52,7 +51,6 @@ class _Page:
     taken: Counter[str] = field(default_factory=Counter)
 
     def anchor(self, *words: str) -> str:
-        """Return an anchor that is unique on the page."""
         name = re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-")
         self.taken[name] += 1
         return name if self.taken[name] == 1 else f"{name}-{self.taken[name]}"
@@ -188,8 +186,7 @@ def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Seque
 
 
 def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | None:
-    """Return the run as a story, whose steps are taken again and have to break the property. It has no states, since
-    its steps have their changes."""
+    """Return the run as a story, without states, after taking its steps again, which have to break the property."""
     asked, events = variant.asked.get(found.property), found.evidence.get("events")
     if asked is None or events is None or found.bound is None:
         return None

@@ -164,7 +164,7 @@ def _within(result: Result, profile: Profile) -> str:
 
 
 def differing(variant: Variant, profile: Profile, bound: Mapping[str, int]) -> str:
-    """Return the options for those of these bounds that are not the variant's own: `` --bound copies=1``."""
+    """Return options for the bounds that differ from the variant's own: `` --bound copies=1``."""
     usual = bounds_of(variant, profile)
     return "".join(f" --bound {n}={bound[n]}" for n in usual if n in bound and bound[n] != usual[n])
 

@@ -29,8 +29,7 @@ def kind_of(low: int, high: int) -> str:
 
 
 class Writer:
-    """A `Writer` collects lines that compute nodes, each once. The order of ``roots`` is that in which they will be
-    asked for, and decides what is deleted when."""
+    """A `Writer` collects lines that compute nodes, each once. The order of ``roots`` decides what is deleted when."""
 
     def __init__(self, packing: Packing, roots: Iterable[Iterable[Node]]) -> None:
         self.packing, self.lines = packing, list[str]()
@@ -46,8 +45,7 @@ class Writer:
         self.lines.append(text)
 
     def assign(self, key: object, text: str, owner: Node | None = None) -> str:
-        """Return the name of the value computed by ``text``, which is computed once per key, and deleted with the last
-        use of its owner."""
+        """Return the name of a value, which is computed once per key, and deleted with the last use of its owner."""
         found = self._names.get(key)
         if found is None:
             found = self._names[key] = f"v{self._count}"
@@ -66,8 +64,8 @@ class Writer:
             self._names = {k: n for k, n in self._names.items() if n not in gone}
 
     def value(self, node: Node, kind: str | None = None) -> str:
-        """Return a name or literal for the node, as a column of ``kind``. The default is the node's narrowest kind,
-        which is B for truth values."""
+        """Return a name or literal for the node, as a column of ``kind``, by default its narrowest, or B for truth
+        values."""
         own = "B" if node.truth else kind_of(node.low, node.high)
         kind = kind or own
         if node.op == "const":

@@ -175,8 +175,7 @@ def _engine(name: str) -> type[Search]:
 
 
 class _Handing:
-    """A `_Handing` decides when the compiled search takes over from the other one. ``seconds`` is the time that it took
-    to prepare."""
+    """A `_Handing` decides when the compiled search takes over, and measures in ``seconds`` its preparation."""
 
     def __init__(self, kernels: Kernels, engine: str) -> None:
         self.kernels, self.seconds = kernels, 0.0

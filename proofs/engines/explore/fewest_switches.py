@@ -53,7 +53,6 @@ class _Node:
 
 
 def changes_of_process(lanes: Sequence[str]) -> int:
-    """Return how often the next step belongs to another process."""
     return sum(a != b for a, b in pairwise(lanes))
 
 

@@ -123,8 +123,7 @@ class _Order:
 
 
 def reachable_sample(exploration: Exploration, n: int, seed: int) -> list[State]:
-    """Return ``n`` distinct reachable states, or all if there are fewer, drawn evenly. The same seed draws the same
-    states."""
+    """Return ``n`` distinct reachable states, or all if there are fewer, drawn evenly by the seed."""
     count = exploration.distinct
     firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
     rows = np.sort(np.random.default_rng(seed).choice(count, size=min(n, count), replace=False))

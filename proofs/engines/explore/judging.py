@@ -21,8 +21,7 @@ Mask = NDArray[np.bool_]
 Broken = list[tuple[int, int, int]]
 """Each entry has the property, the instance and the first row of forbidden steps."""
 Judging = Callable[[int, Words, Rows, Broken], None]
-"""A `Judging` is called with the number of an instance, a block of states and the rows in which the instance is taken.
-"""
+"""A `Judging` is called with an instance's number, a block of states and the rows in which it is taken."""
 GROUP = 32
 STUTTERS = -1
 
@@ -68,8 +67,7 @@ class Explained:
 
 
 class Judge:
-    """A `Judge` compares steps with those of the core. ``taken[refinement][action of the core]`` has the actions whose
-    steps it explained."""
+    """A `Judge` explains steps by the core's. ``taken[refinement][core action]`` has the actions that it explained."""
 
     def __init__(self, ground: Ground, packing: Packing) -> None:
         self.ground, self.packing = ground, packing

@@ -19,8 +19,7 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Tally:
-    """A `Tally` has counts of the expansion of some blocks. ``judge``, if given, gets the steps that change a
-    refinement's core."""
+    """A `Tally` counts the expansion of some blocks. ``judge``, if given, gets the steps that change a core."""
 
     taken: list[int]
     cut: list[int]

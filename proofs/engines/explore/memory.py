@@ -6,7 +6,6 @@ SHARE = 0.8
 
 
 def default_limit() -> int:
-    """Return 80 % of the available memory, in bytes."""
     return int(SHARE * available())
 
 

@@ -23,8 +23,7 @@ MOST = 16
 
 @dataclass(frozen=True)
 class Cell:
-    """A `Cell` has ``bits`` bits of a word from ``offset`` up, which hold the fields ``members`` as digits, the first
-    one lowest."""
+    """A `Cell` has ``bits`` bits of a word from ``offset`` up, with ``members`` as digits, the first one lowest."""
 
     word: int
     offset: int

@@ -80,11 +80,9 @@ class Search(AbstractContextManager["Search"]):
 
     @property
     def merging(self) -> int:
-        """Return how many states the largest merge of runs may hold in memory."""
         return self.distinct if self.disk is None else 0
 
     def predict(self, sizes: list[int]) -> int:
-        """Return the bytes held at the peak of the next level, after levels of these sizes."""
         return memory.predict(self.held, sizes, self.candidates, self.word_bytes, self.merging)
 
     def restore(self, level: Words, record: Record) -> Found:
@@ -102,7 +100,6 @@ class Search(AbstractContextManager["Search"]):
         self.levels = other.levels
 
     def record(self, found: Found) -> Record:
-        """Return the record of the newest level."""
         mine = self.tally
         return Record(found.step, mine.taken, mine.cut, mine.stuck, self.generated, self.candidates)
 
@@ -111,8 +108,7 @@ class Search(AbstractContextManager["Search"]):
         self.generated, self.candidates = record.generated, record.candidates
 
     def step(self) -> Found:
-        """Add one more level, empty at the end, and return which step properties its steps break. Errors: OutOfMemory
-        before the limit is reached."""
+        """Add one more level, and return which step properties its steps break. Errors: OutOfMemory."""
         frontier, found = self.levels[-1], Found()
         chunks = self._expand(frontier, found)
         self.candidates = sum(map(sets.size, chunks))

@@ -59,8 +59,8 @@ def join(sets: Sequence[Words]) -> Words:
 
 
 def sort_unique(columns: Words, parts: int = 0) -> Words:
-    """Return the set of these states, in new arrays. The given arrays may be reordered. ``parts`` is the number of
-    sorted sets that were joined, if they are such."""
+    """Return the set of these states, in new arrays, perhaps reordering the given ones. ``parts`` is the number of
+    sorted sets that they were joined from, if any."""
     if size(columns) <= 1:
         return tuple(c.copy() for c in columns)
     # Merging a few sorted parts is what a stable sort is good at; else the vectorised sort is twice as fast.
@@ -89,7 +89,6 @@ def _sort_rows(columns: Words, kind: Literal["stable"] | None) -> Words:
 
 
 def order_of(columns: Words) -> NDArray[np.int64]:
-    """Return the rows in ascending order."""
     return np.lexsort(tuple(reversed(columns))) if len(columns) > 1 else columns[0].argsort()
 
 

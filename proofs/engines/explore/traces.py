@@ -21,8 +21,7 @@ BLOCK = 1 << 13
 
 
 class Expansion:
-    """An `Expansion` has all successors of a block as ``words``, with the row of each one's predecessor and the number
-    of its instance."""
+    """An `Expansion` has all successors of a block as ``words``, with each one's predecessor row and instance."""
 
     def __init__(self, kernels: Kernels, states: Words) -> None:
         count = sets.size(states)
@@ -37,8 +36,7 @@ class Expansion:
 
 
 class Traces(Mapping[str, Trace]):
-    """A `Traces` has shortest traces by property. Each is computed only on demand, because few traces of a search are
-    ever used."""
+    """A `Traces` has shortest traces by property, each computed on demand, because few of them are ever used."""
 
     def __init__(self) -> None:
         self._steps: dict[str, int] = {}
@@ -49,7 +47,6 @@ class Traces(Mapping[str, Trace]):
         self._steps[name], self._find[name] = steps, find
 
     def steps(self, name: str) -> int:
-        """Return the length of the trace."""
         return self._steps[name]
 
     def __getitem__(self, name: str) -> Trace:
@@ -176,5 +173,4 @@ def _predecessors(
 
 
 def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:
-    """Return a shortest trace to that state, and one step further."""
     return _run(kernels, levels, [*_way(kernels, levels, depth, row), (row, instance)])

@@ -54,8 +54,7 @@ def without(graph: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -
 
 
 def resting(graph: Graph, owed: Duties) -> Bools:
-    """Return the states in which nothing is owed but steps back to themselves, so that a behaviour may stay there for
-    ever."""
+    """Return the states in which nothing is owed but steps back to themselves, so that a run may stay for ever."""
     result = ~graph.unsearched
     target = np.where(owed.step >= 0, graph.target[np.maximum(owed.step, 0)], -1) if graph.target.size else owed.step
     result[owed.state[target != owed.state]] = False
@@ -81,8 +80,7 @@ def fair_components(graph: Graph, owed: Duties, inside: Bools) -> Ints:
 
 
 def _unfair(graph: Graph, owed: Duties, component: Ints) -> tuple[Bools, Bools]:
-    """Return which components (by their smallest state) are unfair, and which states cannot be on any fair cycle of
-    their component."""
+    """Return the unfair components, by their smallest state, and the states that are on no fair cycle of theirs."""
     kinds = owed.weak.size
     mine = (component[owed.state] >= 0).nonzero()[0]
     state, instance, step = owed.state[mine], owed.instance[mine], owed.step[mine]

@@ -23,8 +23,7 @@ def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
 
 
 def way_to(graph: Graph, backward: Arrows, distance: Ints, first: Bools, state: int) -> list[int]:
-    """Return the steps of a shortest way from the initial state to one where ``first`` holds, and from there, waiting,
-    to ``state``."""
+    """Return the steps of a shortest way from the initial state to a ``first`` one, and, waiting, on to ``state``."""
     steps: list[int] = []
     while not (first[state] and distance[state] == graph.depth[state]):
         state = _step_back(graph, backward, distance, state, steps)

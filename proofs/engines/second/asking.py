@@ -20,8 +20,7 @@ SolverResult = Literal["unsat", "sat", "unknown"]
 UNITS = 200_000
 """Each attempt at a text may use so many of cvc5's resources."""
 LAST_RESORT_MS = 60_000
-"""Each attempt may take so many milliseconds, many times what the resources take, so that the limit decides nothing
-that they do not."""
+"""Each attempt may take so many milliseconds, far more than its resources do, so that these decide."""
 ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("by matching", {}),
     ("by enumeration", {"enum-inst": "true", "miniscope-quant": "agg"}),

@@ -160,7 +160,7 @@ def _comment(text: str) -> list[str]:
 
 def _declarations(formulas: Iterable[Any]) -> Iterator[str]:
     """Yield sorts and functions in the order of their first use. Errors: ModelError if two functions have one name,
-    which Z3 distinguishes by their sorts, and other solvers do not."""
+    which other solvers than Z3 refuse."""
     sorts: dict[str, None] = {}
     functions: dict[str, Any] = {}
     seen: set[int] = set()

@@ -18,8 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 
 class Over(BaseException):
-    """This signal ends the search. It does not derive from Exception, so that Hypothesis does not treat it as a failure
-    of the example."""
+    """This signal ends the search. It is no Exception, so that Hypothesis does not report it as a failure."""
 
 
 @dataclass
@@ -87,7 +86,6 @@ class Wanderer(RuleBasedStateMachine):
         self.walk = self.session.begin(which if which < runs else 0)
 
     def possible(self) -> list[Step]:
-        """Return the steps that are possible next. Each rule asks for them before each step."""
         if self._at != len(self.walk.events):
             self._at, self._possible = len(self.walk.events), self.session.walker.steps(self.walk)
         return self._possible
@@ -107,8 +105,7 @@ class Wanderer(RuleBasedStateMachine):
 
 
 def machine(session: Session) -> type[Wanderer]:
-    """Return the state machine of a session's model, which chooses by weights if there are any, else with a rule for
-    each action."""
+    """Return the state machine of a session's model, which chooses by weights if there are any, else by rules."""
     rules = {"step": _by_weight(session.weights)} if session.weights else _by_rules(session)
     return type("Wanderer", (Wanderer,), {"session": session, **rules})
 

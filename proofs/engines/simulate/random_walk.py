@@ -35,8 +35,7 @@ from hypothesis.stateful import run_state_machine_as_test
 Aim = Literal["starts", "near", "weights", "targets"]
 AIMS: tuple[Aim, ...] = get_args(Aim)
 EXAMPLES = 100
-"""A round has so many examples. Weights are learned between rounds, and Hypothesis follows its targets in the second
-half of a round."""
+"""A round has so many examples. Weights are learned between rounds, and targets followed in their second half."""
 RUNS = 160
 """So many runs are taken from the explorer."""
 LENGTH = {False: 40, True: 12}

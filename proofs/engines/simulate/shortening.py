@@ -29,16 +29,14 @@ PLACES = 4
 
 @dataclass(frozen=True)
 class Shortened:
-    """A `Shortened` is the result. ``shortest`` is true if the search from the initial state has visited everything
-    that fewer steps lead to."""
+    """A `Shortened` is a shortened run. ``shortest`` is true if all runs with fewer steps were searched."""
 
     walk: Walk
     shortest: bool
 
 
 def shorten(walker: Walker, events: Sequence[Event], promise: str, lane_of: LaneOf) -> Shortened:
-    """Return a run that breaks the same promise, of which no part can be left out. ``lane_of`` gives the process of a
-    step."""
+    """Return a run that breaks the same promise, of which no part can be left out. ``lane_of`` gives processes."""
     found = _without_parts(walker, _sure(walker, events, promise), promise)
     found, shortest = _searched(walker, found, promise)
     return Shortened(_calm(walker, found, promise, lane_of), shortest)

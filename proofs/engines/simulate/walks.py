@@ -45,8 +45,7 @@ class Walk:
 
 
 class Walker:
-    """A `Walker` has the steps that a settled protocol allows within bounds, and finds which of ``promises`` (of states
-    and of steps) they break."""
+    """A `Walker` takes steps that a settled protocol allows within bounds, and checks ``promises`` on them."""
 
     def __init__(self, spec: Spec, promises: Mapping[str, Property], bounds: Mapping[str, int]) -> None:
         self.spec, self.promises, self.bounds = spec, dict(promises), dict(bounds)
@@ -55,7 +54,6 @@ class Walker:
         self._instances = {name: list(self.plain.events(name)) for name in spec.actions}
 
     def walk(self) -> Walk:
-        """Return a walk that has not set out yet."""
         return Walk([self.plain.initial()])
 
     def steps(self, walk: Walk) -> list[Step]:
@@ -169,8 +167,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Starts:
-    """A `Starts` has ``runs`` from the initial state, of which the first is empty. ``explored`` counts the states from
-    which they were taken."""
+    """A `Starts` has ``runs`` from the initial state, the first one empty, taken from ``explored`` states."""
 
     runs: tuple[Run, ...]
     explored: int

@@ -32,8 +32,7 @@ NOTHING = Growth(0, 0)
 
 
 def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
-    """Return how large a term can be. Truth values, members of sorts and of enumerations count as numbers that were
-    there before."""
+    """Return how large a term can be. Values that are not numbers count as numbers that were there before."""
     match node.op:
         case "const":
             return Growth(0, abs(int(node.data or 0)))

@@ -49,8 +49,7 @@ class Columns:
 
     @cached_property
     def types(self) -> dict[str, ScalarType | MapType]:
-        """Return the variables that columns hold, which are all but the ghosts. Errors: ColumnsError if one is a
-        sequence."""
+        """Return the variables that columns hold, which are all but ghosts. Errors: ColumnsError for a sequence."""
         held: dict[str, ScalarType | MapType] = {}
         for name, kind in self.spec.types.items():
             if isinstance(kind, SeqType):
@@ -84,8 +83,7 @@ class Columns:
         return self.program(guards, action.updates, [n for n, _ in action.parameters], checked=checked)
 
     def initial(self, count: int, sizes: Mapping[str, int]) -> "ColumnStates":
-        """Return ``count`` copies of the initial state. ``sizes`` has the number of members of each sort, by the name
-        of its bound."""
+        """Return ``count`` copies of the initial state. ``sizes`` has each sort's size, by the name of its bound."""
         states = ColumnStates(self, count, sizes)
         states.bind(self.program((), self.spec.initial, ()))(np.arange(count))
         return states
@@ -103,7 +101,6 @@ class ColumnStates:
             self.arrays[name] = np.zeros(count * cells, bool if isinstance(value, BoolType) else np.int64)
 
     def bind(self, program: Program) -> Run:
-        """Return the program as a function over these states."""
         return program.bind(self.arrays, self.domain)
 
     def domain(self, kind: ScalarType) -> int:
@@ -168,14 +165,12 @@ class ColumnStates:
 
 
 def encode_value(kind: ScalarType, value: Any) -> int:
-    """Return a value of the plain reading in the form of columns."""
     if isinstance(kind, OptionType):
         return 0 if value is None else encode_value(kind.of, value) + 1
     return int(value)
 
 
 def decode_value(kind: ScalarType, number: Any) -> Any:
-    """Return a value in a column in the form of the plain reading."""
     if isinstance(kind, OptionType):
         return None if number == 0 else decode_value(kind.of, number - 1)
     return bool(number) if isinstance(kind, BoolType) else int(number)

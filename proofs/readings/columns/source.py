@@ -46,8 +46,7 @@ def compile_step(
     inside: bool = False,
     checked: bool = True,
 ) -> Program:
-    """Compile a step. ``columns`` names the locals that are given as columns, in order. ``inside`` means that the
-    caller knows them to lie in their domains."""
+    """Compile a step. ``columns`` names the locals that are columns, which with ``inside`` lie in their domains."""
     emitter = _Emitter(dict(constants), dict(types), inside, checked)
     scope = _Scope({name: f"c{i}" for i, name in enumerate(columns)}, ("len(rows)",))
     held = [emitter.value(c, scope) for c in conditions]
@@ -123,8 +122,7 @@ class _Emitter:
         return scope.values["lifted", text]
 
     def fits(self, updates: tuple[Update, ...], scope: _Scope) -> list[str]:
-        """Return the conditions under which a step does not assign outside a map's keys, which would lie beyond the
-        bounds."""
+        """Return the conditions under which a step does not assign outside a map's keys, beyond the bounds."""
         found: dict[str, str] = {}
         for u in updates:
             for key in u.keys:

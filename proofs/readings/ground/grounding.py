@@ -32,8 +32,7 @@ from fencepost.proofs.results import Event, State
 
 @dataclass(frozen=True)
 class Instance:
-    """An `Instance` is an action with values for its parameters. ``updates`` has (field index, value) of the fields
-    that change, all from the old state."""
+    """An `Instance` is an action with parameter values. ``updates`` has (field index, value) from the old state."""
 
     action: str
     parameters: dict[str, Any]
@@ -91,7 +90,6 @@ class Ground:
         return self.layout.decode(values)
 
     def fields(self) -> list[Node]:
-        """Return each field, as it is in the state before."""
         return [self.table.field(i, f.high, f.truth) for i, f in enumerate(self.layout.fields)]
 
     def after(self, name: str, instance: Instance) -> Node:
@@ -102,8 +100,7 @@ class Ground:
         return self._after[key]
 
     def primed(self, instance: Instance) -> Callable[[Node], Node]:
-        """Return a function that turns conditions on the states before and after a step of the instance into conditions
-        on the state before."""
+        """Return a function that puts conditions on both states of a step of the instance over the state before."""
         known = self._primed.get(id(instance))
         if known is None:
             fields, changed = self.fields(), dict(instance.updates)
@@ -119,8 +116,7 @@ class Ground:
 
 
 def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Ground:
-    """Return everything the explorer needs. Errors: BoundsError if a bound is missing, a number has no largest value,
-    or an axiom does not hold."""
+    """Return everything the explorer needs. Errors: BoundsError for missing bounds, or an axiom that does not hold."""
     layout, table = lay_out(spec, bounds), Table()
     fields = layout.fields
     values = {n: _constant(table, n, kind, bounds, spec) for n, kind in spec.constants.items()}

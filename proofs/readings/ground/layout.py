@@ -30,8 +30,7 @@ Bounds = Mapping[str, int]
 
 
 class BoundsError(InputError):
-    """This error is about bounds under which the protocol cannot be explored. The message names them, the reason, and
-    what to do."""
+    """This error names bounds under which the protocol cannot be explored, the reason, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Place:
-    """A `Place` is the position of a variable, as its first field, and for a map or sequence the number of values of
-    each key or position."""
+    """A `Place` is a variable's first field, with the number of values of each key or position."""
 
     first: int
     sizes: tuple[int, ...]
@@ -82,8 +80,7 @@ class Layout:
         return plain(values[place.first], kind)
 
     def encode(self, state: State) -> list[int]:
-        """Return the field values of a state, with all budgets unused. Errors: BoundsError if a value lies outside the
-        bounds."""
+        """Return the field values of a state, with unused budgets. Errors: BoundsError outside the bounds."""
         values = [0] * len(self.fields)
         for name, kind in self.spec.types.items():
             place = self.places[name]
@@ -128,8 +125,7 @@ def raw(value: Any, kind: ScalarType) -> int:
 
 
 def highest(kind: ScalarType, bounds: Bounds, what: str) -> int:
-    """Return the largest number that represents a value of this type. Errors: BoundsError, naming ``what``, if the
-    bounds do not determine it."""
+    """Return the largest number that represents a value of this type. Errors: BoundsError, naming ``what``."""
     match kind:
         case BoolType():
             return 1
@@ -165,8 +161,7 @@ def look_up(bounds: Bounds, text: str, what: str) -> int:
 
 
 def lay_out(spec: Spec, bounds: Bounds) -> Layout:
-    """Return fields in order of declaration, then one counter for each budget. Errors: BoundsError names the variable
-    that has no finite range."""
+    """Return fields in order of declaration, then budget counters. Errors: BoundsError for an unbounded variable."""
     fields: list[Field] = []
     places: dict[str, Place] = {}
     for name, kind in spec.types.items():

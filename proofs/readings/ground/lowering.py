@@ -18,8 +18,7 @@ Read = Callable[[int], Node]
 
 
 class Lowering:
-    """A `Lowering` lowers terms of one protocol. ``now`` and ``then`` give the node of a field, by index, before and
-    (primed) after a step."""
+    """A `Lowering` lowers terms. ``now`` and ``then`` give a field's node, by index, before and after a step."""
 
     def __init__(self, layout: Layout, table: Table, constants: Mapping[str, Node], now: Read, then: Read) -> None:
         self.layout, self.table, self.constants = layout, table, constants

@@ -13,8 +13,8 @@ from typing import Any
 
 
 class Node:
-    """A `Node` has ``low <= value <= high`` in every state. ``truth`` marks truth values (0 or 1). Nodes are made only
-    by a Table, and are compared with ``is``."""
+    """A `Node` has ``low <= value <= high`` in every state, and ``truth`` for truth values (0 or 1). Nodes are made
+    only by a Table, and are compared with ``is``."""
 
     __slots__ = ("args", "data", "high", "low", "number", "op", "truth")
 

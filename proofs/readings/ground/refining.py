@@ -21,8 +21,7 @@ Primed = Callable[[Node], Node]
 
 @dataclass(frozen=True)
 class GroundStep:
-    """A `GroundStep` is a step of the core, with its action, where it is enabled, and what each variable must be
-    afterwards, in any order."""
+    """A `GroundStep` is a step of the core, with its guard and what each variable must be afterwards, in any order."""
 
     action: str
     guard: Node
@@ -68,8 +67,7 @@ class GroundRefinement:
 
 
 class Known:
-    """A `Known` has facts that a condition states directly, which are enough to find most other conditions that
-    contradict it."""
+    """A `Known` has facts that a condition states directly, by which most contradictions are found."""
 
     def __init__(self, table: Table, condition: Node) -> None:
         parts = _parts(condition)

@@ -16,8 +16,7 @@ from fencepost.model.language.tree.types import (
 
 
 def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | None]:
-    """Return all values of a type within bounds, the zero value first. Errors: ModelError if a bound is missing, or the
-    type has none."""
+    """Return all values of a type within bounds, the zero value first. Errors: ModelError without a bound."""
     match kind:
         case BoolType():
             return (False, True)

@@ -45,8 +45,7 @@ Entry = tuple[str, tuple[Any, ...], Value, ScalarType]
 
 
 class Shrinker:
-    """A `Shrinker` adds constraints to the refuted case on a question's solver, and retains each only if Z3 still finds
-    a model."""
+    """A `Shrinker` adds constraints to a question's refuted case, and retains those under which Z3 finds a model."""
 
     def __init__(self, question: Question, assuming: Any, limit: int | None = None) -> None:
         self.question, self.assuming, self.limit = question, list(assuming), limit
@@ -78,8 +77,7 @@ class Shrinker:
         )  # fmt: skip
 
     def shrink(self) -> bool:
-        """Fix the fewest elements and the lowest ceiling for numbers that still have a model. Return False if none is
-        found."""
+        """Fix the fewest elements and the lowest ceiling for numbers that have a model. Return False without one."""
         for kind in _atoms(self.reading):
             self.reading.zero(kind)
         return all(map(self._shrink_sort, sorted(self.reading.sorts))) and any(map(self._cut_numbers, CEILINGS))
@@ -172,8 +170,7 @@ class Shrinker:
                 self._keeps(zero)
 
     def _values(self, values: list[Value]) -> list[tuple[Any, ...]]:
-        """Return Python values of the parts in the model. Parts that it cannot evaluate, such as quantifiers, are
-        asked."""
+        """Return Python values of the parts in the model, after asking about parts that it cannot evaluate."""
         parts = [part for value in values for part in value]
         known = [self.model.eval(part, model_completion=True) for part in parts]
         open_parts = [i for i, part in enumerate(known) if not _is_value(part)]

@@ -18,8 +18,7 @@ from fencepost.proofs.readings.solver.terms import Reading, Value, View
 from fencepost.proofs.results import Verdict
 
 RLIMIT = 2_000_000
-"""This limit is five times what the hardest proof of this project needs, and takes at most about ten seconds of one
-core."""
+"""This limit is five times what the hardest proof of this project needs, or about ten seconds of one core."""
 SPARING = 10_000
 """Each attempt to do without a part of the invariant that a proof used has this limit. It leaves 1,349 parts in the
 steps of six proofs of this project, and ten times as much leaves 1,344."""
@@ -31,16 +30,14 @@ s."""
 
 @dataclass(frozen=True)
 class Answer:
-    """An `Answer` is the verdict on one question. ``uses`` has the parts of the invariant that a proof needed, or that
-    exclude what is not possible."""
+    """An `Answer` is a verdict. ``uses`` has the invariant's parts that a proof needed, or that exclude the case."""
 
     verdict: Verdict
     uses: frozenset[Term] = frozenset()
 
 
 def own_name(spec: Spec, parameter: str) -> str:
-    """Return the name of a parameter in the formulas. Z3 identifies two things of one name and one sort, so that `level
-    > s.level` would never hold for a parameter ``level``."""
+    """Return a parameter's name in the formulas, which must differ from those of variables and constants."""
     return f"{parameter}!chosen" if parameter in spec.types or parameter in spec.constants else parameter
 
 
@@ -140,8 +137,7 @@ class Question:
         return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
 
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
-        """Return whether ``term`` holds after (with primed variables: of) every such step. A refuted case stays on the
-        solver."""
+        """Return whether ``term`` holds after, or with primed variables of, every such step. A refuted case stays."""
         self.suppose(z3.Not(self.claim(term)))
         result = self.check(assuming)
         if result != z3.unsat:

@@ -10,8 +10,7 @@ from fencepost.proofs.readings.solver.terms import Locals, Reading, Value, View,
 
 
 def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], ScalarType]:
-    """Return the key types, none for a scalar, and the value type of a variable. Errors: ModelError for a sequence
-    without bounds."""
+    """Return a variable's key types, if any, and value type. Errors: ModelError for a sequence without bounds."""
     kind = reading.spec.types[name]
     if isinstance(kind, SeqType):
         if reading.bounds is None:
@@ -42,8 +41,7 @@ class SymbolicState:
         raise unbounded_sequence(self.reading.spec, name)
 
     def within(self, names: Sequence[str]) -> list[z3.BoolRef]:
-        """Return the type invariant of some variables, by which naturals are not negative, and members are among those
-        named."""
+        """Return the type invariant of some variables: naturals are not negative, and members are declared."""
         reading, known = self.reading, []
         for name in names:
             keys, kind = map_parts(reading, name)
@@ -68,8 +66,7 @@ class ZeroState:
 
 
 class UpdatedState:
-    """An `UpdatedState` is the state after some updates, all computed from the state before. Where keys coincide, the
-    later update wins."""
+    """An `UpdatedState` is the state after updates computed in the state before, of which a later one wins."""
 
     def __init__(self, reading: Reading, before: View, updates: Sequence[Update], names: Locals) -> None:
         self.reading, self.before, self.names = reading, before, names

@@ -35,8 +35,7 @@ Locals = Mapping[str, Value]
 
 
 class View(Protocol):
-    """A `View` has the values of the state variables in one state. ``entry`` of a scalar has no keys, and that of a
-    sequence has its position."""
+    """A `View` has the values of the variables in one state. A sequence's ``entry`` has its position as key."""
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value: ...
 
@@ -44,8 +43,7 @@ class View(Protocol):
 
 
 class Reading:
-    """A `Reading` has the terms of one protocol in a Z3 context of its own, so that answers do not depend on earlier
-    questions."""
+    """A `Reading` has the terms of one protocol in its own Z3 context, so that answers are independent."""
 
     def __init__(self, spec: Spec, bounds: Bounds | None = None, constants: Mapping[str, Any] | None = None) -> None:
         self.spec, self.bounds = spec, bounds
@@ -77,14 +75,12 @@ class Reading:
         return (self.number_sort(),)
 
     def number_sort(self) -> Any:
-        """Return the Z3 sort of numbers, and of members of sorts and enumerations within bounds."""
         return z3.IntSort(self.context)
 
     def number(self, value: int) -> Any:
         return z3.IntVal(value, self.context)
 
     def named(self, name: str) -> str:
-        """Return the name of a sort, variable, constant or parameter in the formulas."""
         return name
 
     def variable(self, name: str, kind: ScalarType) -> Value:

@@ -37,7 +37,6 @@ class Actions:
 
     @property
     def variables(self) -> list[str]:
-        """Return all variables of the module, in order."""
         return [*map(self.names.variable, self.spec.types), *self.budgets.values()]
 
     def initial(self) -> Block:
@@ -67,7 +66,6 @@ class Actions:
         return found
 
     def scope(self, action: Action) -> dict[str, str]:
-        """Return the identifiers of an action's parameters."""
         return self.expressions.bind(action.parameters, {})
 
     def definition(self, action: Action) -> Block:

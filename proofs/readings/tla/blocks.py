@@ -32,8 +32,7 @@ def in_parentheses(block: Iterable[str]) -> Block:
 
 
 def remark(text: str, by: int = 0, word: str = r"\* ") -> Block:
-    """Return lines of comment, each behind the word, or nothing for an empty text. The text is ASCII, since some
-    checkers read nothing else."""
+    """Return lines of comment in ASCII, each behind the word, or nothing for an empty text."""
     plain = "".join(LIKE.get(sign, sign) for sign in " ".join(text.split()))
     plain = plain.encode("ascii", "replace").decode()
     return indented(hang_all(word, wrap(plain, WIDTH - 3 - by, break_on_hyphens=False)), by)

@@ -81,8 +81,7 @@ class Expressions:
         return in_parentheses(broken) if broken and self._level(node, scope) < need else broken or [line]
 
     def value(self, node: Term, scope: Scope, room: int) -> Block:
-        """Return a term for the right side of a ``=``, in parentheses if it would otherwise be parsed as more than that
-        side."""
+        """Return a term for the right side of a ``=``, in parentheses where parsing demands it."""
         named = self.fold(node, scope) is not None
         return self.block(node, scope, room, OPEN if named or self._level(node, scope) == OPEN else SUM)
 

@@ -38,8 +38,7 @@ def source_of(
 def of_variant(
     entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], *, symmetry: bool = False
 ) -> Exported:  # fmt: skip
-    """Return the export of a variant of the catalogue within bounds. Errors: BoundsError where the explorer would
-    refuse the bounds, or where TLA+ cannot express something."""
+    """Return the export of a variant within bounds. Errors: BoundsError where the explorer or TLA+ refuses it."""
     return exported(source_of(entry, variant, bounds, symmetry=symmetry))
 
 

@@ -140,7 +140,6 @@ class Folding:
         return [*remark(form.doc), *([f"{head} {body[0]}"] if short else [head, *indented(body)])]
 
     def definitions(self) -> Iterator[Block]:
-        """Yield the helpers that were used so far, each after those that it uses."""
         yield from self._defined.values()
 
     @contextmanager

@@ -103,8 +103,7 @@ class Identifiers:
         return self.named("presence", name, name, f"present_{name}")
 
     def bound(self, name: str) -> str:
-        """Return the constant that holds a bound. The bound of a part is that of the whole where none is given for the
-        part."""
+        """Return the constant that holds a bound, which for a part may be that of the whole."""
         *path, last = name.split(".")
         for depth in range(len(path), -1, -1):
             key = ".".join([*path[:depth], last])

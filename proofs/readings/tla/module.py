@@ -63,8 +63,7 @@ class Source:
 
 
 def exported(source: Source) -> Exported:
-    """Return the text of a variant's module and configuration. Errors: BoundsError where the explorer would refuse the
-    bounds, or where TLA+ cannot express something."""
+    """Return a variant's module and configuration. Errors: BoundsError where the explorer or TLA+ cannot express it."""
     return _Module(source).exported()
 
 

@@ -33,7 +33,6 @@ class Statements:
         return [*self._defined(name, item.term, about), f"{never} == ~{name}"]
 
     def presence(self, item: Presence) -> Block:
-        """Return the condition in which a danger is present."""
         about = f"Where the danger {item.danger} is present. {item.doc}"
         return self._defined(self.names.presence(item.name), item.term, about)
 
@@ -72,8 +71,7 @@ class Statements:
         return [*found, [*remark(about), f"{name} ==", *indented(closed(hang("[][", each), "]_vars"))]]
 
     def initially(self, item: Property) -> str:
-        """Return the name of a step property's demand on the initial state. It is a property by itself, because TLC
-        prints the name of one that fails."""
+        """Return the name of a refinement's demand on the initial state, which TLC prints if the demand fails."""
         return self.names.named("initially", item.name, f"{self.names.property(item.name)}_initially")
 
     def _all(self, conditions: Mapping[str, Term], scope: Scope) -> Block:

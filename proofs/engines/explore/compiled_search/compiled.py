@@ -37,8 +37,7 @@ Numbers = NDArray[np.int64]
 
 
 class CompiledSearch(Search):
-    """A `CompiledSearch` has the interface of `Search`. Its ``runs`` stays empty, and ``seen`` holds the visited
-    states."""
+    """A `CompiledSearch` has the interface of `Search`, with empty ``runs``, and visited states in ``seen``."""
 
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":
@@ -145,8 +144,7 @@ class CompiledSearch(Search):
 
 @dataclass
 class _Rows:
-    """A `_Rows` distributes the rows of a level to several threads. ``work`` processes one stretch after another, until
-    a stretch cannot be completed."""
+    """A `_Rows` distributes the rows of a level to threads, which take one stretch after another."""
 
     count: int
     threads: int
@@ -182,7 +180,7 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Return whether numba is installed and can run this search. It cannot use partial order."""
+    """Return whether numba is installed and can run this search, which it cannot with partial order."""
     return kernels.partial_order is None and jit_cache.is_possible()
 
 
@@ -194,7 +192,6 @@ def effort(kernels: Kernels) -> float:
 
 
 def was_compiled(kernels: Kernels) -> bool:
-    """Return whether the code for this protocol and its bounds is in the cache."""
     own, shared = _sources(kernels)
     return loaded.was_compiled(own, "expand") and loaded.was_compiled(shared, "insert")
 

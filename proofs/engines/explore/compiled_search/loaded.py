@@ -21,7 +21,6 @@ class NotInstalled(InputError):
 
 
 def was_compiled(source: str, function: str) -> bool:
-    """Return whether a function's code is in the cache."""
     return jit_cache.is_cached(_HEAD + source, function)
 
 

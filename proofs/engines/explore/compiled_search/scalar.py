@@ -23,7 +23,6 @@ def batch(ground: Ground) -> int:
 
 
 def most_made(ground: Ground) -> int:
-    """Return the largest number of successors of one batch of rows."""
     return batch(ground) * max(1, len(ground.instances))
 
 
@@ -114,8 +113,7 @@ class _Scalar:
         self.names: dict[int, str] = {}
 
     def lines(self) -> list[str]:
-        """Return lines that first compute shared values, which is safe since every expression is total, and then take
-        each instance under its guard."""
+        """Return lines that compute shared values, which are total, and then take each instance under its guard."""
         table, instances = self.ground.table, self.ground.instances
         broken = [self._broken(i) for i in instances]
         roots = [n for i in instances for n in (i.guard, i.limit, i.fits, *(v for _, v in i.updates))]

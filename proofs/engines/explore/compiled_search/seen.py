@@ -71,14 +71,12 @@ class Seen:
         self.sizes = np.zeros((self.threads, PARTS), np.uint64)
 
     def prepare(self) -> None:
-        """Allocate larger buffers for larger tables, before a level."""
         slots = sum(t.size for t in self.tables) // self.words
         if (room := min(MOST_ROOM, slots // (4 * self.threads * PARTS))) > self.room:
             self._make_room(room)
 
     def empty(self, workers: int, each: Each) -> int:
-        """Move the buffered states into the tables, collect the new ones, and return how many states were in the
-        buffers."""
+        """Move buffered states into the tables, collect the new ones, and return how many states were buffered."""
         count = int(self.sizes.sum())
         each(partial(self._insert, workers), range(workers))
         self.sizes[:] = 0

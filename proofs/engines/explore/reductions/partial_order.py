@@ -95,8 +95,7 @@ class PartialOrder:
         }  # fmt: skip
 
     def expand(self, words: Words, out: Words, rows: "Rows | None", tally: "Tally") -> int:
-        """Expand as `Kernels.expand` does. ``tally`` counts the steps that are taken, and records what any allowed step
-        breaks."""
+        """Expand as `Kernels.expand` does. ``tally`` counts the steps taken, and has what any allowed step breaks."""
         count = words[0].size
         before = np.array(tally.taken)
         of = np.empty(count * len(before), np.int64)
@@ -185,8 +184,7 @@ class PartialOrder:
 
 @dataclass
 class _Sets:
-    """A `_Sets` has, for some states, the sets so far, the instances that each state allows, and the truth of
-    conditions by node."""
+    """A `_Sets` has, for some states, the sets so far, the allowed instances, and the truth of conditions by node."""
 
     bits: Bits
     allowed: Bits
@@ -194,7 +192,6 @@ class _Sets:
 
     @property
     def spared(self) -> Mask:
-        """Return for each state whether some allowed step is not in its set so far."""
         spared: Mask = np.logical_or.reduce((self.allowed & ~self.bits) != 0, axis=1)
         return spared
 

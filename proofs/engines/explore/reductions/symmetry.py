@@ -57,8 +57,7 @@ class Symmetry:
         return best
 
     def renamed(self, words: Words, to: Words) -> Callable[[Words], Words]:
-        """Return the renaming that turns one state into another of the same symmetry class. Both are given as one
-        state."""
+        """Return the renaming that turns one state into another of its symmetry class, each given as one state."""
         for move in (lambda same: same, *self.moves):
             if all(int(a[0]) == int(b[0]) for a, b in zip(move(words), to, strict=True)):
                 return move
