@@ -53,13 +53,13 @@ def explore(
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
-    Counterexamples and witnesses are shortest ones; `fencepost show` prints them.  Without a variant, all main variants
-    are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
+    Counterexamples and witnesses are shortest ones, and `fencepost show` prints them. Without a variant, all main
+    variants are explored, and the JSON is a list. Example: fencepost explore id-blocks/kraft --bound ids=2
 
-    With --reduce symmetry one of the states is kept that differ in the names of elements alone.  With --reduce order
-    steps are left out that differ in their order alone, which no property asked for sees: verdicts and lengths of runs
-    are the same from fewer states, the fewer the less is asked, so that --check pays; each state takes longer, and
-    dangers count as met only by the steps that were taken.
+    With --reduce symmetry, one state stands for all that differ only in the names of elements. With --reduce order,
+    steps are left out that differ only in their order, which no requested property observes. Verdicts and lengths of
+    runs are the same from fewer states, and fewer properties leave fewer states, so that --check pays. Each state takes
+    longer, and dangers count as met only by the steps that were taken.
     """
     from fencepost.proofs.pages.stories import Story
 

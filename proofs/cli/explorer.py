@@ -49,14 +49,15 @@ def explorer(
 ) -> int:  # fmt: skip
     """Walk through a variant, or what was found, in a browser.
 
-    Take steps and take them back, see what each changes and why others are not possible, get a rule wrong, and have the
-    shortest run found that breaks a promise.  Serves a page to this machine alone until Ctrl-C, and writes nothing.
-    Example: fencepost explorer transactions/v1-verified
+    The user takes steps and takes them back, sees what each changes and why others are not possible, gets a rule wrong,
+    and has the shortest run found that breaks a promise. The command serves a page to this machine alone until Ctrl-C,
+    and writes nothing. Example: fencepost explorer transactions/v1-verified
 
-    Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
-    violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
-    that fails, and what came of them.  With --from proof it tries to prove the variant by induction, and shows each
-    step that breaks the attempt, whether a run reaches the state in which it begins, and what can follow.
+    For a DIRECTORY that `fencepost generate` or `fencepost record` wrote, the page lists what is violated, and displays
+    the relevant events of each violation. With --implementation, the command drives that implementation, and displays
+    the calls of the failing program and their results. With --from proof, it tries to prove the variant by induction,
+    and displays each step that breaks the attempt, whether a run reaches the state in which the step begins, and what
+    can follow.
     """
     is_directory, proof = _is_directory(name), source == "proof"
     if is_directory and (implementation is not None or changes or proof):

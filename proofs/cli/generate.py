@@ -87,12 +87,12 @@ def generate(
 ) -> int:  # fmt: skip
     """Make histories, simulated or of a model, in a directory.
 
-    As many processes as there are cores write the Parquet files, Spark's workers where --master names one, and a
-    manifest says what they hold; the same seed gives the same histories however they are made.
+    As many processes as there are cores write the Parquet files, or Spark's workers where --master names a cluster, and
+    a manifest describes their content. The same seed gives the same histories however they are made.
 
-    With --from model they are runs of the variant's model within the bounds, mistaken variants included, and the
-    manifest says in how many of them each promise broke.  In each step every action that can be taken is as likely,
-    and then each choice of its parameters.
+    With --from model, the histories are runs of the variant's model within the bounds, mistaken variants included, and
+    the manifest has the number of them in which each promise broke. In each step, every action that can be taken is
+    equally likely, and so is then each choice of its parameters.
 
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """

@@ -57,18 +57,19 @@ def necessity(
 ) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
-    Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
-    there is a proof that nothing does, and work still gets done.  A verdict that was kept of the same models is not
-    searched again, and says so.  Example: fencepost necessity id-blocks --rule 730.10
+    Every mechanism is taken out, shifted by one and read differently. Either a promise fails, in the fewest steps, or
+    there is a proof that nothing does, and work still gets done. A stored verdict on the same models is not searched
+    again, and is marked as such. Example: fencepost necessity id-blocks --rule 730.10
 
-    With --mutations timing other mistakes about the same rules are judged: an effect that comes later, a memory that is
-    lost, a step that is taken again, and numbers compared by order that have to be equal.
+    With --mutations timing, other mistakes about the same rules are judged, which are an effect that comes later, a
+    memory that is lost, a step that is taken again, and numbers compared by order that have to be equal.
 
-    With --mutations sets rules are taken out together: what the proof of each promise needs (must: in every set that
-    suffices; may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
+    With --mutations sets, rules are taken out together. The result has the rules that the proof of each promise needs
+    (must: in every set that suffices; may: in some), and those that make it fail. The nightly profile searches these
+    sets, and stores them.
 
-    With --all there is one table of all protocols, a row a rule, each with the scope of its verdict; a rule without a
-    verdict makes exit code 1.  Example: fencepost necessity --all --table rules.md
+    With --all, there is one table of all protocols, with a row for each rule and the scope of each verdict. A rule
+    without a verdict makes exit code 1. Example: fencepost necessity --all --table rules.md
     """
     sets, timing = mutations == "sets", mutations == "timing"
     if html_file is not None and (all_rules or sets):

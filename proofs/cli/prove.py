@@ -64,18 +64,19 @@ def prove(
 ) -> int:  # fmt: skip
     """Prove the promises by induction, without any bound.
 
-    A line a promise, with the lemmas that its proof rests on, as few as each step of it needs. What leans on a lemma
-    that fails is not proved. A step that breaks the attempt is printed, and looked for among the states that the smoke
-    profile explores. Example: fencepost prove id-blocks/kraft
+    The command prints a line for each promise, with the lemmas that its proof rests on, as few as each step of it
+    needs. A promise that leans on a lemma that fails is not proved. A step that breaks the attempt is printed, and
+    looked for among the states that the smoke profile explores. Example: fencepost prove id-blocks/kraft
 
-    Steps of an action that has not changed since an earlier run, nor what is assumed before and claimed after them, are
-    read from the user's cache, and their number is printed. Where the environment has CI, all are proved again.
+    Steps of an action are read from the user's cache if neither the action nor what is assumed before and claimed after
+    it has changed since an earlier run, and their number is printed. Where the environment has CI, all steps are proved
+    again.
 
-    With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
-    stands by itself.
+    With --verbose, the obligations are printed in words, those of one action with the same outcome in one line. In
+    --json, each has its own entry.
 
-    With --certificates each step of a proof is a file that states in SMT-LIB 2 what Z3 has refuted, for any solver to
-    read, next to an index of what solvers answered; with --second-opinion cvc5 that solver is asked too.
+    With --certificates, each step of a proof is a file that states in SMT-LIB 2 what Z3 has refuted, for any solver to
+    read, next to an index of what solvers answered. With --second-opinion cvc5, that solver is asked too.
     """
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again

@@ -51,9 +51,10 @@ def record(
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 
-    LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
-    controllers, since only a majority says what is committed; for transactions and for groups those of all brokers,
-    since every replica counts.
+    LOG_DIR is a node's log directory (log.dirs), of a running node or copied. For producer id blocks, name those of all
+    controllers, since only a majority determines what is committed. For transactions and for groups, name those of all
+    brokers, since every replica counts.
+
     Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
     """
     if not log_dirs and clients is None:

@@ -37,8 +37,8 @@ def releases(
 ) -> int:  # fmt: skip
     """Tell what each release of Kafka keeps, with its defaults.
 
-    Computed from the verdicts on the variants that are of that release; those of earlier runs on the same models are
-    read where they are stored. Example: fencepost releases --release 4.4.0
+    The answer is computed from the verdicts on the variants that are of that release. Stored verdicts of earlier runs
+    on the same models are read instead of being computed again. Example: fencepost releases --release 4.4.0
     """
     if release is not None and release not in NAMES:
         raise InputError(f"there is no release {release!r} here; {instead(release, NAMES, 'fencepost releases')}")

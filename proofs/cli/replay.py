@@ -107,25 +107,26 @@ def replay(
 ) -> int:  # fmt: skip
     """Hold histories against their properties and the model.
 
-    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
-    was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
-    that the model cannot follow to its end is `undecided`.  A violation is `as predicted`, and no failure, where its
-    variant breaks the property by design and the model, following the same history, takes the step that allows it.
-    Exit code 1 if something is violated, or if what --require names is not decided, 2 if nothing at all was decided.
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote. A property is `unknown`, with the reason, if a
+    recording lacks the evidence or has nothing to judge, and `not promised` if the history's mode does not have it. A
+    history that the model cannot follow to its end is `undecided`. A violation is `as predicted`, and no failure, where
+    its variant breaks the property by design and the model, following the same history, takes the step that allows it.
+    The exit code is 1 if something is violated, or if what --require names is not decided, and 2 if nothing at all was
+    decided.
 
-    Histories of one system in several vocabularies are judged in each by its own protocol's properties and model; with
-    --check, in those that have such a property.
+    Histories of one system in several vocabularies are judged in each by its own protocol's properties and model, or,
+    with --check, in those that have such a property.
 
-    --violations has a row for each violation: the event with all its columns, before them what is violated, in words,
-    and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
-    violation of each, with the events of its history that it is about.
+    The option --violations writes a row for each violation, with what is violated, in words, the step of the event that
+    explains it, and the event with all its columns. Predicted violations are left out. The option --html writes a page
+    with the first violation of each property and the relevant events of its history.
 
-    A history that is larger than a worker's memory is re-keyed by Spark (--master): its events are grouped by what the
-    properties compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is
-    unknown because too many events would have to be in one place; the model does not follow such a history.
+    A history that is larger than a worker's memory is re-keyed by Spark (--master). Its events are grouped by what the
+    properties compare, such as a producer id or a transaction, and judged in pieces. The report states this, and which
+    property is unknown because too many events would have to be in one place. The model does not follow such a history.
 
-    Of each violated property the report has what it demands, the first violation with its events, and the command that
-    draws it; what holds or is not decided is summed up, unless --verbose asks for a line for each.
+    For each violated property, the report has what it demands, the first violation with its events, and the command
+    that draws it. Properties that hold or are not decided are summed up, unless --verbose asks for a line for each.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """

@@ -71,21 +71,21 @@ def verify(
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
-    Prints a table with a line for each protocol: how many promises are proved without bounds, how many hold in every
-    state within bounds, and how many are refuted as the documents predict; which histories and implementations were
-    judged; how many dangers no engine met. Below it stands, in full, whatever is not as expected. --verbose prints
-    every verdict; --html writes a page on which each rule, promise and variant has its verdicts, with the runs that
-    break a promise.
+    The command prints a table with a line for each protocol. It has the number of promises that are proved without
+    bounds, that hold in every state within bounds, and that are refuted as the documents predict, the histories and
+    implementations that were judged, and the number of dangers that no engine met. Whatever is not as expected is
+    printed in full below the table. --verbose prints every verdict, and --html writes a page on which each rule,
+    promise and variant has its verdicts, with the runs that break a promise.
 
-    A violation that the documents predict is as expected.  In GitHub's workflows what is not as expected is an
-    annotation of its line too.
+    A violation that the documents predict is as expected. In GitHub's workflows, whatever is not as expected is also an
+    annotation of its line.
 
-    With --second-opinion cvc5, every step of a proof is asked of that solver too: what it gives up on is left unchecked
-    by it, and where it has a model of what Z3 has refuted the engines disagree.
+    With --second-opinion cvc5, that solver also checks every step of a proof. A step that it gives up on is left
+    unchecked by it, and where it has a model of what Z3 has refuted, the engines disagree.
 
-    Verdicts of a protocol of which nothing has changed since, nor of the engines and what they call, are those that an
-    earlier run kept in the user's cache: the table counts them, and each such says when it was computed. Where the
-    environment has CI all are computed.
+    If nothing has changed in a protocol, in the engines and in what they call, the verdicts of an earlier run are read
+    from the user's cache. The table counts them, and each of them has the time when it was computed. Where the
+    environment has CI, all verdicts are computed.
 
     Example: fencepost verify id-blocks source-commits --html verdicts.html
     """
