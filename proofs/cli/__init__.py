@@ -28,8 +28,8 @@ OWN = "FENCEPOST_PROTOCOLS"
 """This environment variable, which `registry` reads, names packages of the user's own protocols."""
 
 MADE_BETWEEN = (50_000, 20, 20)
-"""These are the thresholds of the garbage collector. They are high because most objects of a command live until it
-ends, and the default thresholds would spend a tenth of the time on looking at them again."""
+"""The garbage collector has these high thresholds because most objects of a command live until it ends, and the default
+thresholds would spend a tenth of the time on looking at them again."""
 
 
 class Lazy(click.Group):

@@ -56,12 +56,12 @@ UNREACHED = {
 }
 """This table describes what the runs left untried, by the name of the list in the report."""
 NAMED = 8
-"""So many actions are named where something was left untried. --verbose and --json list all of them."""
+"""This many actions are named where something was left untried. --verbose and --json list all of them."""
 REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
-"""The deletion of topics may take so many seconds. The second value applies where the run was cut short."""
+"""The deletion of topics may take this many seconds. After an interrupted run, the second number of seconds applies."""
 MOST = 10_000_000
-"""A run drives at most so many clusters, and takes at most so many steps in each. Even at a hundred clusters a second,
-which no protocol reaches, they take a day."""
+"""A run drives at most this many clusters, and takes at most this many steps in each. Even at a hundred clusters a
+second, which no protocol reaches, they take a day."""
 
 
 @click.command()
@@ -304,8 +304,8 @@ def _document(
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
     """Return why the failure is predicted. Either the variant's model breaks the promise too, or the variant is a
-    mistake about this very rule, or its histories break it by design. The result is empty where the failure is not
-    predicted, and where the driver itself declares what is predicted of the variant."""
+    mistake about this very rule, or its histories break it by design. The answer is empty for an unpredicted failure,
+    and where the driver itself declares what is predicted of the variant."""
     if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
         return ""
     rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants

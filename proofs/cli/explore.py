@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
 
 LONG = 1.0
-"""Compile times of more than so many seconds are reported."""
+"""Compile times of more than this many seconds are reported."""
 
 
 @click.command()
@@ -181,7 +181,7 @@ def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list
 def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
     """Return an estimate of the total number of states, from the numbers of new states by depth. Once these numbers
     have fallen over three levels, they are assumed to go on falling at the same rate, which overestimates the total.
-    The result is None before that."""
+    Before the third fall, the estimate is None."""
     last = frontiers[-4:]
     if len(last) < 4 or not all(later < earlier for earlier, later in pairwise(last)) or not last[-1]:
         return None

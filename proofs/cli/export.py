@@ -10,7 +10,7 @@ from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 
 class OutputFolder(click.Path):
-    """An `OutputFolder` is an option for a directory to write to. It is refused early if that cannot be done."""
+    """An `OutputFolder` is an option for a directory to write to. An impossible one is refused early."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False, writable=True)

@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 STEPS = 100
 LARGE = 1_000_000_000
-"""Work of at least so many events goes to Spark unasked. It takes long enough that a worker may die meanwhile, and
-Spark repeats what that worker did. For fewer events, starting Spark costs more than it gains."""
+"""Work of at least this many events goes to Spark unasked. Such work takes so long that a worker may die meanwhile, and
+Spark repeats what a dead worker did. For fewer events, starting Spark costs more than it gains."""
 
 
 def settings(
     master: str | None, cores: int | None, events: int, say: Callable[[str], object] | None = None
 ) -> "SparkSettings | None":
     """Return Spark's settings where a master was named, or where the work is large and no number of cores was named.
-    The result is None where processes of this machine do the work. ``say`` is called when the work goes to Spark
-    unasked. Its default prints to the error stream."""
+    Where processes of this machine do the work, the settings are None. ``say`` is called when the work goes to Spark
+    unasked. By default, ``say`` prints to the error stream."""
     from fencepost.proofs.scale.spark import missing_java
     from fencepost.proofs.scale.units import SparkSettings
 

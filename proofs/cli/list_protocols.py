@@ -9,7 +9,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find, protocols, whole_of
 
 HANGING = 7
-"""Continuation lines are indented by so many more columns, so that they stand below the words of a guard."""
+"""Continuation lines are indented by this many more columns, so that they stand below the words of a guard."""
 
 
 @click.command("list")

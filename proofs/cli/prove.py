@@ -281,7 +281,7 @@ def _attempts(
 
 
 def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
-    """Return a property's obligations for JSON. Those without a property belong to the question on actions."""
+    """Return a property's obligations for JSON. Obligations without a property belong to the question on actions."""
     name = "" if result.kind == "sometimes" else result.property
     return [
         {

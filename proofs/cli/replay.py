@@ -121,9 +121,10 @@ def replay(
     explains it, and the event with all its columns. Predicted violations are left out. The option --html writes a page
     with the first violation of each property and the relevant events of its history.
 
-    A history that is larger than a worker's memory is re-keyed by Spark (--master). Its events are grouped by what the
-    properties compare, such as a producer id or a transaction, and judged in pieces. The report states this, and which
-    property is unknown because too many events would have to be in one place. The model does not follow such a history.
+    A history that is larger than a worker's memory is re-keyed by Spark (--master). The events of such a history are
+    grouped by what the properties compare, such as a producer id or a transaction, and judged in pieces. The report
+    states this, and which property is unknown because too many events would have to be in one place. The model does not
+    follow such a history.
 
     For each violated property, the report has what it demands, the first violation with its events, and the command
     that draws it. Properties that hold or are not decided are summed up, unless --verbose asks for a line for each.

@@ -49,9 +49,9 @@ def simulate(
 ) -> int:  # fmt: skip
     """Walk at random through a model until a promise breaks.
 
-    The command proves nothing. It is for models too large to be searched, and to see what random testing can be
-    expected to find. Aimed walks set out from runs of the correct protocol. The exit code is 0 if what breaks, or that
-    nothing does, is what the documents predict. A predicted violation that these walks miss is reported, and is no
+    The command proves nothing. Random walks are for models too large to be searched, and to see what random testing can
+    be expected to find. Aimed walks set out from runs of the correct protocol. The exit code is 0 if what breaks, or
+    that nothing does, is what the documents predict. A predicted violation that these walks miss is reported, and is no
     failure.
 
     Example: fencepost simulate kip618-yardstick/fence-new-count

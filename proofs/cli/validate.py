@@ -20,9 +20,9 @@ def validate(name: str, file: Path, changes: tuple[str, ...], profile: Profile, 
     """Hold an ITF trace against a model and its promises.
 
     FILE is in the format that Apalache, Quint and `fencepost show --itf` write. The exit code is 0 if the trace is a
-    run that breaks no promise. It is 1 if the trace breaks a promise or stops being a run, in which case the first
-    state that does not follow is printed, with what is false there, or the nearest step. Progress promises are not
-    judged. The `loop` of an endless trace is not followed, which is reported.
+    run that breaks no promise. The exit code is 1 if the trace breaks a promise or stops being a run, in which case the
+    first state that does not follow is printed, with what is false there, or the nearest step. Progress promises are
+    not judged. The `loop` of an endless trace is not followed, which is reported.
 
     Example: fencepost validate kip618-yardstick/yardstick run.itf.json
     """

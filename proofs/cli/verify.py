@@ -71,9 +71,9 @@ def verify(
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
-    The command prints a table with a line for each protocol. It has the number of promises that are proved without
-    bounds, that hold in every state within bounds, and that are refuted as the documents predict, the histories and
-    implementations that were judged, and the number of dangers that no engine met. Whatever is not as expected is
+    The command prints a table with a line for each protocol. Each line has the number of promises that are proved
+    without bounds, that hold in every state within bounds, and that are refuted as the documents predict, the histories
+    and implementations that were judged, and the number of dangers that no engine met. Whatever is not as expected is
     printed in full below the table. --verbose prints every verdict, and --html writes a page on which each rule,
     promise and variant has its verdicts, with the runs that break a promise.
 
@@ -165,7 +165,7 @@ def verify(
 
 class _Verdicts:
     """A `_Verdicts` gathers the verdicts of a protocol under their headings as they arrive, and prints them or sets
-    aside unexpected ones. They count even if an interrupt comes before the protocol is complete."""
+    aside unexpected ones. Verdicts count even if an interrupt comes before the protocol is complete."""
 
     def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
         self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose

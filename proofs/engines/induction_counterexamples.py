@@ -28,7 +28,7 @@ from fencepost.proofs.readings.solver.models import Counterexample
 from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state
 
 MOST = 6_000_000
-"""An exploration that looks for the state before visits at most so many states."""
+"""An exploration that looks for the state before visits at most this many states."""
 
 
 def narrate(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """This module caches proof steps of earlier runs, each group under a hash of everything that Z3 was asked.
 
-A group is what one `Question` is asked: initial states, states of the invariant, or the steps of one action. Its hash
-covers the axioms, the types, the assumed invariant, the action, what is claimed after it, Z3's release and limit, and
-the source text of the code that asks. So an edit of one rule has only the steps of that action proved again. A group is
-stored only if all of it holds.
+A group is what one `Question` is asked: initial states, states of the invariant, or the steps of one action. The hash
+of a group covers the axioms, the types, the assumed invariant, the action, what is claimed after it, Z3's release and
+limit, and the source text of the code that asks. So an edit of one rule has only the steps of that action proved again.
+A group is stored only if all of it holds.
 """
 
 import hashlib
@@ -151,7 +151,7 @@ class Search:
     met: list[tuple[str, Term]] = field(default_factory=list)
 
     def meet(self, digests: Sequence[tuple[str, str]], digest: Callable[[Term], str]) -> bool:
-        """Mark the antecedents of these names and hashes as met, or do nothing if one of them is not wanted."""
+        """Mark these antecedents as met, or do nothing if one of them is not wanted."""
         by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
         known = by_digest.keys() >= set(digests)
         for reported in digests if known else ():

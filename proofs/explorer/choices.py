@@ -15,9 +15,9 @@ from fencepost.proofs.readings.words import differences, first_sentence, name_in
 from fencepost.proofs.results import Event, State
 
 FEW = 6
-"""So many parameter choices are reported for one reason."""
+"""This many parameter choices are reported for one reason."""
 MANY = 60
-"""So many possible steps of one action are listed."""
+"""This many possible steps of one action are listed."""
 COMPARED = ("eq", "lt", "le")
 
 

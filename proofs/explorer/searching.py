@@ -23,9 +23,9 @@ from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import CatalogueError, changed
 
 MORE = 4
-"""Another run may be so many steps longer, before one is looked for that goes without some action."""
+"""Another run may be this many steps longer, before one is looked for that goes without some action."""
 LOOKED_AT = 500
-"""So many runs of one length are compared with the known ones."""
+"""This many runs of one length are compared with the known ones."""
 Reporter = Callable[[str], None]
 Answer = dict[str, Any]
 """An answer describes a result in ``says``, with ``path``, ``loop`` and ``place`` if there is a run to go to."""
@@ -251,8 +251,8 @@ def _lasso(name: str, trace: Trace, place: Place, moved: bool) -> Answer:
 def _explored(
     session: Session, spec: Spec, asked: Mapping[str, Property], most: int, report: Reporter
 ) -> tuple[Any, tuple[Property, Trace] | None]:
-    """Return the search and what it found first. It leaves out ghost variables that no requested property reads, and is
-    repeated with them where a run leaves the bounds by one of them."""
+    """Return the search and what it found first. The search leaves out ghost variables that no requested property
+    reads, and is repeated with these where a run leaves the bounds by one of them."""
     from fencepost.proofs.engines.explore import explore
 
     looked_for = {n: _not_reached(p) if p.kind == "sometimes" else p for n, p in asked.items()}

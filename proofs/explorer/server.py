@@ -1,4 +1,4 @@
-"""This module serves a model to walk through over HTTP. It has the page, the data that the page asks for, and the check
+"""This module serves a model to walk through over HTTP, with the page, the data that the page asks for, and the check
 of who may ask."""
 
 import secrets
@@ -104,7 +104,7 @@ def address(listening: socket.socket, token: str) -> str:
 # A model to walk through, over HTTP: the page, and what it asks for.
 
 MOST_SESSIONS = 8
-"""The models of so many sessions stay compiled."""
+"""The models of this many sessions stay compiled."""
 PARTS = {
     "": ("fencepost.proofs.explorer", "explorer.html", "text/html"),
     "explorer.js": ("fencepost.proofs.explorer", "explorer.js", "text/javascript"),
@@ -114,7 +114,7 @@ PARTS = {
 }
 T = TypeVar("T")
 MOST_STATES = 2_000_000
-"""A search ends undecided after so many states."""
+"""A search ends undecided after this many states."""
 
 
 class At(msgspec.Struct, forbid_unknown_fields=True):

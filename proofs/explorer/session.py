@@ -27,11 +27,11 @@ from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Varian
 from fencepost.properties.nearest import instead
 
 MOST_STEPS = 400
-"""A path has at most so many steps, since a longer link was not made by a person."""
+"""A path has at most this many steps, since a longer link was not made by a person."""
 MOST_LANES = 8
 """Where there are more processes, only those have a lane that a step of the path names or changes."""
 MOST_CHOICES = 20_000
-"""One action has at most so many parameter choices, and a map at most so many entries."""
+"""One action has at most this many parameter choices, and a map at most this many entries."""
 LARGEST = 4096
 """A bound is at most this large, as on the command line."""
 PLAIN = "/:;,=()"

@@ -105,7 +105,7 @@ def _list_of(shelves: Sequence[Shelf]) -> str:
 # break a proof.
 
 MOST = 200
-"""At most so many violations of a property are listed, which is as many as are read. Their total is reported."""
+"""At most this many violations of a property are listed, which is as many as are read, and the total is reported."""
 
 
 def of_histories(

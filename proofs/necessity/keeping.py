@@ -28,10 +28,10 @@ from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
 
 BUDGETS = (2_000, 20_000, 200_000, 1_000_000)
-"""A search visits so many states of one mutant before it tries the next, and then repeats with more."""
+"""A search visits this many states of one mutant before it tries the next, and then repeats with more."""
 IN_EACH = (2_000, 50_000)
-"""These budgets apply where a promise has a run within other bounds. Without a run here the verdict is narrower but
-still right, since its scope has no danger that was met only within these bounds."""
+"""A search has these budgets where a promise has a run within other bounds. Without a run here the verdict is narrower
+but still right, since its scope has no danger that was met only within these bounds."""
 LARGEST_GRAPH = 4_000_000
 """A mutant's graph with more steps is not searched for violations of progress."""
 
@@ -146,8 +146,9 @@ def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
 
 
 def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
-    """Return the mutations in the order in which to try them. Those that break something already come first, then those
-    of the rules that the variant judges. Alternatives of a rule that the variant's reading decides are left out."""
+    """Return the mutations in the order in which to try them. Mutations that break something already come first, then
+    those of the rules that the variant judges. Alternatives of a rule that the variant's reading decides are left out.
+    """
     folder = folder_of(variant)
     siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
     first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))

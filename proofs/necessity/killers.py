@@ -33,8 +33,8 @@ from fencepost.properties.planting.beds import BEDS
 
 
 def folder_of(variant: Variant) -> Path | None:
-    """Return the folder where the runs of a variant are stored. It is in the folder of its protocol under `properties`,
-    or next to a file that is elsewhere. It is None for a protocol that was written into a running program."""
+    """Return the folder where the runs of a variant are stored, which is in the folder of its protocol under
+    `properties`, or next to a file that is elsewhere. A protocol that was written into a running program has None."""
     module = variant.properties.__module__
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
@@ -109,8 +109,8 @@ class Killers:
         return self._mutated[run.without]
 
     def judged(self, found: Result) -> Result:
-        """Return a *holds* of an exploration or of progress with its killer, or *vacuous* without one. Its scope is
-        what was met within the bounds in which it can be broken."""
+        """Return a *holds* of an exploration or of progress with its killer, or *vacuous* without one. The scope of the
+        result is what was met within the bounds in which the property can be broken."""
         item = self.variant.asked.get(found.property)
         if item is not None and item.no_mutant is not None and found.expected == "violated":
             raise InputError(wrongly_spared(self.variant, item, "what this variant gets wrong"))
@@ -132,8 +132,8 @@ class Killers:
 
     def spared(self, found: Result, why: str) -> Result:
         """Return a *holds* of a promise that is true by construction, so that, for the reason ``why``, no mutation is
-        asked for. Its scope has no danger, as nothing could have broken it. Errors: InputError where a stored run does.
-        """
+        asked for. The scope of the result has no danger, as nothing could have broken the promise. Errors: InputError
+        where a stored run does."""
         item = self.variant.asked[found.property]
         for run in self.runs:
             if run.property == item.name and any(

@@ -339,8 +339,8 @@ def _held(number: str, tests: Path | None) -> str:
 
 
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
-    """Return the scopes of the verdicts above as a table. It has a row for each variant and engine, and for a search
-    one for each set of promises with the same scope. The conditions of some dangers stand below it."""
+    """Return the scopes of the verdicts as a table, with a row for each variant and engine, and for a search one for
+    each set of promises with the same scope. The conditions of dangers stand below the table."""
     numbers: dict[str, int] = {}
 
     def numbered(excused: Mapping[str, str]) -> str:

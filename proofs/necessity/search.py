@@ -29,8 +29,8 @@ from fencepost.proofs.variants import travels
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
 
 GLANCE = 200_000
-"""In the smoke profile, a mutation that breaks nothing among so many states is tried by proof before the rest of them
-is explored, which takes longer. The other profiles explore to the end first, as a second opinion."""
+"""In the smoke profile, a mutation that breaks nothing among this many states is tried by proof before the rest of the
+states is explored, which takes longer. Other profiles explore to the end first, as a second opinion."""
 
 Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "shown", "refuted"]
 
@@ -102,7 +102,8 @@ def plan(
     jobs: Jobs | None = None,
 ) -> list[Callable[[], Necessity]]:
     """Return functions that give the verdicts of `necessity`, in their order. Verdicts that have to be made are handed
-    in to ``jobs``. Without it, each is made here on demand, and what is proved of one mutant serves the next."""
+    in to ``jobs``. Without ``jobs``, each verdict is made here on demand, and what is proved of one mutant serves the
+    next."""
     known: dict[str, Known] = {}
 
     def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
@@ -178,8 +179,8 @@ def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: b
 
 
 def _asked(entry: ProtocolEntry, rule: str | None, further: bool = False) -> list[tuple[Variant, Mutation | None]]:
-    """Return the mutations to judge, with their variants. Those of mechanisms come first, in the order of their rules,
-    then the rejected alternatives, which are variants without a mutation."""
+    """Return the mutations to judge, with their variants. Mutations of mechanisms come first, in the order of their
+    rules, then the rejected alternatives, which are variants without a mutation."""
     mechanisms = sorted(_mechanisms(entry, rule, further), key=lambda pair: _order(pair[1].rule))
     if further:
         return list(mechanisms)
@@ -418,7 +419,7 @@ def _served(spec: Spec, variant: Variant) -> _Served:
 def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
     """Return the mutant with room for actions that it changes and exploration limits, and the bounds that should be
     wider for it. A guard that is shifted by one asks for the number after the next, where the limit allows only the
-    next one. So the limit is shifted too, and there should be more numbers, since a step may use two."""
+    next one. The limit is shifted accordingly, and there should be more numbers, since a step may use two."""
     actions, numbers = dict(spec.actions), set()
     for name, a in spec.actions.items():
         if a.limits and name in usual.actions and a != usual.actions[name]:

@@ -2,9 +2,10 @@
 sets that suffice for its proof, and the minimal cut sets, which are rules that taken out together make it fail within
 the variant's bounds.
 
-The search takes long and belongs to the nightly profile. Its result is a file next to the variant's properties, with
-the hash of the model. `read` refuses the file of another model. `faults` checks a file against the model: the run of
-every cut set is replayed with its rules taken out, and every sufficient set is proved again, from its lemmas alone.
+The search takes long and belongs to the nightly profile. The sets are stored in a file next to the variant's
+properties, with the hash of the model. `read` refuses the file of another model. `faults` checks a file against the
+model: the run of every cut set is replayed with its rules taken out, and every sufficient set is proved again, from its
+lemmas alone.
 
 The search is limited in several ways. Cut sets have three rules at most. All pairs are tried, but triples only where no
 proof does without them. Each is explored within the variant's bounds of the smoke profile, up to a number of states. A
@@ -29,7 +30,7 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
 STATES = (1_000_000, 150_000, 150_000)
-"""One exploration visits so many states without one rule, two and three, fewer where there are more sets."""
+"""One exploration visits this many states without one rule, two and three, fewer where there are more sets."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def _read_promise(name: str, row: Mapping[str, Any]) -> Sets:
 
 
 AGAIN = 10
-"""Z3's effort varies from process to process, so that stored proofs are checked with so many times the limit."""
+"""Z3's effort varies from process to process, so that stored proofs are checked with this many times the limit."""
 
 
 def faults(variant: Variant, sets: SavedSets) -> Iterator[str]:

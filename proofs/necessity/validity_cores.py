@@ -26,11 +26,12 @@ from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import Variant
 
 RLIMIT = 400_000
-"""Each step of a tried proof has this limit, which is enough for all but the hardest. A refusal uses all of it."""
+"""Each step of a tried proof has this limit, which is enough for all but the hardest. A refusal uses the whole limit.
+"""
 SPARING = 100_000
 """Each attempt to do without one more lemma or rule has this limit."""
 MOST = 3_000
-"""At most so many sets of rules are tried for a promise."""
+"""At most this many sets of rules are tried for a promise."""
 
 Standing = Literal["must", "may", "not needed"]
 Rules = frozenset[str]
@@ -142,8 +143,8 @@ class _Tried:
 
 
 class Proofs:
-    """A `Proofs` does induction on one variant, with any of its rules taken out. It has one solver for each action, in
-    which every lemma and every rule has a switch, so that an answer names those that it needed. ``lemmas`` has those to
+    """A `Proofs` does induction on one variant, with any of its rules taken out. Each action has one solver, in which
+    every lemma and every rule has a switch, so that an answer names those that it needed. ``lemmas`` has those to
     choose from, promises included. ``minimal`` asks for answers with as few as possible."""
 
     def __init__(

@@ -23,7 +23,7 @@ from fencepost.properties.history.vocabulary import Vocabulary
 Columns = dict[str, np.ndarray]
 
 MOST = 60
-"""A page has at most so many events."""
+"""A page has at most this many events."""
 IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set", "round", "generation", "token")
 """These columns identify what an event is about."""
 

@@ -270,7 +270,7 @@ def in_order(named: Iterable[Sequence[str]]) -> list[str]:
 
 
 def event_step(kind: str, filled: Filled, lanes: Sequence[str], says: str) -> Step:
-    """Return an event as a step in its lane. ``says`` is a sentence about it."""
+    """Return an event as a step in its lane. ``says`` is a sentence about the event."""
     named = event_lanes_of(filled)
     own, *others = [lanes.index(lane) for lane in named]
     words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in filled.items() if name not in PROCESSES)

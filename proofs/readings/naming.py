@@ -20,7 +20,7 @@ from fencepost.model.language.tree.types import ScalarType
 from fencepost.proofs.readings.words import say, say_action
 
 LONG = 40
-"""An expression with more characters that occurs in several places is named."""
+"""An expression with more than this many characters that occurs in several places is named."""
 
 Fold = dict[Term, Term]
 """A `Fold` maps expressions to terms that are printed as their names."""
@@ -48,8 +48,8 @@ class Call:
 
 
 class Names:
-    """A `Names` has the names of a protocol's expressions. Its actions are run once more on symbols, with helpers that
-    record what they return. Equal terms are one object, so that each is found again wherever it occurs."""
+    """A `Names` has the names of a protocol's expressions. The protocol's actions are run once more on symbols, with
+    helpers that record what they return. Equal terms are one object, so that each is found again wherever it occurs."""
 
     def __init__(self, protocol: type[Protocol], spec: Spec) -> None:
         self.spec = protocol.spec
@@ -98,7 +98,8 @@ class Names:
         return helper
 
     def _name(self, call: Call) -> None:
-        """Name the call's result, if it is of one of those helpers. Its arguments were computed and named before."""
+        """Name the call's result, if it is of one of those helpers. The arguments of the call were computed and named
+        before."""
         kind = call.returned.type
         if call.helper in self.helpers and call.returned not in self.fold and isinstance(kind, ScalarType):
             given = ", ".join(self._stated(value) for _, value in call.given)

@@ -1,8 +1,8 @@
 """This module is the plain reading, which compiles a protocol to ordinary Python functions on dicts.
 
-Single replays, counterexample paths and the agreement machines run it. Without bounds, numbers and sorts are unlimited
-and only quantifiers over them are refused. With bounds, a step that leaves them is cut (None), as in every other
-reading.
+Single replays, counterexample paths and the agreement machines use the plain reading. Without bounds, numbers and sorts
+are unlimited and only quantifiers over them are refused. With bounds, a step that leaves them is cut (None), as in
+every other reading.
 """
 
 import itertools

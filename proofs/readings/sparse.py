@@ -2,13 +2,13 @@
 far more values than there are entries visits the entries alone.
 
 `loops` takes a term and the variables that it ranges over, and returns the loops of a comprehension, as Python source.
-They visit every choice of values for which the term is not the zero value of its type (for a Bool, every choice for
-which it is true), and usually some others, so that the term still has to be evaluated:
+The loops visit every choice of values for which the term is not the zero value of its type (for a Bool, every choice
+for which it is true), and usually some others, so that the term still has to be evaluated:
 
     begun[t] and owner[t] = c          for (t_,) in S['begun'] if 0 <= t_ < 96
     fate[t, p] = OPEN or t = latest    the entries of fate; and the one value of t, with every p
 
-This relies on maps having no entry where they are zero, as the plain reading leaves them.
+The loops rely on maps having no entry where they are zero, as the plain reading leaves them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ from fencepost.model.language.tree.terms import Term, free_locals, subterms
 from fencepost.model.language.tree.types import BoolType, OptionType, ScalarType
 
 FEW = 8
-"""So many choices are visited one by one, since finding their places would take as long."""
+"""This many choices are visited one by one, since finding their places would take as long."""
 ENTRIES = 16
-"""A map is assumed to have so many entries when the shortest of several loops is chosen."""
+"""A map is assumed to have this many entries when the shortest of several loops is chosen."""
 
 Domain = Callable[[ScalarType], range | tuple[object, ...]]
 

@@ -1,8 +1,8 @@
 """This module is the words reading, which turns terms, steps and traces into text, for rule tables, explanations and
 reports.
 
-It does not depend on any protocol. Names come from a protocol's variables, sentences from its docstrings, and numbers
-from the rules its guards cite.
+The module does not depend on any protocol. Names come from a protocol's variables, sentences from its docstrings, and
+numbers from the rules its guards cite.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 Commands run code that others wrote, such as implementations, simulators, models and client libraries. Such code may end
 its process through ``os._exit(0)``, a crash of a library or a lack of memory, and the command would then have an exit
-code without a verdict. So the process that was started only waits. It forks a child, which sends the exit code through
-a pipe when the command is complete. A child that ends without doing so is reported with exit code 2.
+code without a verdict. So the process that was started only forks a child and waits. The child sends the exit code
+through a pipe when the command is complete. A child that ends without doing so is reported with exit code 2.
 """
 
 import ctypes
@@ -17,12 +17,14 @@ from fencepost.proofs.cli.shared.exits import INTERRUPTED, REFUSED, say
 from fencepost.proofs.cli.shared.interrupts import SIGNALS, interrupt
 
 PATIENCE_S = 4.0
-"""A command ends within two seconds of an interrupt. After so many it is stuck outside Python, and is killed."""
+"""A command ends within two seconds of an interrupt. A command that takes longer is stuck outside Python, and is
+killed."""
 PR_SET_PDEATHSIG = 1
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Return the exit code of this work. Call it before any thread is started. It returns in both processes."""
+    """Return the exit code of this work. Call this function before any thread is started. The function returns in both
+    processes."""
     if not hasattr(os, "fork"):
         return work()
     parent, (reading, writing) = os.getpid(), os.pipe()

@@ -30,7 +30,7 @@ def import_from_here() -> None:
 
 
 class OutputFile(click.Path):
-    """An `OutputFile` is an option for a file to write. It is refused early if that cannot be done."""
+    """An `OutputFile` is an option for a file to write. An impossible one is refused early."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
@@ -233,7 +233,7 @@ def configured(pairs: Iterable[str], usual: Mapping[str, Any]) -> dict[str, Any]
 
 LARGEST = 4096
 DIGITS = 9
-"""A bound with more digits is refused before any state is made, because it would take hours, or all memory."""
+"""A bound with more than this many digits is refused, because its states would take hours, or all memory."""
 
 
 def parse_bounds(changes: Iterable[str]) -> dict[str, int]:

@@ -30,11 +30,11 @@ SIGNS = {
 
 
 FEW = 2
-"""So many killers are printed by name."""
+"""This many killers are printed by name."""
 PIPED = 120
-"""Lines have so many columns where no terminal gives a width."""
+"""Lines have this many columns where no terminal gives a width."""
 NARROWEST = 24
-"""The text next to names has at least so many columns, however narrow the terminal."""
+"""The text next to names has at least this many columns, however narrow the terminal."""
 
 
 def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""This module reports how far long work has come, and about how long the rest takes. It draws a bar on a terminal, and
-prints a line a minute or nothing elsewhere."""
+"""This module reports how far long work has come, and about how long the rest takes. Progress is a bar on a terminal,
+and a line a minute or nothing elsewhere."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ EACH_S = 60.0
 
 class TimeLeft(ProgressColumn):
     """A `TimeLeft` column displays the remaining work where its total is known: ``12 of 61, about 40 s left``. The
-    first steps, in which everything is loaded, are a bad estimate of the others."""
+    first steps load everything, so their time is a bad estimate of the rest."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:
@@ -33,11 +33,11 @@ def time_in_words(seconds: float) -> str:
 
 
 FIGURES = 62
-"""The bar, the time and the estimate take so many columns of a terminal."""
+"""The bar, the time and the estimate take this many columns of a terminal."""
 
 
 class Bar:
-    """A `Bar` displays the progress of work on a terminal, and estimates the remaining time. It is thread-safe."""
+    """A `Bar` displays the progress of work on a terminal, with the remaining time, and is thread-safe."""
 
     def __init__(self, progress: Progress, label: str, total: float | None) -> None:
         self._progress = progress

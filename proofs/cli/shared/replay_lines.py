@@ -23,7 +23,7 @@ from fencepost.properties.history.properties_of import properties_of
 from rich.markup import escape
 
 FEW = 3
-"""A line about several properties names so many of them."""
+"""A line about several properties names this many of them."""
 YEAR_10000_US = 253_402_300_800 * 10**6
 DEMANDED_BY_THE_MODEL = "every event is a step of the model, in the state that those before have led to"
 PREDICTED = "[green]violated as predicted[/]"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
     from fencepost.proofs.tally import Tally
 
 WIDE = 120
-"""The table has at most so many columns, so that it also reads well where it is piped."""
+"""The table has at most this many columns, so that it also reads well where it is piped."""
 MOST = 3
-"""At most so many commands are suggested."""
+"""At most this many commands are suggested."""
 LEGEND = (
     "proved, held, refuted: pairs of a variant and a promise, each counted once. open dangers: of "
     f"{len(DANGERS)}, those that no\nproof and no search of some variant met, though nothing excludes them "

@@ -93,7 +93,7 @@ class Checkpoint:
         draft.replace(self.folder / INDEX)
 
     def room(self, states: int) -> Words:
-        """Return room on disk for a set of so many states, to be written. It disappears with the process."""
+        """Return room on disk for a set of ``states`` states, which disappears with the process."""
         path = self.folder / f"run-{os.getpid()}-{states}.npy"
         made = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint64, shape=(self.words, states))
         path.unlink()

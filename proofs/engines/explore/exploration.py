@@ -89,9 +89,9 @@ class Exploration:
 
 
 READY_FROM = 100_000
-"""From so many states on, the compiled search takes over unasked, if its code is in the cache."""
+"""From this many states on, the compiled search takes over unasked, if its code is in the cache."""
 COMPILED_FROM = 3_000_000
-"""From so many states on, or a multiple for more source, the compiled search is compiled and takes over."""
+"""From this many states on, or a multiple for more source, the compiled search is compiled and takes over."""
 Callback = Callable[[Progress], None]
 
 

@@ -3,7 +3,7 @@ processes.
 
 Many shortest runs differ in how the steps of their processes interleave, and in which steps these are. A run in which
 each process goes on for as long as it can is the easiest to read, and testers of concurrent programs ask for it. The
-levels of a search contain all these runs. They are expanded once more, from the last level back, and in each level only
+levels of a search contain all these runs. Levels are expanded once more, from the last one back, and in each level only
 states are retained from which a wanted state is reached in as many steps as are left.
 """
 
@@ -22,8 +22,8 @@ from fencepost.proofs.engines.explore.traces import BLOCK, Expansion
 from fencepost.proofs.results import Event, Trace
 
 MOST = 300_000
-"""At most so many steps between such states, and so many final states, are considered. None of 205 runs that break what
-variants are known to break has so many, and the slowest takes 0.2 seconds."""
+"""At most this many steps between states, and at most as many final states, are considered. None of 205 known
+violations of variants has more, and the slowest search takes 0.2 seconds."""
 Key = tuple[int, ...]
 LaneOf = Callable[[Event], str]
 

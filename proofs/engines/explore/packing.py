@@ -2,7 +2,7 @@
 
 A field has bits of its own, within one byte if that can be arranged, since a byte is cheap to cut out of a column of
 states. Where a state is just too long for a word, fields share bits as digits of one number (three values of 5 take 7
-bits, not 9). That is cheaper than a second word, which doubles the time of a search with NumPy, and adds half to a
+bits, not 9). Sharing is cheaper than a second word, which doubles the time of a search with NumPy, and adds half to a
 compiled one.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Words = tuple[NDArray[np.uint64], ...]
 WORD, BYTE = 64, 8
 MOST = 16
-"""A state has at most so many words, which is 1,024 bits, far beyond what can be searched to the end."""
+"""A state has at most this many words, which is 1,024 bits, far beyond what can be searched to the end."""
 
 
 @dataclass(frozen=True)

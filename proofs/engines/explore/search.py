@@ -23,7 +23,7 @@ BLOCK = 1 << 15
 CHUNK = 1 << 19
 SMALL = 1 << 14
 ON_DISK = 1 << 20
-"""A run with at least so many states is a file, where the search has files."""
+"""A run with at least this many states is a file, where the search has files."""
 T = TypeVar("T")
 R = TypeVar("R")
 

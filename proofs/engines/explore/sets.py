@@ -140,7 +140,7 @@ def position(states: Words, one: Words) -> int | None:
 
 
 def pivots(states: Words, ranges: int) -> Column:
-    """Return keys that cut a set into so many ranges of about equal size."""
+    """Return keys that cut a set into ``ranges`` ranges of about equal size."""
     rows = np.linspace(0, size(states), ranges + 1)[1:-1].astype(np.int64)
     return np.unique(states[0].take(rows))
 

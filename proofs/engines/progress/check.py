@@ -2,8 +2,8 @@
 all fairness obligations are met.
 
 ``check_progress(exploration)`` decides each progress property on the explored graph. From every state where its first
-condition holds, the second must come to hold on every fair behaviour. Otherwise the trace leads into a cycle, or into a
-state where no fairness obligation is open.
+condition holds, the second must come to hold on every fair behaviour. If it does not, the trace leads into a cycle, or
+into a state where no fairness obligation is open.
 """
 
 import time

@@ -87,7 +87,7 @@ def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nod
 # ``components(graph)`` numbers them by their smallest node, and gives -1 to nodes on no cycle.
 
 FITS_NETWORKX = 5_000
-"""Graphs with at most so many arrows use networkx, which saves scipy's import (a third of a second). For larger ones
+"""Graphs with at most this many arrows use networkx, which saves scipy's import (a third of a second). For larger ones
 networkx takes as long as the search itself: 12 s for 300,000 arrows, where scipy takes 0.14 s."""
 
 

@@ -1,4 +1,4 @@
-"""This module has solvers read an SMT-LIB text as it stands. They are cvc5, and Z3 once more.
+"""This module has two solvers, cvc5 and Z3 once more, read an SMT-LIB text as it stands.
 
 Effort is limited by each solver's own count of resources, which does not depend on the machine. A limit of time covers
 what cvc5 does without counting. An answer states which limit has ended it.
@@ -18,9 +18,9 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 SolverResult = Literal["unsat", "sat", "unknown"]
 
 UNITS = 200_000
-"""Each attempt at a text may use so many of cvc5's resources."""
+"""Each attempt at a text may use this many of cvc5's resources."""
 LAST_RESORT_MS = 60_000
-"""Each attempt may take so many milliseconds, far more than its resources do, so that these decide."""
+"""Each attempt may take this many milliseconds, far more than its resources do, so that these decide."""
 ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("by matching", {}),
     ("by enumeration", {"enum-inst": "true", "miniscope-quant": "agg"}),

@@ -1,8 +1,8 @@
 """This module writes a directory of certificates, with each step of a proof as a file that any solver reads, and an
 index of both solvers' answers.
 
-The directory is written next to its place and renamed, so that it is either complete or absent. It replaces an earlier
-directory of certificates, and no other directory that has content.
+The directory is written next to its place and renamed, so that it is either complete or absent. Only an earlier
+directory of certificates is replaced, or an empty one.
 """
 
 import json
@@ -39,7 +39,7 @@ class Certificates:
         self, entry: ProtocolEntry, variant: Variant, proof: Proof, asked: Iterable[Opinion], again: Z3Again | None
     ) -> None:
         """Add the obligations of one proof. ``asked`` has cvc5's answers, if it was asked. ``again`` has Z3 read each
-        text. Without it, the index has Z3's answer in the proof."""
+        text, instead of its answer in the proof."""
         opinions = {opinion.statement.name: opinion for opinion in asked}
         made = [o.statement for o in opinions.values()]
         every = made or statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant))

@@ -1,13 +1,13 @@
 """This module measures how far a state is from one in which a condition holds, as a number from 0 (it does hold)
 upwards.
 
-A condition is true or false, which gives a search no direction. Here a comparison of numbers counts by how much it
-fails, up to ``FAR``, and any other failure counts as ``FAR``. The parts of a conjunction add up, and the nearest of
-alternatives counts (search-based testing calls this branch distance). The distance is 0 exactly where the condition
-holds, and only a hint elsewhere.
+A condition is true or false, which gives a search no direction. In this module a comparison of numbers counts by how
+much it fails, up to ``FAR``, and any other failure counts as ``FAR``. The parts of a conjunction add up, and the
+nearest of alternatives counts (search-based testing calls this branch distance). The distance is 0 exactly where the
+condition holds, and only a hint elsewhere.
 
-There are two readings, which tests compare: a Python function, and a ground node for the explorer, which computes the
-distances of millions of states at once.
+A distance has two readings, which tests compare: a Python function, and a ground node for the explorer, which computes
+the distances of millions of states at once.
 """
 
 import functools

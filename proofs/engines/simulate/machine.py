@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 
 class Over(BaseException):
-    """This signal ends the search. It is no Exception, so that Hypothesis does not report it as a failure."""
+    """This signal ends the search, and is no Exception, so that Hypothesis does not report a failure."""
 
 
 @dataclass

@@ -3,12 +3,12 @@
     found = wander(variant, {"workers": 2, "tasks": 2, "log": 4}, seed=1, steps=20_000)
     found.promise, found.trace          # what broke, and a run from the initial state; None if nothing was found
 
-The search proves nothing. It is for models that are too large for exhaustive search, and to see what random testing of
-an implementation can be expected to find.
+The search proves nothing. Random walks are for models that are too large for exhaustive search, and to see what random
+testing of an implementation can be expected to find.
 
 The worth of the aims was measured on the KIP-618 yardstick (2 workers, 2 tasks, a topic of 4, five seeds, counting the
-steps of the runs at the start). There are two mistakes whose shortest runs have 17 steps. Plain walks found neither in
-20,000 steps with any seed. ``near`` took 1,600 to 2,000 steps for the first, since a run of the sound model breaks it
+steps of the runs at the start). Two mistakes have shortest runs with 17 steps. Plain walks found neither in 20,000
+steps with any seed. ``near`` took 1,600 to 2,000 steps for the first of them, since a run of the sound model breaks it
 already, and 2,900 to 4,500 for the second. ``targets`` alone did not find the second in 10,000.
 """
 
@@ -35,11 +35,11 @@ from hypothesis.stateful import run_state_machine_as_test
 Aim = Literal["starts", "near", "weights", "targets"]
 AIMS: tuple[Aim, ...] = get_args(Aim)
 EXAMPLES = 100
-"""A round has so many examples. Weights are learned between rounds, and targets followed in their second half."""
+"""A round has this many examples. Weights are learned between rounds, and targets followed in their second half."""
 RUNS = 160
-"""So many runs are taken from the explorer."""
+"""This many runs are taken from the explorer."""
 LENGTH = {False: 40, True: 12}
-"""An example has so many random steps, without and with runs to set out from."""
+"""An example has this many random steps, without and with runs to set out from."""
 
 
 @dataclass(frozen=True)

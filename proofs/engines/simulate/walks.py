@@ -20,7 +20,7 @@ from fencepost.proofs.results import Event, State, Trace
 # Walks: a model run step by step in the plain reading, with its promises watched.
 
 REMEMBERED = 50_000
-"""The possible steps of so many states are cached, since random walks meet the same states again and again."""
+"""The possible steps of this many states are cached, since random walks meet the same states again and again."""
 
 Step = tuple[Event, State]
 
@@ -137,7 +137,7 @@ class Weights:
         self.possible.update({event.action for event, _ in steps})
 
     def learn(self) -> None:
-        """Set weights by how seldom each action is possible. One that never was counts as if it once had been."""
+        """Set weights by how seldom each action is possible. Actions never possible count as possible once."""
         for action in self.of:
             self.of[action] = (self.states / (1 + self.possible[action])) ** 0.5 if self.states else 1.0
 
@@ -157,7 +157,7 @@ class Weights:
 # mistake that is looked for needs a run that comes close already.
 
 CANDIDATES = 8
-"""So many states are considered for each one that is taken."""
+"""This many states are considered for each one that is taken."""
 BLOCK = 1 << 15
 
 Run = tuple[Event, ...]

@@ -1,5 +1,5 @@
-"""This module makes sums in columns exact. It computes before a run how large its numbers can get, and has operations
-that refuse to overflow where that is not known."""
+"""This module makes sums in columns exact. The possible size of a run's numbers is computed before the run, and some
+operations refuse to overflow where the size is not known."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

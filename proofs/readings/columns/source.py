@@ -19,8 +19,8 @@ from fencepost.proofs.readings.columns.magnitudes import NAMES
 
 Masks = tuple[np.ndarray, ...]
 Run = Callable[..., Masks | None]
-"""A `Run` is called as run(rows, *columns). It returns None if every condition held for every row, and then has made
-the updates. Otherwise it changes nothing, and returns the truth of each condition by row."""
+"""A `Run` is called as run(rows, *columns). The call returns None if every condition held for every row, and then has
+made the updates. If some condition failed, the call changes nothing, and returns the truth of each condition by row."""
 
 
 class ColumnsError(Exception):
@@ -67,7 +67,7 @@ def compile_step(
 
 
 class _Scope:
-    """A `_Scope` is where terms are evaluated. It has the rows, and within a quantifier each row and value of its
+    """A `_Scope` is where terms are evaluated, with the rows, and within a quantifier each row and value of its
     variables, on one more axis. ``shape`` is the shape of all arrays there, or to which they are broadcast."""
 
     def __init__(self, locals_: dict[str, str], shape: tuple[str, ...], outer: "_Scope | None" = None) -> None:
@@ -105,8 +105,8 @@ class _Emitter:
         return self.domains.setdefault(kind, f"d{len(self.domains)}")
 
     def value(self, node: Term, scope: _Scope) -> str:
-        """Return the name or literal of a term's value, which is a scalar, or an array that fits the scope's shape. It
-        is computed in the outermost scope that has everything it depends on."""
+        """Return the name or literal of a term's value, which is a scalar, or an array that fits the scope's shape. The
+        value is computed in the outermost scope that has everything it depends on."""
         home = scope.home(free_locals(node))
         if node not in home.values:
             home.values[node] = self._value(node, home)

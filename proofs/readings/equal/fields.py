@@ -12,7 +12,7 @@ from fencepost.proofs.readings.ground.layout import Layout
 from fencepost.proofs.readings.solver.terms import Reading, Value
 
 BITS = 32
-"""A number in terms has so many bits."""
+"""A number in terms has this many bits."""
 LARGEST = 2**24
 """A bound is at most this large, so far below the range of a number that no sum of a protocol wraps."""
 

@@ -36,7 +36,7 @@ class Kind:
 
 
 class Column:
-    """A `Column` is one value of a column. It has only the operations that emitted source uses."""
+    """A `Column` is one value of a column, with only the operations that emitted source uses."""
 
     size = 1
 
@@ -201,7 +201,7 @@ class _Tally:
 
 
 class _Counts:
-    """A `_Counts` stands for a list of counts. It only notes that something is counted, not how often."""
+    """A `_Counts` stands for a list of counts, and notes that something is counted, not how often."""
 
     def __init__(self, on_count: Callable[[int], None]) -> None:
         self._on_count = on_count

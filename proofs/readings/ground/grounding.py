@@ -1,9 +1,9 @@
 """This module grounds a settled protocol and its properties under bounds, as scalar fields, instances of actions, and
 ground conditions.
 
-An instance is an action with values for its parameters. It may be taken where ``guard`` (what the protocol states),
-``limit`` (what only the exploration states) and ``fits`` (every value stays within its bound) all hold. Where only
-``fits`` fails, the step is cut.
+An instance is an action with values for its parameters. An instance may be taken where ``guard`` (what the protocol
+states), ``limit`` (what only the exploration states) and ``fits`` (every value stays within its bound) all hold. Where
+only ``fits`` fails, the step is cut.
 """
 
 import itertools

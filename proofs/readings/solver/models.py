@@ -30,7 +30,7 @@ LARGEST_SORT = 6
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A `Counterexample` is a step from ``before``, where the invariant holds, to ``after``. Both are States of one
+    """A `Counterexample` is a step from ``before``, where the invariant holds, to ``after``. The states belong to one
     small model. ``before`` and ``event`` are None for an initial state. ``sizes`` counts the elements of each sort."""
 
     before: State | None

@@ -18,10 +18,10 @@ from fencepost.proofs.readings.solver.terms import Reading, Value, View
 from fencepost.proofs.results import Verdict
 
 RLIMIT = 2_000_000
-"""This limit is five times what the hardest proof of this project needs, or about ten seconds of one core."""
+"""The limit is five times what the hardest proof of this project needs, or about ten seconds of one core."""
 SPARING = 10_000
-"""Each attempt to do without a part of the invariant that a proof used has this limit. It leaves 1,349 parts in the
-steps of six proofs of this project, and ten times as much leaves 1,344."""
+"""Each attempt to do without a part of the invariant that a proof used has this limit. The limit leaves 1,349 parts in
+the steps of six proofs of this project, and ten times as much leaves 1,344."""
 SOON = 200_000
 """The first search for a possible state or step has this limit. With it source-commits/shipped-mended and
 read-committed take 8.5 s together. With 10,000, which tries small models first for what is not possible, they take 20.4
@@ -96,8 +96,9 @@ class Question:
         return question
 
     def _know(self, what: str, formulas: list[Any]) -> None:
-        """Add what is known regardless of assumptions. ``what`` describes it. It is not stored here, because formulas
-        that live on would change the numbers that Z3 gives to later ones, and so which proof it finds."""
+        """Add what is known regardless of assumptions. ``what`` is a description. The formulas are not stored here,
+        because formulas that live on would change the numbers that Z3 gives to later ones, and so which proof it finds.
+        """
         self.solver.add(formulas)
 
     def _assume(self, invariant: Iterable[Term]) -> None:

@@ -2,8 +2,8 @@
 numbers.
 
 A value is a tuple of Z3 expressions, with one for a Bool, number, element or member, and a flag before those for an
-Option. That spares solvers algebraic datatypes. A map is an uninterpreted function for each part of its value. A `View`
-has the values of the variables in some state. An action's post-state is a view over its pre-state, so no formula
+Option. Tuples spare solvers algebraic datatypes. A map is an uninterpreted function for each part of its value. A
+`View` has the values of the variables in some state. An action's post-state is a view over its pre-state, so no formula
 contains a second copy of the state, and no frame axioms are needed. With ``bounds``, quantifiers are expanded over the
 finite ranges of exploration.
 """

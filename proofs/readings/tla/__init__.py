@@ -2,9 +2,10 @@
 person would write.
 
 ``of_variant`` returns the text of a module and of its configuration. TLC finds in them the same states as the explorer,
-and counts as many steps, because the bounds at which the explorer cuts are conditions of each action. There are two
-differences. In TLA+ a property of steps does not constrain a step that changes nothing. And where a property fails, TLC
-stops at once, and the explorer at the end of the level, so that their counts belong to different parts of the search.
+and counts as many steps, because the bounds at which the explorer cuts are conditions of each action. The two tools
+differ in two ways. In TLA+ a property of steps does not constrain a step that changes nothing. And where a property
+fails, TLC stops at once, and the explorer at the end of the level, so that their counts belong to different parts of
+the search.
 
 To read the code, begin with `module`, then `actions` and `expressions`. `calls` and `folding` find out what a person
 would name, and `liveness` has the progress properties.

@@ -17,7 +17,7 @@ from fencepost.proofs.readings.tla.folding import Folding
 from fencepost.proofs.readings.tla.identifiers import Identifiers
 
 ROOM = 92
-"""A condition of an action has so many columns."""
+"""A condition of an action has this many columns."""
 
 
 @dataclass(frozen=True)

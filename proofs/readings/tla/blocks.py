@@ -8,7 +8,7 @@ from textwrap import wrap
 
 Block = list[str]
 WIDTH = 100
-"""A line that can be broken has at most so many columns."""
+"""A line that can be broken has at most this many columns."""
 LIKE = {"…": "...", "–": "-", "—": "-", "→": "->", "×": "x", "“": '"', "”": '"', "’": "'", "≤": "<=", "≥": ">="}
 
 

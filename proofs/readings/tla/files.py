@@ -38,7 +38,7 @@ def source_of(
 def of_variant(
     entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], *, symmetry: bool = False
 ) -> Exported:  # fmt: skip
-    """Return the export of a variant within bounds. Errors: BoundsError where the explorer or TLA+ refuses it."""
+    """Return the export of a variant within bounds. Errors: BoundsError where the explorer or TLA+ refuses them."""
     return exported(source_of(entry, variant, bounds, symmetry=symmetry))
 
 

@@ -17,7 +17,7 @@ from fencepost.proofs.readings.tla.identifiers import Identifiers
 from fencepost.proofs.readings.words import say
 
 LONG = 24
-"""An expression with more characters is written by its name, where it has one."""
+"""An expression with more than this many characters is written by its name, where it has one."""
 ROOM = 94
 
 

@@ -63,7 +63,7 @@ class Source:
 
 
 def exported(source: Source) -> Exported:
-    """Return a variant's module and configuration. Errors: BoundsError where the explorer or TLA+ cannot express it."""
+    """Return a variant's module and configuration. Errors: BoundsError for bounds that the explorer refuses."""
     return _Module(source).exported()
 
 

@@ -1,4 +1,4 @@
-"""This package is the search with numba, where that is installed. It finds the same states, verdicts and traces,
+"""This package is the search with numba, where that is installed, which finds the same states, verdicts and traces,
 several times as fast.
 
 `compiled` has the search, `scalar` and `hashed` the source that it runs for a protocol's steps and for tables, `loaded`

@@ -1,5 +1,5 @@
-"""This module is the search with numba, which uses a hash table instead of sorted runs. It compiles for seconds, and
-pays above some million states.
+"""This module is the search with numba, which uses a hash table instead of sorted runs. The compilation takes seconds,
+and pays above some million states.
 
 Each thread expands rows of the frontier into a buffer, whose parts are chosen by a hash of the states. When the buffers
 are full, each thread puts its share of the parts, from all buffers, into its share of the table. The new states are
@@ -26,13 +26,13 @@ from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
 ROWS = 1 << 13
-"""A thread takes so many rows of the frontier at a time."""
+"""A thread takes this many rows of the frontier at a time."""
 FEWEST_ROWS = 1 << 10
-"""Fewer rows are not worth a turn of a thread."""
+"""A thread takes at least this many rows at a time, since fewer are not worth a turn."""
 CHECKED = 1 << 16
-"""A thread checks so many rows at a time for whether they decide a property."""
+"""A thread checks this many rows at a time for whether they decide a property."""
 LINES = 1000
-"""So many lines of source are compiled in five seconds."""
+"""This many lines of source are compiled in five seconds."""
 Numbers = NDArray[np.int64]
 
 

@@ -12,7 +12,7 @@ from fencepost.proofs.engines.explore import sets
 
 PART_BITS, SEGMENT_BITS, RECENT_BITS = 8, 4, 15
 PARTS, SEGMENTS = 1 << PART_BITS, 1 << SEGMENT_BITS
-"""A buffer has so many parts, and the table so many segments, which grow one by one."""
+"""A buffer has the first number of parts, and the table the second number of segments, which grow one by one."""
 LARGEST_LOAD = 0.7
 
 
@@ -78,8 +78,8 @@ def emit_table(count: int) -> str:
     prefetching from being optimised away. The function returns False if the table has reached ``load`` states, and must
     be enlarged before it goes on.
 
-    ``enlarge(old, table, initial)`` copies a table into a larger one. Both are in the order of the hash, so they are
-    processed side by side.
+    ``enlarge(old, table, initial)`` copies a table into a larger one, side by side, since both tables are in the order
+    of the hash.
 
     ``select(states, low, high, out, k)`` appends the states whose first column is in that range to ``out``, which holds
     k states and has room for one more, and returns the new number.

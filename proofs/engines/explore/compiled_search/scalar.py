@@ -14,7 +14,7 @@ from fencepost.proofs.engines.explore.reductions.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below
 
 MADE = 1024
-"""At most so many successors are made before any is put into a buffer, so that they stay in the nearest cache."""
+"""At most this many successors are made before any is put into a buffer, so that they stay in the nearest cache."""
 
 
 def batch(ground: Ground) -> int:

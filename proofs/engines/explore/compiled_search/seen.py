@@ -15,12 +15,12 @@ from fencepost.proofs.engines.explore.search import SMALL, OutOfMemory
 from numpy.typing import NDArray
 
 ROOM, MOST_ROOM = 1 << 14, 1 << 16
-"""A part of a buffer has room for so many states where memory allows, and for so many with the largest tables. That is
-enough to make fetching a stretch of the table worthwhile."""
+"""A part of a buffer has room for this many states where memory allows, and for the second number with the largest
+tables, which makes fetching a stretch of the table worthwhile."""
 SAMPLE = 1 << 12
-"""A level is divided among sorting threads by a sample of so many of its states."""
+"""A level is divided among sorting threads by a sample of this many of its states."""
 LARGE = 1 << 20
-"""A segment with at least so many slots grows by half, and a smaller one quadruples."""
+"""A segment with at least this many slots grows by half, and a smaller one quadruples."""
 Numbers = NDArray[np.int64]
 Column = NDArray[np.uint64]
 Each = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
@@ -54,7 +54,7 @@ class Seen:
         return sum(array.nbytes for array in (*self.tables, *self.fresh, *spare, self.buffers))
 
     def growth(self, new: int) -> int:
-        """Return by how many bytes the tables grow with so many more states, evenly spread."""
+        """Return by how many bytes the tables grow with ``new`` more states, evenly spread."""
         more = 0
         for table, count in zip(self.tables, self.counts, strict=True):
             slots = before = table.size // self.words
@@ -64,7 +64,7 @@ class Seen:
         return more
 
     def _make_room(self, room: int) -> None:
-        """Allocate buffers for so many states in each part, or fewer, as memory allows."""
+        """Allocate buffers for ``room`` states in each part, or fewer, as memory allows."""
         allowed = self.memory_limit // 8 // (self.threads * PARTS * self.words * 8)
         self.room = max(self.least_room, min(room, allowed))
         self.buffers = np.empty((self.threads, PARTS * self.room * self.words), np.int64)

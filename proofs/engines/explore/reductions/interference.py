@@ -12,7 +12,7 @@ import numpy as np
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below, evaluate
 
 FEW = 1 << 12
-"""At most so many combinations of values are tried. Sixteen times as many took up to three times as long, and left up
+"""At most this many combinations of values are tried. Sixteen times as many took up to three times as long, and left up
 to a tenth fewer states."""
 Numbers = frozenset[int]
 """Instances, or fields, are identified by their numbers."""

@@ -3,7 +3,7 @@ set, and leaves out others that could as well be taken later.
 
 The sets are guided by what is asked (Kristensen, Schmidt and Valmari, *Question-guided stubborn set methods for state
 properties*, 2006), and by guards conjunct by conjunct (Laarman, Pater, van de Pol and Weber, *Guard-based partial-order
-reduction*, 2013). A *goal* is a condition on one state. It is that an always property does not hold, that a witness is
+reduction*, 2013). A *goal* is a condition on one state: that an always property does not hold, that a witness is
 reached, or that a step which a step property forbids can be taken. The set T of a state has
 
 - for each goal that no level so far has met, instances of which every run to the goal takes one (`_way`);
@@ -53,7 +53,7 @@ JOINTS = ("and", "or", "not")
 
 
 class PartialOrder:
-    """A `PartialOrder` is the reduction of one search. Its ``expand`` is that of `Kernels`, restricted to the steps
+    """A `PartialOrder` is the reduction of one search, whose ``expand`` is that of `Kernels`, restricted to the steps
     that are taken. Errors: InputError if a requested property needs all steps, or no property is requested."""
 
     def __init__(self, ground: Ground, packing: Packing, expand: Callable[..., int]) -> None:
@@ -156,8 +156,8 @@ class PartialOrder:
 
     def _way(self, node: Node, value: bool, made: "_Sets", at: NDArray[np.int64]) -> Bits:
         """Return, for each of these states in which the condition has the other value, instances of which one is taken
-        on every run to a state where it has this value. Of several such sets, the one that adds least is chosen. For
-        other states, the result is meaningless."""
+        on every run to a state where it has this value. Of several sets of instances, the one that adds least is
+        chosen. For states without the other value, the result is meaningless."""
         if node.op == "not":
             return self._way(node.args[0], not value, made, at)
         if node.op not in JOINTS:

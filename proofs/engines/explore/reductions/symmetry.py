@@ -1,8 +1,8 @@
 """This module lets a search store only one of the states that differ in the names of interchangeable elements.
 
 The stored state is the least of them, as packed words are compared. Each other state is made by moving fields and
-renaming their values, for every renaming. That is sound for always properties and for step properties, since nothing in
-a protocol or a property can distinguish the elements. Runs are reported with their real names.
+renaming their values, for every renaming. The reduction is sound for always properties and for step properties, since
+nothing in a protocol or a property can distinguish the elements. Runs are reported with their real names.
 """
 
 import itertools
