@@ -89,13 +89,13 @@ def fencepost() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code. What was wrong with the input is reported in one line."""
     make_printable()
-    # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
+    # Libraries log an interrupt or a worker's end at length, which would bury the one line of the command.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         _require_text(arguments)
         with interruptible():
             code = fencepost(list(arguments), prog_name="fencepost", standalone_mode=False)
-            sys.stdout.flush()  # on a full disk this is where it is found out
+            sys.stdout.flush()  # a full disk is noticed here
         return int(code or 0)
     except BaseException as error:
         return ended_by(error)
@@ -112,15 +112,15 @@ def _require_text(words: Sequence[str]) -> None:
 
 def main() -> NoReturn:
     gc.set_threshold(*MADE_BETWEEN)
-    if os.environ.get(OWN):  # which names packages, perhaps here
+    if os.environ.get(OWN):  # the packages may be in the working directory
         from fencepost.proofs.cli.shared.options import import_from_here
 
         import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit
         fencepost(prog_name="fencepost")
-    # What Hypothesis keeps for the next time is no file for the directory that a command happens to be run in.
+    # Hypothesis stores examples, which do not belong into the current directory.
     os.environ.setdefault(HYPOTHESIS, str(cache_folder() / "hypothesis"))
-    # An interrupt may end what holds semaphores; the process that then clears them away need not say so.
+    # An interrupt may end a process with semaphores, and Python would warn when it clears them away.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     code = guarded(lambda: run(sys.argv[1:]))
     if code == INTERRUPTED:

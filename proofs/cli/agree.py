@@ -141,7 +141,7 @@ def agree(
     if implementation in CLIENTS:
         target = _client(implementation, agreeing.protocol)
         if only is None and implementation != "raw":
-            # What real clients do by themselves between two requests is not in the model; the rules are theirs to say.
+            # The model lacks what real clients do by themselves between two requests, so only promises are judged.
             only = frozenset(rule for rule, of in RULES.items() if rule.startswith("txn.") and of.kind == "promise")
     else:
         target = implementation or agreeing.reference
@@ -160,7 +160,7 @@ def agree(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
         sorted(only) if promises and only is not None else [], saved_runs, verbose, predicted,
     )  # fmt: skip
-    so_far: list[SoFar] = []  # what makes a report of the clusters that were driven until then
+    so_far: list[SoFar] = []  # functions that report on the clusters driven so far
     made: list[AgreementReport] = []
     label = f"agreement of {target}{where}"
     progress = each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
@@ -203,7 +203,7 @@ def _client(name: str, protocol: str) -> str:
     target = f"fencepost.reference_impl.live.{folder(protocol)}.{factory}"
     try:
         there = find_spec(target.partition(":")[0]) is not None
-    except ModuleNotFoundError:  # its folder is not there either
+    except ModuleNotFoundError:  # the folder of the clients is missing too
         there = False
     if not there:
         raise CatalogueError(f"{name}: of {protocol} there is nothing but raw requests; leave it out")

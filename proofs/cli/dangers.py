@@ -132,7 +132,7 @@ def _matrices(
             made = next(computed)
             cache("dangers", about, [matrix.as_dict() for matrix in made])
             yield from made
-    yield from next(computed, ())  # it says at its end how long it took
+    yield from next(computed, ())  # the generator prints the time at its end
 
 
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:

@@ -66,7 +66,7 @@ def explore(
     documents, stories, wrong = list[dict[str, Any]](), list[Story](), 0
     read = read_from(variant for _, variant in chosen(name))
     asked = {variant.name: _judged(entry, variant, only) for entry, variant in chosen(name)}
-    under_way: list[dict[str, Any]] = []  # what is known of the search that is at work, if any is
+    under_way: list[dict[str, Any]] = []  # the JSON of the running search, if any
 
     def document() -> Any:
         found = [*documents, *under_way]
@@ -78,7 +78,7 @@ def explore(
             search = _Search(entry, variant, bound, asked[variant.name], read, under_way)
             results, made = search.made(label, checkpoint, reduced)
             _print(label, bound, results, made, checkpoint)
-            # Bounds of one's own, or of one feature, may be too small for a witness; that says nothing of the protocol.
+            # Bounds of the user, or of one feature, may be too small for a witness without a defect of the protocol.
             few = bool(changes or variant.features)
             wrong += sum(not r.as_expected and not (few and r.kind == "sometimes") for r in results)
             documents.append(_document(entry, variant, bound, results, made) | {"sources": read})

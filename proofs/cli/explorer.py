@@ -68,7 +68,7 @@ def explorer(
         raise CatalogueError("--from proof is about a model, --implementation about what is driven: leave one out")
     name = name if is_directory else public_name(name)
 
-    # Flask takes its time, which no other command need wait for.
+    # Flask is imported here because it is slow, and no other command needs it.
     from fencepost.proofs.explorer.server import address, listen, server
 
     with listen() as listening:
@@ -87,7 +87,7 @@ def explorer(
         if not no_browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
         made.serve_forever()
-    raise KeyboardInterrupt  # which the server takes for its end
+    raise KeyboardInterrupt  # the server ends on an interrupt
 
 
 def _is_directory(name: str) -> bool:

@@ -161,7 +161,7 @@ def _of_simulator(
     if master is None:
         require_possible(directory, function, histories, config)
     each = config.get("events")
-    waiting = list[str]()  # printed when it begins: what cannot be simulated is one line, and no other
+    waiting = list[str]()  # printed when the work begins, so that a refusal stays a single line
     where = settings(master, cores, histories * each if isinstance(each, int) else 0, waiting.append)
 
     def begins() -> None:
@@ -208,7 +208,7 @@ def _what(name: str) -> tuple[ProtocolEntry, str]:
             raise CatalogueError(f"{name} has several variants; name one that has a simulator: {_simulated(entry)}")
         return entry, entry.simulators[0][0]
     if variant not in entry.simulated:
-        entry.variant(variant)  # which says what there is
+        entry.variant(variant)  # raises with the names of the variants
     return entry, variant
 
 

@@ -92,7 +92,7 @@ def prove(
     wrong, rlimit = 0, RLIMIT * TIMES[profile]
     asked = chosen(name)
     read = read_from(variant for _, variant in asked)
-    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with what is decided of it
+    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with the obligations decided so far
 
     def rows() -> list[dict[str, Any]]:
         return every + [r for e, v, decided in under_way for r in _rows(cut_induction(e, v, decided), decided, read)]

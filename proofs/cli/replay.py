@@ -137,7 +137,7 @@ def replay(
     asked = Asked(checks, required, conformance, expecting)
     there = datasets_in(Location.of(directory))
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
-    documents: dict[str, Callable[[], dict[str, Any]]] = {}  # of what is under way, as far as its pieces were checked
+    documents: dict[str, Callable[[], dict[str, Any]]] = {}  # functions that report on each dataset so far
 
     def document() -> dict[str, Any]:
         found = {name: made() for name, made in documents.items()}

@@ -63,7 +63,7 @@ def simulate(
     bound = bounds_of(variant, profile, parse_bounds(changes))
     read = read_from([variant])
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
-    under_way: list[Callable[[], Wandering]] = []  # what gives the walks that were made until then
+    under_way: list[Callable[[], Wandering]] = []  # functions that report on the walks so far
 
     def document() -> "Simulated":
         found = under_way[-1]()

@@ -178,7 +178,7 @@ class _Verdicts:
         if heading != self.heading:
             self.flush()
             self.heading = heading
-            if result.engine == "replay":  # jobs say themselves when they are done
+            if result.engine == "replay":  # jobs report their progress themselves
                 self.bar.advance()
         self.waiting.append(result)
 

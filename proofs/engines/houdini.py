@@ -72,7 +72,7 @@ def redundant(
     inductive = run.run()
     promises = [n for n, p in every.items() if p.role == "promise"]
     missing = {n: inductive.dropped[n] for n in promises if n in inductive.dropped}
-    # A refinement is no promise: what it is for holds of a mutant that keeps the promises by other ways.
+    # A refinement is no promise, since a mutant may fulfil the promises in other ways.
     for name, term in steps({n: p for n, p in every.items() if p.role != "refinement"}).items():
         broken = next((a.name for a in spec.actions.values() if run.support(a, term) is None), None)
         if broken is not None:

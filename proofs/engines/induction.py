@@ -291,7 +291,7 @@ def _decide(
 
 def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:
     start = time.perf_counter()
-    # A small model is often found sooner than Z3 gives up on one without bounds, and seldom where it is not found soon.
+    # Z3 often finds a small model before it gives up on an unbounded one, and seldom finds one late.
     for limit in (SOON, question.rlimit):
         answer = question.possible(term, always.values(), limit)
         verdict = answer.verdict

@@ -94,7 +94,7 @@ class CachedSteps:
             }
 
     def _read(self, key: str) -> "tuple[list[Obligation], list[tuple[str, str]]] | None":
-        from fencepost.proofs.engines.induction import Obligation  # which calls this
+        from fencepost.proofs.engines.induction import Obligation  # imported late, since it calls this module
 
         try:
             group = self.groups[key]

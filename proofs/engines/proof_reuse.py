@@ -97,7 +97,7 @@ def inherited(
         found |= {n: Inherited(part, p.name_in_part, fact) for n, p in states.items()}
         assumed = [p.term for p in states.values()]
         for name, item in proved.items():
-            # The whole may leave the part as it is, which the part's own proof did not ask.
+            # The whole may take a step without the part, which the part's own proof does not cover.
             if item.kind == "step" and _of_no_change(spec, item, assumed, rlimit):
                 found[name] = Inherited(part, item.name_in_part, fact)
     return found

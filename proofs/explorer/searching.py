@@ -96,7 +96,7 @@ def _work(search: Search, work: Callable[[Reporter], Answer]) -> None:
         pass
     except (InputError, MemoryError) as error:
         search.error = str(error) or "memory ended; choose smaller bounds"
-    except Exception as error:  # a mistake in the code is reported where one looks, and not in a terminal behind it
+    except Exception as error:  # report mistakes in the code on the page
         search.error = f"this is a mistake in the code, and no verdict: {type(error).__name__}: {error}"
 
 
@@ -128,7 +128,7 @@ def shortest(session: Session, name: str | None, most: int, report: Reporter, av
     prop, trace = found
     report("of the shortest runs, the one that is easiest to read")
     chosen = fewest_switches(made, prop, lambda event: lane_of(session.spec.actions[event.action], event))
-    with suppress(NoSuchRun):  # the search leaves out ghosts, by which a run may leave the bounds
+    with suppress(NoSuchRun):  # a run may leave the bounds by a ghost that the search left out
         trace = trace if chosen is None else session.run(_written(chosen.trace.events))
     broken = f"{_quoted(prop.name)} is {'reached' if prop.kind == 'sometimes' else 'broken'}"
     fewer = f"and not in fewer without {known}" if avoided else "and not in fewer"

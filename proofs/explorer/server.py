@@ -18,11 +18,9 @@ from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-# What is served to a browser on this machine, and to none elsewhere.
-#
-# It listens on the loopback address alone.  Who does not know the token, which is the first part of every address,
-# finds nothing; and a request that names another host than ours is refused, as it comes from a page that has had a
-# name of its own lead here.  The page's policy allows what is served here and nothing else.  Nothing is written.
+# The server listens on the loopback address alone. Every address begins with a token, and a request without it finds
+# nothing. A request that names another host is refused, since it comes from a page whose own name resolves to this
+# machine. The page's policy allows only what is served here, and nothing is written.
 
 HOST = "127.0.0.1"
 LARGEST_REQUEST = 1 << 20
@@ -56,7 +54,7 @@ def guarded(token: str, hosts: frozenset[str]) -> Flask:
     @app.after_request
     def _strict(response: Response) -> Response:
         for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)  # a page that carries its own script has a policy of its own
+            response.headers.setdefault(name, value)  # a page with its own script sets its own policy
         return response
 
     @app.errorhandler(HTTPException)
@@ -101,7 +99,7 @@ def address(listening: socket.socket, token: str) -> str:
     return f"http://{HOST}:{listening.getsockname()[1]}/{token}/"
 
 
-# A model to walk through, over HTTP: the page, and what it asks for.
+# The rest serves a model to walk through, with the page and the data that it asks for.
 
 MOST_SESSIONS = 8
 """The models of this many sessions stay compiled."""
@@ -190,7 +188,7 @@ class Explorer:
         with self._asking:
             here = self.session(at)
             here.run(at.path)
-            # Of runs those count that begin as the protocol does.
+            # Searches begin at the protocol's initial state.
             session = self.session(msgspec.structs.replace(at, since=None))
         work: dict[str, Callable[[Reporter], Answer]] = {
             "shortest": lambda report: shortest(session, wanted.property, self.most, report),

@@ -111,7 +111,7 @@ class Session:
             if (why := self.choices.why_not(states[-1], event, self.spent(events))) is not None:
                 raise NoSuchRun(f"step {number} of the path, {word}, is not possible there: {why}", number - 1)
             after = self.plain.step(states[-1], event)
-            assert after is not None  # which `why_not` would have stated
+            assert after is not None  # `why_not` has excluded this
             events.append(event)
             states.append(after)
         return Trace(tuple(states), tuple(events))

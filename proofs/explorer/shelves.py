@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.engine import AgreementReport
 
 
-# What was found in histories, of an implementation or by a proof, over HTTP: a list of it, and a page of each.
-#
-# A page is made when it is asked for, and is the one that ``--html`` writes.
+# A page is made on request, and is the one that ``--html`` writes.
 
 WALK = "walk"
 STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", "shelf.css"))
@@ -101,8 +99,8 @@ def _list_of(shelves: Sequence[Shelf]) -> str:
     return environment.from_string(text).render(shelves=shelves, walk=WALK)
 
 
-# Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
-# break a proof.
+# Shelves hold what a replay found in histories, what an implementation did against a model, and the steps that break a
+# proof.
 
 MOST = 200
 """At most this many violations of a property are listed, which is as many as are read, and the total is reported."""

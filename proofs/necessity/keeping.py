@@ -184,14 +184,14 @@ class _Searching:
     def _broken(self, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int) -> dict[str, Trace]:
         try:
             spec = mutated(self.killers.raw, (*self.killers.reading, pair), self.killers.mutations)
-        except ModelError:  # one takes away what the other changes
+        except ModelError:  # one mutation removes what the other changes
             self.done.add((pair, feature))
             return {}
         try:
             if self.waits:
                 return self._stuck(spec, pair, feature, bounds, most)
             made = explore(spec, self.left, bounds, max_states=most, stop_when_violated="all")
-        except BoundsError:  # its numbers have no room in a state
+        except BoundsError:  # the numbers do not fit into a state
             self.done.add((pair, feature))
             return {}
         if made.complete:

@@ -23,13 +23,12 @@ from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.planting.beds import BEDS
 
-# Killers: of each promise that an exploration finds to hold, a mutation of the same variant that breaks it.
-#
-# A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
-# own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
-# property is broken.  `keeping` searches such runs; they are files next to the properties, which ``verify`` replays
-# (`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``);
-# and one that no run breaks within the bounds of some feature stands against nothing that was met there.
+# A killer is, for a promise that an exploration finds to hold, a mutation of the same variant that breaks it. A *holds*
+# that nothing could have violated within its bounds is no evidence. So each names a mutation of the variant's own
+# protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the property
+# is broken. `keeping` searches such runs, which are files next to the properties, and ``verify`` replays them in
+# milliseconds (`Killers`). A promise without a killer is *vacuous*, unless it declares why there is none
+# (``no_mutant``). The scope of a promise excludes bounds within which no run breaks it.
 
 
 def folder_of(variant: Variant) -> Path | None:
@@ -161,11 +160,9 @@ class Killers:
         return tuple(progress_of(self.variant))
 
 
-# Plants: of each history property, a violation seeded into a history, that the property finds.
-#
-# The killers of `killers` are runs of a mutated model; those of history properties are bent histories.  Each plant is
-# put into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly
-# what was seeded.
+# A plant is, for a history property, a violation seeded into a history, which the property finds. Each plant is put
+# into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly what
+# was seeded.
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ def ledger(
     )
     left = [row.rule.number for row in of_rules if row.verdict == NO_VERDICT]
     if left:
-        # Several protocols share a source: what one has nothing to say of is another's.
+        # Several protocols share a source, and each judges only some of its rules.
         table += f"\nOf these rules of the same sources this protocol has {NO_VERDICT}: {', '.join(left)}.\n"
     return f"{table}\n{_scopes(entries, found)}"
 
@@ -315,7 +315,7 @@ def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
         for variant in sets.asked(entry):
             try:
                 saved = sets.read(variant)
-            except CatalogueError:  # of another model than this one
+            except CatalogueError:  # the stored sets belong to another model
                 continue
             known = saved.of_rule(rule) if saved is not None else {"must": [], "may": [], "cut_sets": []}
             for need, where in uses.items():

@@ -23,15 +23,12 @@ from fencepost.model.language.tree.terms import (
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.rules import RULES
 
-# Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
-# weakest reading.
-#
-# What a rule says in addition to its guards are updates marked with it, and terms written with ``either``.  Taken out,
-# such an update may happen or not, and such a term may be any of the readings that it names, anew at each step: the
-# step gets a parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and
-# more; what is proved without a rule holds with it, and what fails without two rules fails without three.  An action
-# that is a mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule
-# says; and what ghosts record is no part of any rule.
+# Taking a rule out of a protocol as a whole drops every guard that cites it, and weakens everything else that it
+# states. Besides guards, a rule has updates marked with it, and terms written with ``either``. Without the rule, such
+# an update may happen or not, and such a term may have any of its readings, anew at each step. The step gets a
+# parameter, the *way*, that chooses. So a protocol without a rule has every step that it has with it, and more. What is
+# proved without a rule holds with it, and what fails without two rules fails without three. An action that is a
+# mechanism as a whole stays, since taking it out takes steps away. Initial values and ghost updates stay as well.
 
 OUT = "taken out"
 """The mutation that takes a rule out as a whole has this name."""
@@ -149,11 +146,9 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
     return _Way(named, EnumType(f"Way of {rule}", members)) if len(members) > 1 else None
 
 
-# Which tests hold which rules: those marked ``@pytest.mark.rule("618.46", …)``, found without importing them.
-#
-# A test that is marked fails when the rule is broken: ``tests/reference_impl/test_rules_held.py`` runs the marked tests
-# against defects of the reference implementation, and they must fail.  A number in a docstring only says what a test is
-# about.
+# The tests of a rule are marked ``@pytest.mark.rule("618.46", …)``, and are found without importing them. A marked test
+# fails when the rule is broken: ``tests/reference_impl/test_rules_held.py`` runs the marked tests against defects of
+# the reference implementation, and they must fail. A rule number in a docstring only describes the subject of a test.
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
 """The tests are next to the package in a checkout. A wheel contains no tests."""

@@ -85,7 +85,7 @@ def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
         file.unlink(missing_ok=True)
         return
     file.parent.mkdir(exist_ok=True)
-    unfinished = file.with_suffix(".new")  # others may be reading the file
+    unfinished = file.with_suffix(".new")  # other processes may be reading the file
     unfinished.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     unfinished.replace(file)
 
@@ -129,7 +129,7 @@ class _Replay:
     def __init__(self, spec: Spec, bounds: Bounds, run: KeptRun) -> None:
         self.spec, self.bounds, self.run = spec, bounds, run
         self.events = [self._event(number, text) for number, text in enumerate(run.steps, 1)]
-        # Only what the run takes is compiled.
+        # Only actions of the run are compiled.
         used = {event.action for event in self.events}
         few = replace(spec, actions={n: a for n, a in spec.actions.items() if n in used})
         self.reading = Plain(few, _constants(spec, bounds), bounds)
@@ -203,7 +203,7 @@ def _choices(item: Property, bounds: Bounds) -> Iterator[dict[str, Any]]:
 def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, Any]) -> bool:
     first, then = ([reading.evaluate(t, state, None, **chosen) for state in trace.states] for t in item.terms)
     assert trace.loop is not None
-    # What begins within the loop waits through all of it, since it goes round.
+    # A wait that begins within the loop lasts through all of it.
     return any(now and not any(then[min(at, trace.loop) :]) for at, now in enumerate(first))
 
 

@@ -110,7 +110,7 @@ def plan(
         return _judged(entry, variant, mutant, profile, known.setdefault(variant.name, Known()))
 
     def handed_in(jobs: Jobs, variant: Variant, mutant: Mutation | None) -> Callable[[], Necessity]:
-        # Copies, without what was computed of them: terms are equal only within one process.
+        # Jobs get copies without cached terms, since terms are equal only within one process.
         full = () if variant.full is None else (replace(entry.variant(variant.full)),)
         bare = replace(entry, variants=full, claims=(), scenarios=())
         named = None if mutant is None else (mutant.rule, mutant.name)
@@ -238,7 +238,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
         broken, decided = _broken_within(spec, promises, bounds, glance)
         if not decided:
             proof, glance = redundant(spec, lemmas, known=known), None
-            if proof.verdict == "holds":  # no exploration can find anything, of this feature or of the others
+            if proof.verdict == "holds":  # then no exploration can find a violation
                 break
             broken, _ = _broken_within(spec, promises, bounds, None)
         if broken is not None:

@@ -121,7 +121,7 @@ class _Cutting:
                 break
             try:
                 made = explore(spec, left, bounds, max_states=self.states[len(chosen) - 1], stop_when_violated="all")
-            except BoundsError:  # its numbers have no room in a state
+            except BoundsError:  # the numbers do not fit into a state
                 whole = False
                 continue
             whole &= made.complete or not set(left) - set(made.violated)

@@ -167,7 +167,7 @@ class Proofs:
     def inductive(self, rules: Rules) -> frozenset[str]:
         """Return the largest set of promises and lemmas that is inductive with these rules and no other."""
         if rules not in self._inductive:
-            # What falls with more rules falls with fewer.
+            # A property that fails with more rules also fails with fewer.
             above = [proved for more, proved in self._inductive.items() if more > rules]
             left = {
                 n: t for n, t in self.always.items() if n in self._at_first() and all(n in proved for proved in above)

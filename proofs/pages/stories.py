@@ -13,12 +13,10 @@ from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
 from fencepost.proofs.results import Event, State, Trace
 
-# What of a run is reported: its lanes, its steps with what they change, and which property holds after each.
-#
-# A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
-# with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
-# stands in the lane of the process that is named first, or in `CENTRE` where what is handed over is, or nothing; and it
-# reaches the others that it names, and those whose entries it changes.
+# A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
+# Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
+# step is in the lane of its first process, or in `CENTRE` if something handed over comes first or nothing is named. It
+# reaches the other processes that it names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
 """Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
@@ -223,7 +221,7 @@ def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
         return None
     try:
         holds = tuple(_holds(plain, one, trace))
-    except PlainError:  # it speaks of what these bounds say nothing of
+    except PlainError:  # the property needs bounds that are not given
         return None
     broken = next((steps for steps, held in enumerate(holds) if not held), None)
     return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken)
@@ -247,9 +245,8 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# The lanes of events that an implementation or a history reveals: the processes that their columns name.
-#
-# What an event fills is a mapping from its columns to their values, without those that do not apply to it.
+# The lanes of events are the processes that their columns name. What an event fills is a mapping from its columns to
+# their values, without those that do not apply to it.
 
 Filled = Mapping[str, int]
 

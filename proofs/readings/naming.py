@@ -112,7 +112,7 @@ class Names:
         if root in self.fold:
             self._used[root] = None
             for _, value in self.calls[root].given:
-                self._stated(value)  # its name has their names in it
+                self._stated(value)  # the name contains the arguments' names
             return self.fold[root]
         return with_args(root, tuple(map(self._fold, root.args))) if root.args else root
 

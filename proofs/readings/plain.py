@@ -167,7 +167,7 @@ class Plain:
         return scope["function"]
 
     def _cached(self, root: Term, shape: str) -> Any:
-        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters in addition to its own
+        key = f"f{id(root)} {shape}"  # one term may be compiled with different parameters
         if key not in self._namespace:
             self._namespace[key] = eval(shape.format(self.text(root)), self._namespace)
         return self._namespace[key]

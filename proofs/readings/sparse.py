@@ -56,7 +56,7 @@ class Sparse:
 
     def __init__(self, variables: Mapping[str, ScalarType], text: Callable[[Term], str], domain: Domain) -> None:
         self.variables, self.text, self.domain = dict(variables), text, domain
-        self._bound = set(variables)  # here or further in: nothing that a place is computed from may depend on it
+        self._bound = set(variables)  # names bound here or inside, which no place may depend on
 
     def loops(self, term: Term) -> str:
         """Return the loops of a comprehension over all choices for which the term may be anything but zero."""

@@ -68,7 +68,7 @@ def say(why: str, command: str = "fencepost") -> None:
     """Print one line on the error stream."""
     try:
         click.echo(f"{command}: {' '.join(why.split())}", err=True)
-    except OSError:  # the error stream is full or closed: the exit code is left to say it
+    except OSError:  # the error stream is full or closed, so only the exit code remains
         return
 
 
@@ -76,7 +76,7 @@ def ended_by(error: BaseException) -> int:
     """Report in one line what ended a command, and return its exit code."""
     if os.environ.get(TRACEBACK) and not isinstance(error, click.ClickException | KeyboardInterrupt):
         traceback.print_exception(error)
-    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):  # what click makes of both
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):  # an Abort may be an end of input
         error = error.__cause__
     if isinstance(error, click.Abort | KeyboardInterrupt):
         say("interrupted")
@@ -87,7 +87,7 @@ def ended_by(error: BaseException) -> int:
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "fencepost"
         say(f"{error.format_message().rstrip('.')}; see {command} --help", command)
     elif isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-        _leave_streams()  # who was reading has seen enough, and needs no word more
+        _leave_streams()  # the reader has closed the pipe, and needs no message
     else:
         say(_why(error))
     return REFUSED
@@ -99,7 +99,7 @@ def _leave_streams() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-    except (OSError, ValueError):  # a stream of a test, which is no file
+    except (OSError, ValueError):  # a test's stream is not a file
         return
 
 
@@ -124,7 +124,7 @@ def _input_errors() -> tuple[type[BaseException], ...]:
     try:
         from fencepost.model.language.checks.errors import InputError
         from fencepost.proofs.connection_errors import wire_errors
-    except Exception:  # the language itself was edited, and is what cannot be imported
+    except Exception:  # an edit of the language may break its import
         return (OSError,)
     return (OSError, InputError, *wire_errors())
 

@@ -32,7 +32,7 @@ def guarded(work: Callable[[], int]) -> int:
     if not child:
         os.close(reading)
         _end_with(parent)
-        for each in SIGNALS:  # a terminal sends them to both, and the parent passes them on: the second comes late
+        for each in SIGNALS:  # the child gets a signal twice, from the terminal and from the parent
             signal.signal(each, interrupt)
         code = work()
         os.write(writing, bytes([code]))
@@ -43,7 +43,7 @@ def guarded(work: Callable[[], int]) -> int:
 
 def _end_with(parent: int) -> None:
     """Have this process killed when its parent is, since the parent can no longer stop it then."""
-    with suppress(OSError, AttributeError):  # of other systems than Linux
+    with suppress(OSError, AttributeError):  # the system is not Linux
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(INTERRUPTED)
@@ -64,7 +64,7 @@ def _awaited(child: int, reading: int) -> int:
     signal.signal(signal.SIGALRM, lambda *_: _signalled(child, signal.SIGKILL))
     _, status = os.waitpid(child, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    os.set_blocking(reading, False)  # what a process that the child has left behind keeps open is not waited for
+    os.set_blocking(reading, False)  # a process that the child left behind may hold the pipe open
     with suppress(BlockingIOError):
         if byte := os.read(reading, 1):
             return byte[0]

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import click
 
 AGAIN_AFTER = 0.002  # seconds; calls of the binding are far shorter
-PATIENCE = 1.2  # seconds in which the command ends by itself, else it is ended
+PATIENCE = 1.2  # seconds that a command has to end by itself
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -125,13 +125,13 @@ def write_so_far() -> None:
     """Write the reports of the work under way, once."""
     with _writing:
         while _writers:
-            with suppress(Exception):  # what is half done may not make a report; who asked for it still can
+            with suppress(Exception):  # a partial result may not make a report, but an outer writer still can
                 if (writer := _writers.pop()).ready():
                     writer.write()
                     _writers.clear()
                     _begun.clear()
         while _begun:
-            with suppress(Exception):  # the disk is full, and no line is left to say it in
+            with suppress(Exception):  # the disk may be full, and nothing more can be printed
                 _begun.pop()()
 
 
@@ -141,10 +141,10 @@ def leave(code: int) -> NoReturn:
         process.kill()
     with suppress(Exception):
         util._run_finalizers(0)  # type: ignore[attr-defined]
-        # Semaphores are given back by it, else a process of Python's own complains of them.
+        # This releases semaphores, of which Python's resource tracker would complain.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            stream.write(SHOW_CURSOR if stream.isatty() else "")  # which progress has hidden
+            stream.write(SHOW_CURSOR if stream.isatty() else "")  # the progress display has hidden the cursor
             stream.flush()
     os._exit(code)
 
@@ -163,7 +163,7 @@ def _watched() -> Iterator[None]:
     finally:
         over.set()
         signal.set_wakeup_fd(before, warn_on_full_buffer=False)
-        os.close(writing)  # at which the thread ends
+        os.close(writing)  # this ends the thread
         watcher.join()
 
 

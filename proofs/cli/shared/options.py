@@ -143,7 +143,7 @@ def _is_a_folder_here(package: str) -> bool:
 
 
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    if "." in begun:  # a package of one's own: what it is called in the end
+    if "." in begun:  # a package is completed only if it is a protocol's
         with suppress(InputError):
             return [begun] if public_name(begun) in protocols() else []
         return []

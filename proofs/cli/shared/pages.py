@@ -51,7 +51,7 @@ def explored(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], 
     """Return the runs that break a property in an exploration, followed by those that reach one."""
     asked = [variant.asked[name] for name in made.traces]
     ordered = sorted(asked, key=lambda one: one.kind == "sometimes")
-    spec = made.kernels.ground.spec  # without what none of the properties reads
+    spec = made.kernels.ground.spec  # this spec lacks ghosts that no property reads
     return [story_of(entry, variant, spec, one, bounds, made.traces[one.name]) for one in ordered]
 
 

@@ -62,7 +62,7 @@ class Lines:
         opened = HistoryDirectory.open(self.place)
         try:
             found = witnesses(opened, [violated["first"] for violated in broken.values()])
-        except HistoryError:  # it was read a moment ago, and is being changed
+        except HistoryError:  # the history changed after it was judged
             found = {}
         for name, violated in broken.items():
             yield f"    {name_in_words(name):<28} [red]violated[/] {violated['count']:,} times"

@@ -193,7 +193,7 @@ def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | Non
     run = KeptRun(found.property, (), "", tuple(events), found.evidence.get("loop"))
     try:
         trace = replay_of(run, variant.spec, asked, found.bound)
-    except DoesNotFit:  # a refinement's step, or a property of more than the model says: its words are there
+    except DoesNotFit:  # a refinement's step, for example, is reported in words
         return None
     story = story_of(entry, variant, variant.spec, asked, found.bound, trace)
     return replace(story, left_out=(), states=((),) * (len(story.steps) + 1))

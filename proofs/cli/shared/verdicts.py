@@ -84,7 +84,7 @@ def table_of(tallies: Sequence["Tally"]) -> Table:
         table.add_row(one.name, *cells(one), style="red" if one.unexpected else None)
     if len(tallies) > 1:
         table.add_row("total", *cells(total(tallies)), style="bold")
-    # What it needs, also where nothing says how wide the output is: a pipe is taken for 80 columns.
+    # The table gets its full width even in a pipe, which Rich assumes to have 80 columns.
     table.width = Measurement.get(console, console.options.update_width(WIDE), table).maximum
     return table
 

@@ -103,8 +103,8 @@ class Checkpoint:
         return self.folder / f"level-{number:05d}.npy"
 
     def _mapped(self, path: Path) -> Words:
-        # A file of no states cannot be mapped.  Pages are private, since arrays that may not be written are another
-        # type to the compiled search.
+        # A file of no states cannot be mapped. Pages are private, since read-only arrays are another type to the
+        # compiled search.
         empty = path.stat().st_size <= 128
         found = np.load(path, mmap_mode=None if empty else "c")
         if found.dtype != np.uint64 or found.ndim != 2 or len(found) != self.words:

@@ -22,7 +22,7 @@ def coverage(exploration: Exploration, name: str, among: Collection[str] | None 
     kernels = exploration.kernels
     actions, known = kernels.ground.refinements[name][0].actions, kernels.judge.taken[name]
     taken = {action: set(known.get(action, ())) for action in actions}
-    # The search is content with one action of the core for each step; a second look is for those it never came to.
+    # The search finds one action of the core for each step, so the missing ones get a second look.
     missing = {action for action, found in taken.items() if not found and (among is None or action in among)}
     for action, found in _Search(exploration, name, missing).run().items():
         taken[action] |= found
@@ -64,7 +64,7 @@ class _Search:
         return self.found
 
     def __call__(self, number: int, words: Words, rows: Rows, _: Broken) -> None:
-        for explained, steps in self.asked.get(number, ()):  # none if it changes the core of another refinement
+        for explained, steps in self.asked.get(number, ()):  # empty if only another refinement's core changes
             for action in steps.keys() - self.found.keys():
                 moving = explained.moving(words, rows)
                 if any(column.any() for column in explained.columns(action, steps[action], words, moving)):

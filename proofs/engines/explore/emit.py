@@ -168,7 +168,7 @@ def compile_source(source: str, *names: str) -> list[Any]:
         space[label] = NAMES[found[1]](int(found[2]))
         return label
 
-    # A literal such as U8(3) would be made anew for every block.
+    # A literal such as U8(3) would be created anew for every block.
     source = re.sub(r"\b(U8|I16|I32|I64|U64|B)\((-?\d+)\)", bind, source)
     exec(compile(source, f"<emitted {' '.join(names)}>", "exec"), space)
     return [space[name] for name in names]

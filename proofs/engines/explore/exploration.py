@@ -134,7 +134,7 @@ def explore(
     BoundsError for bounds that are missing or too large to pack.
     """
     began = time.perf_counter()
-    # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
+    # Bounds too large to pack are refused first, because grounding every action under them can take minutes.
     pack_fields(spec.name, lay_out(spec, bounds).fields)
     made = ground(spec, properties, bounds)
     if start is not None:

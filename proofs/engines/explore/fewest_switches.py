@@ -63,7 +63,7 @@ def fewest_switches(made: Exploration, asked: Property, lane_of: LaneOf, most: i
     steps = len(trace)
     by_state = asked.kind != "step" and not isinstance(asked, Refinement)
     if kernels.symmetry is not None or kernels.partial_order is not None:
-        return None  # levels have not all states, and not all shortest runs
+        return None  # the levels lack some states and shortest runs
     if not steps:
         return FewestSwitches(trace, 0, 1, by_state)
     last = steps if by_state else steps - 1

@@ -104,7 +104,7 @@ class _Order:
 
     def numbers(self, states: Words) -> NDArray[np.int64]:
         """Return the number of each state, or -1 where it is unknown."""
-        # Looked up in order: at random each look-up would miss the cache some twenty times.
+        # The look-ups are in order, because each random one would miss the cache some twenty times.
         ordered = states[0].argsort()
         at = np.empty(states[0].size, np.int64)
         at[ordered] = self.states[0].searchsorted(states[0].take(ordered))

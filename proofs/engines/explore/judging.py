@@ -87,7 +87,7 @@ class Judge:
         """Return the explanations for the refinements whose core, in some view, the instance's steps may change."""
         found = self._explained.get(number)
         if found is None:
-            with self._lock:  # several threads may ask, and a table of nodes is one thread's at a time
+            with self._lock:  # only one thread at a time may use the table of nodes
                 found = self._explained[number] = list(self._explain(self.ground.instances[number]))
         return found
 

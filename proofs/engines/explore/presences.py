@@ -20,7 +20,7 @@ class Presences:
         self._compile()
 
     def _compile(self) -> None:
-        # A condition that no state within the bounds can meet has become a constant, and is not asked.
+        # A condition that no state within the bounds can meet is constant, and is not evaluated.
         self.waiting = {name: node for name, node in self.waiting.items() if node.op != "const" or node.data}
         self.ask = conditions(self.packing, list(self.waiting.values())) if self.waiting else None
 

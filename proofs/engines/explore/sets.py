@@ -63,7 +63,7 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
     sorted sets that they were joined from, if any."""
     if size(columns) <= 1:
         return tuple(c.copy() for c in columns)
-    # Merging a few sorted parts is what a stable sort is good at; else the vectorised sort is twice as fast.
+    # A stable sort is good at merging a few sorted parts. Otherwise the vectorised sort is twice as fast.
     kind: Literal["stable"] | None = "stable" if 0 < parts <= 6 else None
     if len(columns) == 1:
         states = columns[0]
@@ -84,7 +84,7 @@ def _sort_rows(columns: Words, kind: Literal["stable"] | None) -> Words:
     order = columns[0].argsort(kind=kind)
     made = pick(columns, order)
     same = made[0][1:] == made[0][:-1]
-    # Two states with one key: their order must not depend on the sort.
+    # The order of two states with one key must not depend on the sort.
     return pick(columns, order_of(columns)) if np.any(same & _differ(made[1:])) else made
 
 

@@ -74,7 +74,7 @@ def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]
         hit = _are(made.words if symmetry is None else symmetry.least(made.words), target)
         found = hit.nonzero()[0]
         if found.size:
-            # Successors stand instance by instance; the smallest row is what does not depend on the block.
+            # Successors are ordered by instance. Only the smallest row does not depend on the block.
             best = found[made.rows[found].argmin()]
             return start + int(made.rows[best]), int(made.instances[best])
     raise AssertionError(
@@ -140,7 +140,7 @@ def _decoded(kernels: Kernels, words: Words) -> State:
 def runs_to(kernels: Kernels, levels: list[Words], places: Sequence[tuple[int, int]]) -> list[tuple[Event, ...]]:
     """Return a shortest run to each of these states, given as (depth, row). Levels are expanded once for all."""
     runs: list[list[Event]] = [[] for _ in places]
-    at: dict[int, int] = {}  # the row that each run has come to, on its way back
+    at: dict[int, int] = {}  # the row of each run on the way back
     for depth in range(max((d for d, _ in places), default=0), 0, -1):
         at |= {n: row for n, (d, row) in enumerate(places) if d == depth}
         for n, (row, instance) in _predecessors(kernels, levels[depth - 1], levels[depth], at).items():

@@ -74,7 +74,7 @@ def fair_components(graph: Graph, owed: Duties, inside: Bools) -> Ints:
         broken, avoid = _unfair(graph, owed, component)
         whole = members & ~broken[np.maximum(component, 0)]
         fair[whole] = component[whole]
-        # What is fair is settled; of the rest, states that owe what their component never does are on no fair cycle.
+        # Fair components are settled. Other states that owe what their component never does are on no fair cycle.
         alive = members & ~whole & ~avoid
     return fair
 

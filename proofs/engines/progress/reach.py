@@ -5,10 +5,8 @@ import networkx
 import numpy as np
 from numpy.typing import NDArray
 
-# Reach: walks over a graph given as arrays, all states of a distance at once.
-#
-# An ``Arrows`` is one direction of a graph: for each node its arrows, in order.  Numbers of arrows refer to the graph's
-# own arrays.
+# An `Arrows` is one direction of a graph, with the arrows of each node in order. Numbers of arrows are indices into the
+# graph's own arrays.
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -82,9 +80,8 @@ def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nod
     raise AssertionError("no walk leads from this state to the goal inside its component")
 
 
-# Strongly connected components: networkx where the graph is small, scipy's over arrays beyond.
-#
-# ``components(graph)`` numbers them by their smallest node, and gives -1 to nodes on no cycle.
+# Strongly connected components are computed by networkx where the graph is small, and by scipy beyond. Each is numbered
+# by its smallest node, and nodes on no cycle get -1.
 
 FITS_NETWORKX = 5_000
 """Graphs with at most this many arrows use networkx, which saves scipy's import (a third of a second). For larger ones
@@ -119,7 +116,7 @@ def by_scipy(nodes: int, begin: Ints, end: Ints) -> Ints:
     _, label = connected_components(arrows, connection="strong")
     numbers = np.arange(nodes)
     smallest = np.empty(nodes, np.int64)
-    smallest[label[::-1]] = numbers[::-1]  # of several assignments to one place the last one stays
+    smallest[label[::-1]] = numbers[::-1]  # the last of several assignments wins
     on_cycle = np.bincount(label)[label] > 1
     on_cycle[begin[begin == end]] = True
     return np.where(on_cycle, smallest[label], -1)

@@ -78,7 +78,7 @@ def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResu
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "statement")
     result: Any = None
     while not (command := parser.nextCommand()).isNull():
-        if command.getCommandName() == "set-info":  # it says what is expected, and cvc5 would end where it is not so
+        if command.getCommandName() == "set-info":  # cvc5 would abort where the expected status differs
             continue
         if command.getCommandName() == "check-sat":
             result = solver.checkSat()

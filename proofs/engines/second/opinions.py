@@ -76,7 +76,7 @@ def run_second(
         evidence = _evidence(mine, verdict, units)
         spent = sum(o.answer.seconds for o in mine)
         row = result(entry, variant, name or DEAD, kind, ENGINE, verdict, spent, None, evidence)
-        # It was expected to have nothing against the proof: it may give up.
+        # cvc5 is expected not to refute the proof, but it may give up.
         found.append(replace(row, expected="unknown" if verdict == "unknown" else "holds"))
     return found
 

@@ -49,7 +49,7 @@ def statements(
     spec: Spec, properties: Mapping[str, Property], obligations: Iterable[Obligation], title: str
 ) -> Iterator[Statement]:
     """Yield the text of each step of a proof of a settled protocol. ``title`` names the protocol and variant."""
-    made: dict[tuple[bool, str], Recorded] = {}  # a context of Z3 takes longer to be made than most texts do
+    made: dict[tuple[bool, str], Recorded] = {}  # making a context of Z3 takes longer than most texts
     for obligation in obligations:
         if is_stated(obligation):
             moment = (obligation.kind == "follows", obligation.action)
@@ -84,7 +84,7 @@ class Recorded(Question):
 def statement(question: Recorded, properties: Mapping[str, Property], of: Obligation, title: str) -> Statement:
     """Return the text of one obligation. ``question`` is about the same moment, without any of the invariant."""
     always, action = invariant(properties), question.action
-    # What an action does not write stays as it was, for which the property itself has to be assumed.
+    # A property whose variables the action does not write is preserved if the property itself is assumed.
     uses = (of.property,) if of.how == "unchanged" else of.uses
     known = [*question.known]
     for name in uses:

@@ -80,7 +80,7 @@ class Wanderer(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def set_out(self, data: Any) -> None:
-        # Every other one from the very start, where the shallow mistakes are.
+        # Every other example begins at the initial state, where shallow mistakes are.
         runs = len(self.session.runs)
         which = data.draw(st.integers(0, 2 * runs - 1)) if runs > 1 else 0
         self.walk = self.session.begin(which if which < runs else 0)

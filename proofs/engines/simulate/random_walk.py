@@ -99,7 +99,7 @@ def wander(
     if "targets" in aims:
         session.distances = {n: distance(walker.plain, p) for n, p in wanted.items()}
     with suppress(Over):
-        for which in range(1, len(session.runs)):  # a run of the model as it should be may break this one as it is
+        for which in range(1, len(session.runs)):  # a run of the correct model may break this variant
             session.begin(which)
     _search(session, seed, length or LENGTH[len(session.runs) > 1], EXAMPLES if aims else steps)
     walk, promise = session.broken or (None, None)
@@ -124,7 +124,7 @@ def _search(session: Session, seed: int, length: int, examples: int) -> None:
                 with by_seed_alone(), suppress(Over):
                     run_state_machine_as_test(seeded(number)(made), settings=settings(**chosen))
             except Flaky:
-                if not session.over:  # else Hypothesis only says that an example was cut short, as it was
+                if not session.over:  # else the session itself cut the example short
                     raise
             if session.weights is not None:
                 session.weights.learn()

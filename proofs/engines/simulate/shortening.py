@@ -70,11 +70,11 @@ def _searched(walker: Walker, found: Walk, promise: str) -> tuple[Walk, bool]:
                 max_depth=most, stop_when_violated=True,
                 start=Start(found.states[place], spent) if place else None,
             )  # fmt: skip
-        except BoundsError:  # too large for the explorer: what walks are for
+        except BoundsError:  # the bounds are too large for the explorer
             return found, False
         if promise in made.traces:
             shorter = _breaking(walker, [*found.events[:place], *made.traces[promise].events], promise)
-            if shorter is None:  # another promise breaks before, and the walk ends there
+            if shorter is None:  # another promise breaks first
                 continue
             found = shorter
         if not place and (promise in made.traces or made.complete or made.stopped == f"more than {most} steps"):

@@ -17,7 +17,7 @@ from fencepost.proofs.engines.simulate.distance import lower
 from fencepost.proofs.readings.plain import Plain, freeze
 from fencepost.proofs.results import Event, State, Trace
 
-# Walks: a model run step by step in the plain reading, with its promises watched.
+# Walks run a model step by step in the plain reading, and check its promises.
 
 REMEMBERED = 50_000
 """The possible steps of this many states are cached, since random walks meet the same states again and again."""
@@ -114,10 +114,8 @@ class Walker:
         return []
 
 
-# Weights: which of the steps that may happen is taken, learned from what earlier walks came by.
-#
-# An action that can seldom happen is seized when it can.  Weights change between rounds only, since Hypothesis expects
-# the same choices to lead to the same run.
+# Weights choose among the possible steps, as learned from earlier walks. An action that is seldom possible is
+# preferred. Weights change between rounds only, since Hypothesis expects the same choices to lead to the same run.
 
 FINE = 1 << 16
 """A choice is a number below this."""
@@ -149,12 +147,10 @@ class Weights:
         return next(step for step, end in zip(steps, ends, strict=True) if at < end)
 
 
-# Starts: runs of the model as it should be, from which a random search may set out.
-#
-# The explorer goes through millions of states in seconds; random steps come to few of them, and to the deep ones
-# hardly ever.  So some of its states are taken, each with a run that leads there: from all depths, as different from
-# one another as they come; or those in which a promise is nearest to being broken, or a witness to being reached.  A
-# mistake that is looked for needs a run that comes close already.
+# Starts are runs of the correct model, from which a random search may set out. The explorer visits millions of states
+# in seconds, of which random steps reach few, and hardly any deep ones. So some of its states are taken, each with a
+# run that leads there. They come from all depths, as different from one another as possible, or are those nearest to
+# breaking a promise or reaching a witness, since a mistake needs a run that comes close already.
 
 CANDIDATES = 8
 """This many states are considered for each one that is taken."""

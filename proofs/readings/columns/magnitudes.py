@@ -9,10 +9,8 @@ from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term, subterms
 from fencepost.model.language.tree.types import NumberType, OptionType
 
-# How large the numbers of a run can get: whether any sum in it can leave int64, found before it starts.
-#
-# Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many
-# steps can reach follows. Where that stays below 2^63, columns need no check of their sums.
+# Every value that an action computes is at most ``times`` the largest number before plus ``plus``, which bounds what a
+# run of many steps can reach. Where that stays below 2^63, columns need no check of their sums.
 
 LIMIT = 2**63
 
@@ -78,7 +76,7 @@ def stays_small(start: int, steps: int, computed: Growth, stored: Growth) -> boo
     return computed.times * largest + computed.plus < LIMIT
 
 
-# The functions that compiled columns call: reading outside a map's keys, and sums that refuse to overflow.
+# Compiled columns call these functions to read outside a map's keys, and for sums that refuse to overflow.
 
 
 def held(key: Any, domain: int) -> Any:

@@ -207,7 +207,7 @@ class _Emitter:
     def _quantifier(self, node: Term, scope: _Scope) -> str:
         inner = self._each(node.data, scope)
         body = self.value(node.args[0], inner)
-        if node.args[0] not in inner.values:  # nothing in it depends on the variables
+        if node.args[0] not in inner.values:  # the body does not depend on the variables
             body = f"broadcast_to({body}, ({', '.join(inner.shape)}))"
         return self.fresh(f"{body}.{'all' if node.op == 'forall' else 'any'}(axis=-1)")
 

@@ -109,7 +109,7 @@ class Column:
     def is_true(self) -> Any:
         return self.bits == z3.BitVecVal(1, 1, self.kind.context)
 
-    # What stands for rows: of one state there is one.
+    # These methods stand for row operations. A single state has one row.
 
     def nonzero(self) -> tuple["Column"]:
         self.kind.asked.where = self

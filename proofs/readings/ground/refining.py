@@ -32,7 +32,7 @@ class GroundStep:
         parts = [self.guard]
         for place, effect in enumerate(self.effects):
             parts.append(primed(effect))
-            if parts[-1] is table.false:  # mostly so, and soon: the next instance will mostly fail here as well
+            if parts[-1] is table.false:  # the next instance will mostly fail here as well
                 self.effects.insert(0, self.effects.pop(place))
                 return None
         taken = table.both(parts)

@@ -63,7 +63,7 @@ class Question:
         self.solver = z3.SimpleSolver(ctx=self.reading.context)
         self.solver.set("rlimit", rlimit)
         self.solver.set("random_seed", 0)
-        self.solver.set("ctrl_c", False)  # else Z3 takes an interrupt for itself, and the run goes on
+        self.solver.set("ctrl_c", False)  # else Z3 swallows interrupts
         for name, kind in spec.constants.items():
             self._know(f"the type of the constant {name}", self.reading.within(self.reading.constants[name], kind))
         self._know("axioms", [self.reading.truth(axiom, self.before) for axiom in spec.axioms])

@@ -163,7 +163,7 @@ class Reading:
         if found is None:
             found = self._read(term, names, now, after)
             self._memo[key] = found
-            # What a key numbers must live as long as the key, or the number would be given out again.
+            # Objects whose ids are in a key must live as long as the key, or the ids would be reused.
             self._kept.append((names, now, after))
         return found
 

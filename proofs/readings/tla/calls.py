@@ -102,11 +102,11 @@ class _Noting:
         if not all(isinstance(kind, ScalarType) for kind in kinds.values()):
             return
         if any(callable(value) for n, value in given.items() if n not in symbols):
-            return  # a function may speak of what is bound where it stands
+            return  # a function may refer to locals that are bound around it
         free = {n: Symbol(local(n, kind)) for n, kind in kinds.items()}  # type: ignore[arg-type]
         try:
             general = body(StateProxy(self.owner, None), *(free.get(n, value) for n, value in given.items()))
-        except ModelError:  # it looks at what it is given
+        except ModelError:  # the helper examines its arguments
             return
         meaning, found = settled_term(general.term), settled_term(returned)
         if substitute(meaning, symbols) is found and free_locals(meaning) <= symbols.keys():
@@ -166,7 +166,7 @@ def _of_properties(stated: type[Properties], spec: Spec) -> list[Called]:
         if type(method) is PropertyMethod:
             try:
                 method.traced(noting.owner, name)
-            except ModelError:  # it asks a helper of a part's properties, which has no name here
+            except ModelError:  # it uses a helper of a part's properties
                 continue
     calls = list(noting.calls)
     for name, of in _part_classes(stated).items():

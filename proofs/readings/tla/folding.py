@@ -68,7 +68,7 @@ class Folding:
         for call in notes.calls:
             free = free_locals(call.returned)
             if not all(free_locals(argument) <= free for argument in call.arguments):
-                continue  # what it is given has no name where the same term stands otherwise
+                continue  # the arguments have no names in other places of the term
             if call.returned.args and len(say(call.returned)) > LONG:
                 known = self.calls.setdefault(call.returned, [])
                 if call.form.key not in [other.form.key for other in known]:

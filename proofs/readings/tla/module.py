@@ -75,7 +75,7 @@ class _Module:
         explored = [p for p in source.properties.values() if p.kind != "eventually"]
         self.spec = without_unread_ghosts(source.spec, explored)
         lay_out(self.spec, self.bounds)
-        ground(replace(self.spec, actions={}, presences={}), {}, self.bounds)  # its axioms and its init() fit
+        ground(replace(self.spec, actions={}, presences={}), {}, self.bounds)  # checks that axioms and init() fit
         self.names = Identifiers(self.spec, self.bounds, source.properties)
         self.folding = Folding(self.names, self.source.notes())
         self.expressions = Expressions(self.names, self.folding.rendered, self.folding.grouped)

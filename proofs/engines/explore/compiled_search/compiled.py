@@ -54,7 +54,7 @@ class CompiledSearch(Search):
         super().__init__(kernels, threads, memory_limit, disk)
         first = _columns(self.levels[0])
         self.seen = Seen(tables, np.concatenate(first), threads, 2 * most_made(kernels.ground), memory_limit)
-        # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
+        # These calls without work compile the functions before the search, which is timed by itself.
         self._expand_rows(first, [self._counters()], 0, 0, 0)
         self._fill(first, 0, 0, 0)
         self._check(first, 0)
@@ -67,7 +67,7 @@ class CompiledSearch(Search):
         if len(sizes) < 2 or not sizes[-1]:
             return self.held
         new = int(sizes[-1] * sizes[-1] / sizes[-2])
-        # The level, what is new by thread, and that twice in order; growing tables are enlarged one after the other.
+        # This counts the level, each thread's new states, and two sorted copies. Tables are enlarged one by one.
         return self.held + 4 * new * self.word_bytes + self.seen.growth(new)
 
     def step(self) -> Found:

@@ -37,11 +37,11 @@ class Seen:
         self.tables = [np.zeros(self.words << 10, np.int64) for _ in range(SEGMENTS)]
         self.counts = [0] * SEGMENTS
         self.recent = [np.tile(initial, 1 << RECENT_BITS) for _ in range(threads)]
-        # Kept from level to level, since memory that is asked for anew is cleared first.
+        # These are reused from level to level, since new memory would be cleared first.
         self.fresh, self.filled = [np.empty(0, np.int64) for _ in range(threads)], [0] * threads
         self.spare = [(np.empty(0, np.uint64), np.empty(0, np.uint64)) for _ in range(threads)]
         self._make_room(ROOM)
-        # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
+        # These calls without work compile the functions before the search, which is timed by itself.
         self.empty(1, lambda task, items: [task(item) for item in items])
         code.enlarge(np.zeros(2 * self.words, np.int64), np.zeros(4 * self.words, np.int64), initial)
         nothing = np.zeros(0, np.uint64)

@@ -113,7 +113,7 @@ class PartialOrder:
 
     def chosen(self, words: Words) -> tuple[Bits, NDArray[np.int64]]:
         """Return the sets, and the set of each state, which depends only on which conditions are true."""
-        if not self._leaves:  # all states are one to it
+        if not self._leaves:  # no condition distinguishes the states
             return self._sets({}, 1), np.zeros(words[0].size, np.int64)
         columns = np.stack(self._columns(words))
         packed = np.ascontiguousarray(np.packbits(columns, axis=0).T)
@@ -163,7 +163,7 @@ class PartialOrder:
         if node.op not in JOINTS:
             found = self._makes[node.number, value]
             return np.broadcast_to(found, (at.size, self.words))
-        if (node.op == "and") != value:  # none of them has the value, and any of them will do
+        if (node.op == "and") != value:  # no part has the value, and any part suffices
             return reduce(or_, (self._way(a, value, made, at) for a in node.args))
         best, least = np.zeros((at.size, self.words), np.uint64), np.full(at.size, DEAR)
         for part in node.args:

@@ -30,8 +30,8 @@ class Symmetry:
 
     def __init__(self, ground: Ground, packing: Packing, properties: Iterable[Property]) -> None:
         spec = ground.spec
-        # What is stated about the initial state is asked of that alone, which has no names.  A refinement is a relation
-        # of two states like any property of steps: the core's steps with all choices of their parameters.
+        # Conditions on the initial state are left out, since that state has no names. A refinement is a relation of two
+        # states like any property of steps, and has the core's steps with all choices of their parameters.
         terms = [term for p in properties for term in ((p.term,) if p.kind == "step" else p.terms)]
         terms += [danger.term for danger in spec.presences.values()]
         self.sorts = [sort for sort in interchangeable(spec, terms) if _size(ground, sort) > 1]
