@@ -164,8 +164,8 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
 
 def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master: str | None) -> int:
-    """Judge the rules of every protocol. The exit code is 1 where a mistake survives without a reason, or where a rule
-    has no verdict. Stored verdicts on the same models are not searched again."""
+    """Judge the rules of every protocol, and return exit code 1 if a mistake survives without a reason, or a rule has
+    no verdict. Stored verdicts on the same models are not searched again."""
     from fencepost.proofs.necessity.ledger import Row, Verdicts, rows
     from fencepost.proofs.necessity.search import number_of_verdicts, plan
     from fencepost.proofs.necessity.tables import FOLDER, SavedFacts, digest_of, page_of_all

@@ -30,7 +30,7 @@ from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Ques
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
-"""This process has proved these facts about parts."""
+"""Facts about parts that this process has proved are shared by all proofs."""
 Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
 Asked = Sequence[tuple[str, str, Term]]
 Found = Iterator["Obligation"]
@@ -86,7 +86,7 @@ class Proof:
         return tuple(o for o in self.obligations if o.verdict != "holds")
 
     def rests_on(self, name: str) -> tuple[str, ...]:
-        """Return all properties that the proof of this one needs, directly or through the proofs of others."""
+        """Return all properties that the proof of a property needs, directly or through other proofs."""
         if name in self.inherited:
             return self.inherited[name].rests_on
         return _closure(self.obligations, name)

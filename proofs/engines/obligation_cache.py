@@ -59,7 +59,7 @@ class CachedSteps:
         return cls(file, spec, rlimit, groups if isinstance(groups, dict) else {})
 
     def write(self) -> None:
-        """Write the groups of this run. Nothing is stored where the folder cannot be written."""
+        """Write the groups of obligations that this run used. Nothing is stored where the folder cannot be written."""
         draft = self.file.with_suffix(f".{os.getpid()}")
         try:
             draft.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ class Search:
     met: list[tuple[str, Term]] = field(default_factory=list)
 
     def meet(self, digests: Sequence[tuple[str, str]], digest: Callable[[Term], str]) -> bool:
-        """Mark these antecedents as met, or do nothing if one of them is not wanted."""
+        """Mark antecedents as met, or do nothing if one of them is not wanted."""
         by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
         known = by_digest.keys() >= set(digests)
         for reported in digests if known else ():

@@ -95,7 +95,7 @@ def run_induction(
 
 
 def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[Obligation]) -> list[Result]:
-    """Return the results of a proof that was broken off after these obligations. A property with a violated obligation
+    """Return the results of a proof that was broken off after some obligations. A property with a violated obligation
     is violated, and all others are unknown, since obligations may be missing. Z3 is not asked anything."""
     found = []
     for name, item in _with(variant.promised, "always", "step").items():
@@ -281,7 +281,7 @@ def contradictions(results: list[Result]) -> list[str]:
 
 
 def covers(wide: Result, narrow: Result) -> bool:
-    """Return whether this violation would have been found within the bounds of that search."""
+    """Return whether a violation would have been found within the bounds of a search."""
     if wide.bound is None:
         return True
     if narrow.bound is None:

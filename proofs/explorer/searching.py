@@ -46,7 +46,7 @@ class Search:
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def report(self, words: str) -> None:
-        """Set the progress. Errors: GivenUp if the browser does not want the search any more."""
+        """Set the progress of the search. Errors: GivenUp if the browser does not want it any more."""
         if self.given_up.is_set():
             raise GivenUp
         self.progress = words
@@ -66,7 +66,7 @@ class Searches:
         self._count, self._now = 0, Search(0, answer={"says": ""})
 
     def begin(self, work: Callable[[Reporter], Answer]) -> Search:
-        """Give up the current search, and begin this one."""
+        """Give up the current search, and begin another."""
         self.give_up(self._now.number)
         self._count += 1
         self._now = search = Search(self._count)
@@ -74,7 +74,7 @@ class Searches:
         return search
 
     def get(self, number: int) -> Search:
-        """Return the search of this number. Errors: InputError if another one has taken its place."""
+        """Return the search with a number. Errors: InputError if another one has taken its place."""
         if number != self._now.number:
             raise InputError(f"search {number} is over, and another one has taken its place")
         return self._now

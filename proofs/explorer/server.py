@@ -34,11 +34,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }  # fmt: skip
 Application = Callable[[str, frozenset[str]], Flask]
-"""An application has addresses under a token, for callers that use one of these hosts."""
+"""An application has addresses under a token, for callers that use one of some host names."""
 
 
 def guarded(token: str, hosts: frozenset[str]) -> Flask:
-    """Return an application without addresses, for callers that know the token and use one of these host names."""
+    """Return an application without addresses, for callers that know the token and use one of the host names."""
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the provider that Flask comes with

@@ -29,7 +29,7 @@ from fencepost.properties.nearest import instead
 MOST_STEPS = 400
 """A path has at most this many steps, since a longer link was not made by a person."""
 MOST_LANES = 8
-"""Where there are more processes, only those have a lane that a step of the path names or changes."""
+"""If there are more than this many processes, only processes that a step names or changes have a lane."""
 MOST_CHOICES = 20_000
 """One action has at most this many parameter choices, and a map at most this many entries."""
 LARGEST = 4096
@@ -129,7 +129,7 @@ class Session:
         return found
 
     def spent(self, events: "tuple[Event, ...] | list[Event]") -> dict[str, int]:
-        """Return how much of each budget of faults these steps take."""
+        """Return how much of each budget of faults the steps of a path use."""
         spent: dict[str, int] = {}
         for event in events:
             if (budget := self.spec.actions[event.action].budget) is not None:
@@ -202,7 +202,7 @@ def _require_product(what: str, of: str, kinds: Iterable[ScalarType], bounds: Ma
 
 
 def place_of(name: str, variant: Variant, bounds: Mapping[str, int], since: int | None = None) -> Place:
-    """Return the place at the beginning of a variant within these bounds, or at a start of that number."""
+    """Return the place at the beginning of a variant within bounds, or at a numbered start."""
     return Place(name, None, changes(variant, bounds), since)
 
 

@@ -151,7 +151,7 @@ def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> K
 
 
 def of_implementation(report: "AgreementReport") -> Shelf:
-    """Return the program in which an implementation failed, those of other differences, and predicted ones."""
+    """Return the programs in which an implementation failed, differed, or broke what is predicted."""
     pages = pages_of(report)
     failed = int(report.failure is not None)
     further = failed + len(report.differences)

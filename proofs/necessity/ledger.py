@@ -407,7 +407,7 @@ def _met(scope: Against, prefix: Callable[[Mapping[str, str]], str]) -> str:
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by area, the rules with a verdict in these stored tables, and those without."""
+    """Return, by area of rules, those with a verdict in the stored tables, and those without."""
     decided = set()
     for text in tables.values():
         for line in text.splitlines():

@@ -152,7 +152,7 @@ def _reading(variant: Variant) -> list[tuple[str, str]]:
 
 
 def _breaks(spec: Spec, action: str, name: str, properties: Mapping[str, Property]) -> bool:
-    """Return whether some state of the invariant leads by this action to a state or step that violates the property."""
+    """Return whether the action, from some state of the invariant, violates the property."""
     always, step = invariant(properties), steps(properties)
     if action == "init":
         question, term = Question.initial(spec, RLIMIT), always.get(name, properties[name].initially)

@@ -31,7 +31,7 @@ from fencepost.model.rules import RULES
 # mechanism as a whole stays, since taking it out takes steps away. Initial values and ghost updates stay as well.
 
 OUT = "taken out"
-"""The mutation that takes a rule out as a whole has this name."""
+"""This is the name of mutations that take a rule out as a whole."""
 AS_STATED, SKIPPED = "as said", "not updated"
 
 

@@ -128,7 +128,7 @@ def _ordered(chosen: Iterable[str], rules: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
-    """Return the minimal sets with a rule of each of these sets."""
+    """Return the minimal sets that contain a rule of each given set."""
     hitting: list[Rules] = [frozenset()]
     for one in sets:
         more = {h for h in hitting if h & one} | {h | {r} for h in hitting if not h & one for r in one}

@@ -174,7 +174,7 @@ def lanes_of(spec: Spec, trace: Trace) -> list[str]:
 
 
 def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
-    """Yield the steps of a run in these lanes, which include all of `lanes_of`."""
+    """Yield the steps of a run in lanes that include all of `lanes_of`."""
     places = {lane: place for place, lane in enumerate(lanes)}
     for place, event in enumerate(trace.events):
         action = spec.actions[event.action]
@@ -260,7 +260,7 @@ def event_lanes_of(filled: Filled) -> list[str]:
 
 
 def in_order(named: Iterable[Sequence[str]]) -> list[str]:
-    """Return all of these lanes, by process and number, with the centre last."""
+    """Return all lanes, ordered by process and number, with the centre last."""
     seen = {lane for lanes in named for lane in lanes}
     ordered = sorted(seen - {CENTRE}, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
     return [*ordered, *([CENTRE] if CENTRE in seen else [])]

@@ -98,8 +98,8 @@ class Names:
         return helper
 
     def _name(self, call: Call) -> None:
-        """Name the call's result, if it is of one of those helpers. The arguments of the call were computed and named
-        before."""
+        """Name a call's result, if its helper is one whose results are named. The arguments of the call were computed
+        and named before."""
         kind = call.returned.type
         if call.helper in self.helpers and call.returned not in self.fold and isinstance(kind, ScalarType):
             given = ", ".join(self._stated(value) for _, value in call.given)

@@ -36,7 +36,7 @@ class Places:
     count: int = 1
 
     def and_in(self, other: "Places") -> "Places":
-        """Return the places where both are, or only these if both bind the same variable."""
+        """Return the places that are in both, or only the first ones if both bind one variable."""
         if self.bound & other.bound:
             return self
         return Places((*self.loops, *other.loops), self.bound | other.bound, self.count * other.count)

@@ -23,8 +23,8 @@ PR_SET_PDEATHSIG = 1
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """Return the exit code of this work. Call this function before any thread is started. The function returns in both
-    processes."""
+    """Run the work in a child process, and return its exit code. Call this function before any thread is started. The
+    function returns in both processes."""
     if not hasattr(os, "fork"):
         return work()
     parent, (reading, writing) = os.getpid(), os.pipe()

@@ -160,7 +160,7 @@ def function(name: str, parameters: str, lines: Sequence[str]) -> str:
 
 
 def compile_source(source: str, *names: str) -> list[Any]:
-    """Return the functions of these names of an emitted source."""
+    """Return the named functions of an emitted source."""
     space: dict[str, object] = dict(NAMES)
 
     def bind(found: re.Match[str]) -> str:

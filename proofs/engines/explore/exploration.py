@@ -183,7 +183,7 @@ class _Handing:
         self._compile = False
 
     def over(self, search: Search, sizes: list[int]) -> Search:
-        """Return the search to go on with, after levels of these sizes."""
+        """Return the search to go on with, after levels of the given sizes."""
         if self._next is None or sum(sizes) < self._next or sizes[-1] < sizes[-2]:
             return search
         from fencepost.proofs.engines.explore.compiled_search.compiled import (

@@ -44,7 +44,7 @@ class Explained:
         return rows[~self.columns(STUTTERS, [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
-        """Return those of these rows whose steps match none of the core's. ``taken`` is called for the others."""
+        """Return the rows whose steps match none of the core's. ``taken`` is called for the other rows."""
         left = self.moving(words, rows)
         for number, group in enumerate(self.groups):
             if not left.size:

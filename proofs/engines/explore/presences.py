@@ -25,7 +25,7 @@ class Presences:
         self.ask = conditions(self.packing, list(self.waiting.values())) if self.waiting else None
 
     def look(self, level: Words, depth: int, met: dict[str, int]) -> None:
-        """Note which conditions the states of this level meet, and at which depth."""
+        """Note which conditions the states of a level meet, and at which depth."""
         for start in range(0, sets.size(level), BLOCK):
             if self.ask is None:
                 return

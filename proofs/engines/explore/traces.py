@@ -87,7 +87,7 @@ def _are(words: Words, one: Words) -> NDArray[np.bool_]:
 
 
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
-    """Return a shortest trace to that state, or to one for which it is stored."""
+    """Return a shortest trace to a row of a level, or to a state that the row is stored for."""
     return _run(kernels, levels, _way(kernels, levels, depth, row))
 
 
@@ -101,7 +101,7 @@ def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tu
 
 
 def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) -> Trace:
-    """Return the run of such steps with real names, since a level stores one of the states that differ in names."""
+    """Return the run of some steps with real names, since a level stores one of the states that differ in names."""
     symmetry = kernels.symmetry
     at = sets.to_words(sets.part(levels[0], 0, 1))
     states, events = [_decoded(kernels, at)], []

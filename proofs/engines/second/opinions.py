@@ -18,7 +18,7 @@ from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 ENGINE = "second-opinion"
 DEAD = "dead_actions_never_happen"
-"""The row of this name has the obligations that are about actions alone."""
+"""The result of this name is about the obligations on actions alone."""
 VERDICTS: dict[str, Verdict] = {"unsat": "holds", "sat": "violated"}
 
 

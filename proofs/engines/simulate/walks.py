@@ -94,7 +94,7 @@ class Walker:
         return None
 
     def follow(self, events: Sequence[Event], *, helping: bool = False) -> tuple[Walk, str | None]:
-        """Return the run of these events up to the first broken promise, without those that are impossible when they
+        """Return the run of some events up to the first broken promise, without events that are impossible when they
         are due. With ``helping``, one more step may be inserted before an event that it makes possible."""
         walk = self.walk()
         for event in events:

@@ -89,7 +89,7 @@ def is_inside(key: Any, domain: int) -> Any:
 
 
 def plus(a: Any, b: Any) -> Any:
-    """Return the sum. Errors: OverflowError where it does not fit into int64."""
+    """Return the sum of two columns. Errors: OverflowError where it does not fit into int64."""
     total = np.add(a, b)
     if np.any(((a ^ total) & (b ^ total)) < 0):
         raise OverflowError("a sum lies beyond int64, which is all that columns hold; use the plain reading")
@@ -97,7 +97,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def minus(a: Any, b: Any) -> Any:
-    """Return the difference. Errors: OverflowError where it does not fit into int64."""
+    """Return the difference of two columns. Errors: OverflowError where it does not fit into int64."""
     total = np.subtract(a, b)
     if np.any(((a ^ b) & (a ^ total)) < 0):
         raise OverflowError("a difference lies beyond int64, which is all that columns hold; use the plain reading")

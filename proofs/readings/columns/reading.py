@@ -154,7 +154,7 @@ class ColumnStates:
                 cells[at] = encode_value(kind.value, value)
 
     def select(self, rows: Sequence[int] | np.ndarray) -> "ColumnStates":
-        """Return a copy of the states in these rows."""
+        """Return a copy of the states in some rows."""
         chosen = ColumnStates(self.columns, len(rows), self.sizes)
         for name, array in self.arrays.items():
             chosen.arrays[name] = array.reshape(self.count, -1)[rows].ravel()

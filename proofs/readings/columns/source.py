@@ -75,7 +75,7 @@ class _Scope:
         self.values: dict[Any, str] = {}
 
     def home(self, needed: frozenset[str]) -> "_Scope":
-        """Return the outermost scope in which these variables have values."""
+        """Return the outermost scope in which the needed variables have values."""
         return self if self.outer is None or not needed.isdisjoint(self.locals) else self.outer.home(needed)
 
     @property

@@ -44,7 +44,7 @@ class BitReading(Reading):
 
 
 class FieldState:
-    """A `FieldState` has the variables in a state whose fields hold these numbers."""
+    """A `FieldState` has the variables in a state whose fields hold given numbers."""
 
     def __init__(self, reading: BitReading, layout: Layout, numbers: Sequence[Any]) -> None:
         self.reading, self.layout, self.numbers = reading, layout, numbers
@@ -79,7 +79,7 @@ class FieldState:
 
 
 def packed(packing: Packing, numbers: Sequence[Any], context: Any) -> list[Any]:
-    """Return the words of a state whose fields hold these numbers, by the arithmetic of `Packing.pack`."""
+    """Return the words of a state from its fields' numbers, by the arithmetic of `Packing.pack`."""
     words = [z3.BitVecVal(0, WORD, context) for _ in range(packing.words)]
     for cell in packing.cells:
         total = z3.BitVecVal(0, WORD, context)

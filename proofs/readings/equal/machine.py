@@ -225,7 +225,7 @@ class _Out:
 
 
 def execute(kernels: Kernels, words: Sequence[Any], context: Any) -> tuple[dict[int, Taken], dict[int, Any]]:
-    """Return what ``expand`` and ``check`` do in the state of these words, for each instance by number, and where each
+    """Return what ``expand`` and ``check`` do in a state of packed words, for each instance by number, and where each
     condition on states is found. An instance or condition that the source leaves out is in neither."""
     asked = Asked()
     sizes = (("U8", 8, False), ("I16", 16, True), ("I32", 32, True), ("I64", 64, True), ("U64", 64, False))

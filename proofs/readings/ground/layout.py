@@ -61,7 +61,7 @@ class Layout:
     budgets: dict[str, int]
 
     def decode(self, values: Sequence[int]) -> State:
-        """Return the state that these field values mean, without budget counters."""
+        """Return the state that field values represent, without budget counters."""
         return {name: self._read(name, values) for name in self.spec.types}
 
     def _read(self, name: str, values: Sequence[int]) -> Any:

@@ -28,7 +28,7 @@ class GroundStep:
     effects: list[Node]
 
     def taken(self, table: Table, primed: Primed) -> Node | None:
-        """Return where an instance is this step, or None if it never is."""
+        """Return where an instance is this step of the core, or None if it never is."""
         parts = [self.guard]
         for place, effect in enumerate(self.effects):
             parts.append(primed(effect))
@@ -75,7 +75,7 @@ class Known:
         self._values = {part.args[0].number: part.args[1].data for part in parts if _fixes(part)}
 
     def excludes(self, other: Node) -> bool:
-        """Return whether the other condition can never hold where this one does, or False where that is not obvious."""
+        """Return whether another condition can never hold where the known one does, or False if that is not obvious."""
         return any(
             part.number in self._against
             or (_fixes(part) and self._values.get(part.args[0].number, part.args[1].data) != part.args[1].data)

@@ -133,7 +133,7 @@ class Question:
         self.solver.pop(self.solver.num_scopes())
 
     def claim(self, term: Term) -> Any:
-        """Return the formula that ``term`` holds after the step, or, with primed variables, of the step."""
+        """Return the formula that ``term`` holds after the step, or, if it has primed variables, of the step."""
         two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
         return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
 

@@ -145,7 +145,7 @@ class Reading:
         return tuple(a if a.eq(b) else z3.If(test, a, b) for a, b in zip(then, other, strict=True))
 
     def as_key(self, kind: ScalarType, value: Value) -> Value:
-        """Return a value as a key. An empty Option is one key, whatever the values of its unused parts."""
+        """Return a value as a map key. An empty Option is one key, whatever its unused parts are."""
         return (
             (value[0], *self.choose(value[0], value[1:], self.zero(kind.of))) if isinstance(kind, OptionType) else value
         )

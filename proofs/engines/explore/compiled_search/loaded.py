@@ -25,7 +25,7 @@ def was_compiled(source: str, function: str) -> bool:
 
 
 def load(source: str) -> Any:
-    """Return the compiled module of this source. Errors: NotInstalled without numba."""
+    """Return the compiled module of a source. Errors: NotInstalled without numba."""
     if not jit_cache.is_possible():
         raise NotInstalled(
             f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"

@@ -147,7 +147,7 @@ class _Scalar:
         return [fields[m] for cell in self.packing.cells if len(cell.members) > 1 for m in cell.members]
 
     def defined(self, roots: Sequence[Node]) -> list[str]:
-        """Return lines that compute what these nodes need and no earlier line computed."""
+        """Return lines that compute what the nodes need and no earlier line computed."""
         return [self._define(n) for n in below(roots) if n.op != "const" and n.number not in self.names]
 
     def _step(self, number: int, instance: Instance, broken: dict[int, Node]) -> list[str]:
@@ -163,7 +163,7 @@ class _Scalar:
         return [*lines, "else:", f"    cut[{number}] += 1"]
 
     def packed(self, changed: Mapping[int, Node]) -> list[str]:
-        """Return the words of the state with these fields changed."""
+        """Return the words of the state after changes of some fields."""
         fields = self.ground.fields()
         count = self.packing.words
         keep, constant, terms = [-1] * count, [0] * count, [list[str]() for _ in range(count)]

@@ -24,7 +24,7 @@ LARGE = 1 << 20
 Numbers = NDArray[np.int64]
 Column = NDArray[np.uint64]
 Each = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
-"""An `Each` calls a function with each of these numbers, in threads."""
+"""An `Each` calls a function with each of some numbers, in threads."""
 
 
 class Seen:

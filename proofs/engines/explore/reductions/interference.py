@@ -38,7 +38,7 @@ class Interference:
         self._is_possible: dict[int, bool] = {}
 
     def makes(self, condition: Node, value: bool) -> Numbers:
-        """Return the instances of which a step can give the condition this value where it has the other."""
+        """Return the instances of which a step can change the truth of the condition to ``value``."""
         key = condition.number, value
         if key not in self._known:
             read = self._fields(condition)

@@ -155,9 +155,9 @@ class PartialOrder:
                     made.bits[at] |= self._way(self.ground.instances[n].enabled, True, made, at)
 
     def _way(self, node: Node, value: bool, made: "_Sets", at: NDArray[np.int64]) -> Bits:
-        """Return, for each of these states in which the condition has the other value, instances of which one is taken
-        on every run to a state where it has this value. Of several sets of instances, the one that adds least is
-        chosen. For states without the other value, the result is meaningless."""
+        """Return, for each state in which the condition does not have the value, instances of which one is taken on
+        every run to a state where the condition has it. Of several sets of instances, the one that adds least is
+        chosen. For other states, the result is meaningless."""
         if node.op == "not":
             return self._way(node.args[0], not value, made, at)
         if node.op not in JOINTS:
@@ -196,7 +196,7 @@ class _Sets:
         return spared
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the cost of adding these instances, which counts steps first, then instances."""
+        """Return the cost of adding instances to the sets, which counts allowed steps first, then instances."""
         new = more & ~self.bits[at]
         steps = np.bitwise_count(new & self.allowed[at]).sum(axis=1, dtype=np.int64)
         instances = np.bitwise_count(new).sum(axis=1, dtype=np.int64)
