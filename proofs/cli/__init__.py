@@ -1,7 +1,5 @@
-"""The command line.  ``fencepost verify`` is the main job; each other command is one engine by itself.
-
-`exits` has what the exit codes say, and the one line that a command ends in where it cannot go on.
-"""
+"""This package is the command line. ``fencepost verify`` is the main command, and each other command runs one engine.
+`exits` defines the exit codes, and the one-line message of a command that cannot go on."""
 
 import gc
 import logging
@@ -22,21 +20,20 @@ COMMANDS = (
     "verify", "releases", "prove", "explore", "explorer", "dangers", "necessity", "mutants", "show", "validate", "list",
     "simulate", "export", "agree", "generate", "replay", "record", "findings", "schema",
 )  # fmt: skip
-"""Each in the file of its name here, but for `list`, which as a module of this package would hide Python's own."""
+"""Each command is in the module of its name, except `list`, since a module of that name hides the built-in."""
 
 COMPLETION, HYPOTHESIS = "_FENCEPOST_COMPLETE", "HYPOTHESIS_STORAGE_DIRECTORY"
-"""Environment variables: of click, which is set where completions are asked for, and of Hypothesis."""
+"""Click reads the first environment variable for completions, and Hypothesis its folder from the second."""
 OWN = "FENCEPOST_PROTOCOLS"
-"""The environment variable that names packages of protocols of one's own; `registry`, which reads it, is not imported
-before a command is."""
+"""This environment variable, which `registry` reads, names packages of the user's own protocols."""
 
 MADE_BETWEEN = (50_000, 20, 20)
-"""Objects, between two looks for cycles among them: most of what a command makes is there until it ends, and by default
-a tenth of the time goes into looking at it again."""
+"""The garbage collector has these high thresholds because most objects of a command live until it ends, and the default
+thresholds would spend a tenth of the time on looking at them again."""
 
 
 class Lazy(click.Group):
-    """Imports a command only when it is asked for, so that ``fencepost list`` need not wait for Spark or Z3."""
+    """A `Lazy` group imports a command only on use, so that ``fencepost list`` need not wait for Spark or Z3."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -53,7 +50,8 @@ class Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each with its first sentence, which is read in its file: to import them all takes three times as long."""
+        """Write each command with its first sentence from the source text, since importing all takes three times as
+        long."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, _first_sentence(name)) for name in COMMANDS])
 
@@ -72,7 +70,6 @@ def _file_of(command: str) -> str:
 
 
 def _first_sentence(command: str) -> str:
-    """Return the first sentence of the docstring of a command's function."""
     source = Path(__file__).with_name(f"{_file_of(command)}.py").read_text(encoding="utf-8")
     found = re.search(r'^@click.command.*?^    """(.*?)(?:\n|""")', source, re.DOTALL | re.MULTILINE)
     assert found is not None, f"{command} has no docstring"
@@ -84,28 +81,28 @@ def _first_sentence(command: str) -> str:
 def fencepost() -> None:
     """Kafka's exactly-once protocols: run, searched, proved, and held against real logs.
 
-    Start with `fencepost verify`, then `fencepost list id-blocks`.  A protocol of your own goes by the package that it
-    is in: `fencepost prove my.lease/core`.
+    Start with `fencepost verify`, then `fencepost list id-blocks`. A protocol of your own is named by the package that
+    it is in: `fencepost prove my.lease/core`.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
-    """A command with its arguments; returns its exit code, having said in one line what was wrong with the input."""
+    """Run a command and return its exit code. What was wrong with the input is reported in one line."""
     make_printable()
-    # Libraries report an interrupt, or a worker's end, through logging: that would be a page on top of our one line.
+    # Libraries log an interrupt or a worker's end at length, which would bury the one line of the command.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         _require_text(arguments)
         with interruptible():
             code = fencepost(list(arguments), prog_name="fencepost", standalone_mode=False)
-            sys.stdout.flush()  # on a full disk this is where it is found out
+            sys.stdout.flush()  # a full disk is noticed here
         return int(code or 0)
     except BaseException as error:
         return ended_by(error)
 
 
 def _require_text(words: Sequence[str]) -> None:
-    """UsageError for bytes that are no UTF-8, as a file's name may hold them: Arrow opens no such file."""
+    """Raise UsageError for arguments that are not UTF-8, since Arrow cannot open files with such names."""
     for word in words:
         try:
             word.encode()
@@ -114,17 +111,16 @@ def _require_text(words: Sequence[str]) -> None:
 
 
 def main() -> NoReturn:
-    """The entry point."""
     gc.set_threshold(*MADE_BETWEEN)
-    if os.environ.get(OWN):  # which names packages, perhaps here
+    if os.environ.get(OWN):  # the packages may be in the working directory
         from fencepost.proofs.cli.shared.options import import_from_here
 
         import_from_here()
     if COMPLETION in os.environ:  # a shell asks for completions, which click prints, and ends with sys.exit
         fencepost(prog_name="fencepost")
-    # What Hypothesis keeps for the next time is no file for the directory that a command happens to be run in.
+    # Hypothesis stores examples, which do not belong into the current directory.
     os.environ.setdefault(HYPOTHESIS, str(cache_folder() / "hypothesis"))
-    # An interrupt may end what holds semaphores; the process that then clears them away need not say so.
+    # An interrupt may end a process with semaphores, and Python would warn when it clears them away.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     code = guarded(lambda: run(sys.argv[1:]))
     if code == INTERRUPTED:

@@ -1,4 +1,4 @@
-"""``fencepost agree``: any implementation against the model, or real brokers."""
+"""The command ``fencepost agree`` compares any implementation, or real brokers, with the model."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ CLIENTS = {
     "librdkafka": ("clients.real_client_librdkafka:librdkafka", "confluent_kafka"),
     "kafka-python": ("clients.real_client_kafka_python:kafka_python", "kafka"),
 }
-"""Those that can speak to brokers, each with the library that it needs."""
+"""This table has each client that can speak to brokers, with its factory and the library that it needs."""
 USUAL = {"newcomers": 0, "unclean_elections": False, "timeouts": False, "call_limit": 0.0}
 UNREACHED = {
     "actions": "actions of the model that no run took, and of which the runs therefore say nothing",
@@ -54,13 +54,14 @@ UNREACHED = {
     "guards never false": "guards that always were, so that nothing tried what they forbid",
     "guards never decisive": "guards that were never alone in the way: the model without one would agree as well",
 }
-"""Words for what the runs left untried, by the name of its list in the report."""
+"""This table describes what the runs left untried, by the name of the list in the report."""
 NAMED = 8
-"""Actions that are named where something was left untried; --verbose and --json have all of it."""
+"""This many actions are named where something was left untried. --verbose and --json list all of them."""
 REMOVED_S, REMOVED_IN_HASTE_S = 10.0, 0.5
-"""How long may be tried to have topics deleted, in seconds; the second where the run was cut short."""
+"""The deletion of topics may take this many seconds. After an interrupted run, the second number of seconds applies."""
 MOST = 10_000_000
-"""Clusters, or steps of each, at most: at a hundred clusters a second, which none comes to, these take a day."""
+"""A run drives at most this many clusters, and takes at most this many steps in each. Even at a hundred clusters a
+second, which no protocol reaches, they take a day."""
 
 
 @click.command()
@@ -140,7 +141,7 @@ def agree(
     if implementation in CLIENTS:
         target = _client(implementation, agreeing.protocol)
         if only is None and implementation != "raw":
-            # What real clients do by themselves between two requests is not in the model; the rules are theirs to say.
+            # The model lacks what real clients do by themselves between two requests, so only promises are judged.
             only = frozenset(rule for rule, of in RULES.items() if rule.startswith("txn.") and of.kind == "promise")
     else:
         target = implementation or agreeing.reference
@@ -151,7 +152,7 @@ def agree(
     examples = len(saved_runs.programs) * len(agreeing.ways) if saved_runs is not None else examples
 
     def predicted(report: "AgreementReport") -> str:
-        """Of an implementation of the user's own nothing is: its defects may break what the mistake breaks."""
+        """Return why the failure is predicted. A failure of the user's own implementation never is."""
         own = implementation is not None and implementation not in CLIENTS
         return "" if excused is not None or own else as_predicted(report, agreeing)
 
@@ -159,7 +160,7 @@ def agree(
         f"{target}{where}", f"{agreeing.protocol}/{variant}", bootstrap is not None,
         sorted(only) if promises and only is not None else [], saved_runs, verbose, predicted,
     )  # fmt: skip
-    so_far: list[SoFar] = []  # what makes a report of the clusters that were driven until then
+    so_far: list[SoFar] = []  # functions that report on the clusters driven so far
     made: list[AgreementReport] = []
     label = f"agreement of {target}{where}"
     progress = each_minute(label, "clusters", examples) if bootstrap else spinner(label, examples)
@@ -196,14 +197,13 @@ def agree(
 
 
 def _client(name: str, protocol: str) -> str:
-    """The factory of a client that speaks to brokers; CatalogueError where it is not installed, or there is none."""
     factory, library = CLIENTS[name]
     if library and find_spec(library) is None:
         raise CatalogueError(f"{name} is not installed: {how_to_install('clients')}")
     target = f"fencepost.reference_impl.live.{folder(protocol)}.{factory}"
     try:
         there = find_spec(target.partition(":")[0]) is not None
-    except ModuleNotFoundError:  # its folder is not there either
+    except ModuleNotFoundError:  # the folder of the clients is missing too
         there = False
     if not there:
         raise CatalogueError(f"{name}: of {protocol} there is nothing but raw requests; leave it out")
@@ -212,8 +212,7 @@ def _client(name: str, protocol: str) -> str:
 
 @contextmanager
 def _topics_removed(bootstrap: str | None) -> Iterator[None]:
-    """Topics that are made within on the brokers at this address are deleted afterwards, if there is one; those that
-    cannot be are named.  An interrupted command does not wait for it long."""
+    """Delete the topics created within the context, and name those that cannot be deleted in the time allowed."""
     patience_s = REMOVED_S
     try:
         yield
@@ -227,7 +226,7 @@ def _topics_removed(bootstrap: str | None) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Screen:
-    """How a report is printed.  ``only``: the promises that were asked for, if not all were."""
+    """A `_Screen` prints an agreement report. ``only`` names the promises that were asked for, if not all were."""
 
     who: str
     against: str
@@ -304,9 +303,9 @@ def _document(
 
 
 def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
-    """Why the failure is predicted: the variant's model breaks the promise too, or the variant is a mistake about this
-    very rule, or its histories break it by design.  Empty where it is not, and where the driver itself says what is
-    predicted of the variant."""
+    """Return why the failure is predicted. Either the variant's model breaks the promise too, or the variant is a
+    mistake about this very rule, or its histories break it by design. The answer is empty for an unpredicted failure,
+    and where the driver itself declares what is predicted of the variant."""
     if report.failure is None or not report.failure.promise or report.variant in agreeing.expecting:
         return ""
     rule, variants = report.failure.promise.partition(":")[0], find(agreeing.protocol)[0].variants
@@ -323,8 +322,7 @@ def as_predicted(report: "AgreementReport", agreeing: Agreeing) -> str:
 
 
 def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iterator[str]:
-    """What the runs left untried, in lines: actions by name, and guards as how many there are of which actions, those
-    with the most first; with ``verbose`` each guard."""
+    """Yield lines about actions and guards that the runs left untried, the guards by action unless ``verbose``."""
     left_out = False
     for what, missing in never.items():
         by_action = Counter(each.partition(":")[0] for each in missing)
@@ -342,14 +340,12 @@ def unreached(never: Mapping[str, Sequence[str]], verbose: bool = False) -> Iter
 
 
 def _promises(protocol: str, variant: str) -> dict[str, str]:
-    """The rules of the promises that a variant of the model is asked for, by the names of their properties."""
     asked = [p for v in find(protocol)[0].variants if v.name == variant for p in v.asked.values()]
     return {p.name: p.rule for p in asked if p.rule is not None and RULES[p.rule].kind == "promise"}
 
 
 def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> frozenset[str] | None:
-    """Rule numbers, named by number or by a property that says them; None where there are none.  CatalogueError for
-    what is no rule."""
+    """Return the rule numbers meant by these rules and properties, or None without any. Errors: CatalogueError."""
     rules = [saved.get(underscored(name), name) for name in names]
     for name in rules:
         if name not in RULES and name != "none":
@@ -360,8 +356,7 @@ def _rules(option: str, names: tuple[str, ...], saved: Mapping[str, str]) -> fro
 
 
 def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[Agreeing, dict[str, Any]]:
-    """The protocol as it is driven on real brokers, and the keys that its client needs; CatalogueError where it cannot
-    be."""
+    """Return the protocol as real brokers are driven, and the client's configuration. Errors: CatalogueError."""
     from fencepost.reference_impl.live.tcp.connection import parse_servers
 
     remote = over_the_wire(agreeing.protocol)
@@ -376,14 +371,13 @@ def _over_the_wire(agreeing: Agreeing, bootstrap: str, timeouts: bool) -> tuple[
 
 
 def _with_churn(agreeing: Agreeing, count: int) -> Agreeing:
-    """The driver with many new producers in some clusters; CatalogueError where a protocol has no producers."""
     if agreeing.protocol not in WITH_CHURN:
         raise CatalogueError(f"--newcomers: {agreeing.protocol} has no producers; leave it out")
     return WITH_CHURN[agreeing.protocol](agreeing, count)
 
 
 def driven_variant(name: str) -> tuple[Agreeing, str]:
-    """The protocol and the variant of it that are driven; CatalogueError for what does not exist or can't be."""
+    """Return the protocol and the variant that are driven. Errors: CatalogueError for one that cannot be driven."""
     protocol, _, variant = name.partition("/")
     if protocol not in DRIVEN:
         entry, _variant = find(name)

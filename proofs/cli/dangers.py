@@ -1,4 +1,5 @@
-"""``fencepost dangers``: against what every verdict stands, promise by promise, danger by danger, engine by engine."""
+"""The command ``fencepost dangers`` prints, for each promise and each danger, which engines judged the promise in the
+presence of that danger."""
 
 import time
 from collections import Counter
@@ -88,7 +89,6 @@ Wanted = tuple[ProtocolEntry, tuple[Variant, ...]]
 
 
 def _wanted(name: str | None) -> list[Wanted]:
-    """The variant that was named; or all main ones, of the protocol that was, or of those that `verify` holds."""
     if name is None:
         return [(e, tuple(v for v in e.variants if v.main)) for e in protocols().values() if e.verified]
     entry, variant = find(name)
@@ -132,12 +132,11 @@ def _matrices(
             made = next(computed)
             cache("dangers", about, [matrix.as_dict() for matrix in made])
             yield from made
-    yield from next(computed, ())  # it says at its end how long it took
+    yield from next(computed, ())  # the generator prints the time at its end
 
 
 def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, seed: int) -> tuple[object, ...]:
-    """All that the answer depends on beside the sources: what the catalogue says of these variants, and how much is
-    tried."""
+    """Return what the answer depends on besides the sources: the catalogue's entries, and how much is tried."""
     from fencepost.proofs.replays import HISTORIES
     from fencepost.proofs.scope.live import runs_of
     from fencepost.proofs.verify import EXAMPLES
@@ -149,7 +148,7 @@ def _about(entry: ProtocolEntry, variants: Sequence[Variant], profile: Profile, 
 
 
 def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str | None) -> "Iterator[list[Matrix]]":
-    """Runs every engine on these variants, as `verify` does; the matrices of one protocol after another."""
+    """Run every engine on these variants, as `verify` does, and yield the matrices of one protocol after another."""
     if not wanted:
         return
     from fencepost.proofs.replays import number_of_replays
@@ -179,7 +178,7 @@ def _computed(wanted: Sequence[Wanted], profile: Profile, seed: int, master: str
 
 
 def narrowed(entry: ProtocolEntry, variants: Sequence[Variant]) -> ProtocolEntry:
-    """The protocol with these variants alone."""
+    """Return the protocol restricted to these variants."""
     names = {v.name for v in variants}
     return replace(
         entry,
@@ -224,7 +223,7 @@ def _print(matrix: "Matrix", promise: str | None, *, verbose: bool) -> None:
 
 
 def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: str) -> str:
-    """One for all promises that the engine judges: that it met the danger for all of them, or for how many."""
+    """Return the cell for all promises that the engine judges: for how many of them it met the danger."""
     judged = [matrix.cell(a, engine, danger) for a in asked if engine in a.engines]
     met = [cell for cell in judged if cell.status == "in"]
     if met and len(met) < len(judged):
@@ -239,7 +238,6 @@ def _cell(matrix: "Matrix", asked: "Sequence[Asked]", engine: "Engine", danger: 
 
 
 def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """The conditions of what is excused."""
     from fencepost.proofs.scope.cells import ENGINES
     from fencepost.proofs.scope.scopes import conditions
 
@@ -253,7 +251,7 @@ def _under_conditions(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[s
 
 
 def _not_for_all(matrix: "Matrix", asked: "Sequence[Asked]") -> "Iterator[str]":
-    """Of a search that met some danger for some promises alone: the sets of promises with the same list."""
+    """Yield, for each search that met a danger for only some promises, the promises with the same list of dangers."""
     from fencepost.proofs.scope.scopes import SEARCHING
 
     for engine in SEARCHING:
@@ -301,7 +299,7 @@ def _where(hole: "Hole") -> str:
 
 
 def _by_protocol(variants: Sequence[str]) -> str:
-    """``core-v2`` where one variant of a protocol is meant, ``3 of transactions`` where several are."""
+    """Return ``core-v2`` where one variant of a protocol is meant, and ``3 of transactions`` where several are."""
     protocol_of = {variant: variant.partition("/")[0] for variant in variants}
     counts = Counter(protocol_of.values())
     alone = [variant.partition("/")[2] for variant in variants if counts[protocol_of[variant]] == 1]
@@ -332,7 +330,7 @@ its reason: `fencepost dangers [PROTOCOL] --json FILE`.
 
 
 def as_table(found: "Iterable[Hole]", variants: int, digest: str) -> str:
-    """The open dangers as a page of Markdown; ``digest``: of the models."""
+    """Return the open dangers as a page of Markdown. ``digest`` identifies the models."""
     rows = []
     for hole in found:
         why = "; ".join(w.removeprefix("open: ") for w in hole.whys[:MOST_REASONS])

@@ -1,4 +1,4 @@
-"""``explore``: every reachable state within bounds, of one protocol or variant."""
+"""The command ``explore`` visits every reachable state of one protocol or variant within bounds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # these import NumPy and Z3, which `--help` need not wait for
     from fencepost.proofs.results import Result
 
 LONG = 1.0
-"""Seconds from which on the time for compiling is reported."""
+"""Compile times of more than this many seconds are reported."""
 
 
 @click.command()
@@ -53,20 +53,20 @@ def explore(
 ) -> int:  # fmt: skip
     """Visit every reachable state within bounds, breadth first.
 
-    Counterexamples and witnesses are shortest ones; `fencepost show` prints them.  Without a variant, all main variants
-    are explored, and the JSON is a list.  Example: fencepost explore id-blocks/kraft --bound ids=2
+    Counterexamples and witnesses are shortest ones, and `fencepost show` prints them. Without a variant, all main
+    variants are explored, and the JSON is a list. Example: fencepost explore id-blocks/kraft --bound ids=2
 
-    With --reduce symmetry one of the states is kept that differ in the names of elements alone.  With --reduce order
-    steps are left out that differ in their order alone, which no property asked for sees: verdicts and lengths of runs
-    are the same from fewer states, the fewer the less is asked, so that --check pays; each state takes longer, and
-    dangers count as met only by the steps that were taken.
+    With --reduce symmetry, one state stands for all that differ only in the names of elements. With --reduce order,
+    steps are left out that differ only in their order, which no requested property observes. Verdicts and lengths of
+    runs are the same from fewer states, and fewer properties leave fewer states, so that --check pays. Each state takes
+    longer, and dangers count as met only by the steps that were taken.
     """
     from fencepost.proofs.pages.stories import Story
 
     documents, stories, wrong = list[dict[str, Any]](), list[Story](), 0
     read = read_from(variant for _, variant in chosen(name))
     asked = {variant.name: _judged(entry, variant, only) for entry, variant in chosen(name)}
-    under_way: list[dict[str, Any]] = []  # what is known of the search that is at work, if any is
+    under_way: list[dict[str, Any]] = []  # the JSON of the running search, if any
 
     def document() -> Any:
         found = [*documents, *under_way]
@@ -78,7 +78,7 @@ def explore(
             search = _Search(entry, variant, bound, asked[variant.name], read, under_way)
             results, made = search.made(label, checkpoint, reduced)
             _print(label, bound, results, made, checkpoint)
-            # Bounds of one's own, or of one feature, may be too small for a witness; that says nothing of the protocol.
+            # Bounds of the user, or of one feature, may be too small for a witness without a defect of the protocol.
             few = bool(changes or variant.features)
             wrong += sum(not r.as_expected and not (few and r.kind == "sometimes") for r in results)
             documents.append(_document(entry, variant, bound, results, made) | {"sources": read})
@@ -91,7 +91,7 @@ def explore(
 
 @dataclass
 class _Search:
-    """One search.  ``under_way`` has, while it is at work, its JSON so far, alone."""
+    """A `_Search` is one exploration. While it runs, ``under_way`` holds exactly one entry, its JSON so far."""
 
     entry: ProtocolEntry
     variant: Variant
@@ -122,8 +122,7 @@ class _Search:
             )  # fmt: skip
 
     def _so_far(self, last: "Progress") -> dict[str, Any]:
-        """The JSON if an interrupt ends it now.  What it has not decided is unknown; its traces would take longer to be
-        found than an interrupt may take."""
+        """Return the JSON of an interrupted search, without traces, since they would take too long to find."""
         return {
             "schema": SCHEMA, "protocol": self.entry.name, "variant": self.variant.name, "bound": self.bound,
             "distinct": last.distinct, "generated": last.generated, "depth": last.depth,
@@ -159,14 +158,14 @@ def _print(
 
 
 def up_to(made: "Exploration") -> str:
-    """Of a search that has not all states, of which ones it has one: what is alike, and whether steps were left out."""
+    """Return a phrase about the reductions of a search: the symmetric sorts, and whether steps were left out."""
     alike = made.kernels.symmetry
     names = "" if alike is None else f" up to the names of {' and '.join(sort.bound for sort in alike.sorts)}"
     return names + (" by partial order" if made.kernels.partial_order is not None else "")
 
 
 def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list[str]:
-    """The properties to judge, or those of them that were named; CatalogueError for progress, which is none of them."""
+    """Return the properties to judge. Errors: CatalogueError for a progress property, which explore cannot judge."""
     if not only:
         return [n for n, p in variant.asked.items() if p.kind != "eventually"]
     found = [asked_property(entry, variant, name) for name in only]
@@ -180,8 +179,9 @@ def _judged(entry: ProtocolEntry, variant: Variant, only: Sequence[str]) -> list
 
 
 def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
-    """About how many states there are, from the numbers of new ones by depth: once these have fallen over three levels,
-    they are taken to go on falling as they did, which is rather too slow.  None before."""
+    """Return an estimate of the total number of states, from the numbers of new states by depth. Once these numbers
+    have fallen over three levels, they are assumed to go on falling at the same rate, which overestimates the total.
+    Before the third fall, the estimate is None."""
     last = frontiers[-4:]
     if len(last) < 4 or not all(later < earlier for earlier, later in pairwise(last)) or not last[-1]:
         return None
@@ -192,7 +192,6 @@ def expected_states(distinct: int, frontiers: Sequence[int]) -> int | None:
 def _explorations(
     name: str, profile: Profile, changes: dict[str, int]
 ) -> Iterator[tuple[ProtocolEntry, Variant, str, dict[str, int]]]:
-    """The explorations to make: every feature of the variants chosen, or the bounds that were asked for."""
     for entry, variant in chosen(name):
         wanted = {"": bounds_of(variant, profile, changes)} if changes else features_of(variant, profile)
         for feature, bound in wanted.items():
@@ -202,7 +201,6 @@ def _explorations(
 def _document(
     entry: ProtocolEntry, variant: Variant, bound: dict[str, int], results: "list[Result]", made: "Exploration"
 ) -> dict[str, Any]:
-    """The JSON of ``explore`` for one variant."""
     return {
         "schema": SCHEMA, "protocol": entry.name, "variant": variant.name, "bound": bound,
         "distinct": made.distinct, "generated": made.generated, "depth": made.depth,

@@ -1,5 +1,5 @@
-"""``explorer``: a model to walk through in a browser, or what was found in histories, of an implementation or by a
-proof; served to this machine alone."""
+"""The command ``explorer`` serves a page to this machine alone, on which a user walks through a model in a browser, or
+looks at what was found in histories, in an implementation or by a proof."""
 
 import secrets
 import threading
@@ -49,14 +49,15 @@ def explorer(
 ) -> int:  # fmt: skip
     """Walk through a variant, or what was found, in a browser.
 
-    Take steps and take them back, see what each changes and why others are not possible, get a rule wrong, and have the
-    shortest run found that breaks a promise.  Serves a page to this machine alone until Ctrl-C, and writes nothing.
-    Example: fencepost explorer transactions/v1-verified
+    The user takes steps and takes them back, sees what each changes and why others are not possible, gets a rule wrong,
+    and has the shortest run found that breaks a promise. The command serves a page to this machine alone until Ctrl-C,
+    and writes nothing. Example: fencepost explorer transactions/v1-verified
 
-    Of a DIRECTORY that `fencepost generate` or `fencepost record` wrote, it lists what is violated, and shows of each
-    violation the events that it is about.  With --implementation it drives that, and shows the calls of the program
-    that fails, and what came of them.  With --from proof it tries to prove the variant by induction, and shows each
-    step that breaks the attempt, whether a run reaches the state in which it begins, and what can follow.
+    For a DIRECTORY that `fencepost generate` or `fencepost record` wrote, the page lists what is violated, and displays
+    the relevant events of each violation. With --implementation, the command drives that implementation, and displays
+    the calls of the failing program and their results. With --from proof, it tries to prove the variant by induction,
+    and displays each step that breaks the attempt, whether a run reaches the state in which the step begins, and what
+    can follow.
     """
     is_directory, proof = _is_directory(name), source == "proof"
     if is_directory and (implementation is not None or changes or proof):
@@ -67,7 +68,7 @@ def explorer(
         raise CatalogueError("--from proof is about a model, --implementation about what is driven: leave one out")
     name = name if is_directory else public_name(name)
 
-    # Flask takes its time, which no other command need wait for.
+    # Flask is imported here because it is slow, and no other command needs it.
     from fencepost.proofs.explorer.server import address, listen, server
 
     with listen() as listening:
@@ -86,11 +87,11 @@ def explorer(
         if not no_browser:
             threading.Thread(target=_open, args=(url,), daemon=True).start()
         made.serve_forever()
-    raise KeyboardInterrupt  # which the server takes for its end
+    raise KeyboardInterrupt  # the server ends on an interrupt
 
 
 def _is_directory(name: str) -> bool:
-    """A name of a protocol has no place in the file system; what is one, or an address, has histories."""
+    """Return whether the name is a directory or a remote address, which hold histories, and not a protocol."""
     return "://" in name or Path(name).is_dir()
 
 
@@ -106,7 +107,6 @@ def _of_model(name: str, changes: tuple[str, ...], profile: Profile) -> "Applica
 
 
 def _of_histories(directory: str) -> "Application":
-    """Judged here; of a set, those of each vocabulary."""
     from fencepost.proofs.cli.replay import CONFORMANCE, Asked, datasets_of, judged, violating
     from fencepost.proofs.explorer.shelves import application, of_histories
     from fencepost.proofs.traces import conformance_of

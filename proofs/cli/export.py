@@ -1,4 +1,4 @@
-"""``export``: protocols in TLA+, which TLC then checks without our engines."""
+"""The command ``export`` writes protocols in TLA+, which TLC then checks without our engines."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from fencepost.properties.catalogue import CatalogueError, Profile, bounds_of
 
 
 class OutputFolder(click.Path):
-    """A directory that is written to, and made if there is none: refused before the work begins if that cannot be."""
+    """An `OutputFolder` is an option for a directory to write to. An impossible one is refused early."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False, writable=True)

@@ -1,4 +1,4 @@
-"""``findings``: what was found out about systems that others wrote."""
+"""The command ``findings`` lists what was found out about systems that others wrote."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``generate``: histories of a simulation, or of a model's runs."""
+"""The command ``generate`` writes histories of a simulation, or of a model's runs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 STEPS = 100
 LARGE = 1_000_000_000
-"""Events from which on the work goes to Spark by itself: it takes long enough that a worker may die meanwhile, and
-Spark does again what that one did.  Below, to start Spark costs more than it gives."""
+"""Work of at least this many events goes to Spark unasked. Such work takes so long that a worker may die meanwhile, and
+Spark repeats what a dead worker did. For fewer events, starting Spark costs more than it gains."""
 
 
 def settings(
     master: str | None, cores: int | None, events: int, say: Callable[[str], object] | None = None
 ) -> "SparkSettings | None":
-    """Spark's settings where a master was named, or the work is large and no number of cores was named; None for
-    processes of this machine.  ``say``: what is called when the work goes to Spark of itself; by default the error
-    stream."""
+    """Return Spark's settings where a master was named, or where the work is large and no number of cores was named.
+    Where processes of this machine do the work, the settings are None. ``say`` is called when the work goes to Spark
+    unasked. By default, ``say`` prints to the error stream."""
     from fencepost.proofs.scale.spark import missing_java
     from fencepost.proofs.scale.units import SparkSettings
 
@@ -87,12 +87,12 @@ def generate(
 ) -> int:  # fmt: skip
     """Make histories, simulated or of a model, in a directory.
 
-    As many processes as there are cores write the Parquet files, Spark's workers where --master names one, and a
-    manifest says what they hold; the same seed gives the same histories however they are made.
+    As many processes as there are cores write the Parquet files, or Spark's workers where --master names a cluster, and
+    a manifest describes their content. The same seed gives the same histories however they are made.
 
-    With --from model they are runs of the variant's model within the bounds, mistaken variants included, and the
-    manifest says in how many of them each promise broke.  In each step every action that can be taken is as likely,
-    and then each choice of its parameters.
+    With --from model, the histories are runs of the variant's model within the bounds, mistaken variants included, and
+    the manifest has the number of them in which each promise broke. In each step, every action that can be taken is
+    equally likely, and so is then each choice of its parameters.
 
     Example: fencepost generate id-blocks/kraft made --histories 5000 --config broken=answers_before_commit
     """
@@ -129,8 +129,9 @@ def generate(
 
 @dataclass(frozen=True)
 class _Made:
-    """The histories that were written: how many ``events``, in which ``files``, with which ``faults``; of several
-    vocabularies, the events of each of the ``datasets``; of a model, in how many each promise is ``broken``."""
+    """A `_Made` describes histories that were written: the number of ``events``, the ``files`` and the injected
+    ``faults``. For several vocabularies, ``datasets`` has the events of each. For a model, ``broken`` has the number of
+    histories in which each promise broke."""
 
     events: int
     files: str
@@ -160,7 +161,7 @@ def _of_simulator(
     if master is None:
         require_possible(directory, function, histories, config)
     each = config.get("events")
-    waiting = list[str]()  # printed when it begins: what cannot be simulated is one line, and no other
+    waiting = list[str]()  # printed when the work begins, so that a refusal stays a single line
     where = settings(master, cores, histories * each if isinstance(each, int) else 0, waiting.append)
 
     def begins() -> None:
@@ -183,7 +184,6 @@ def _of_model(
     name: str, directory: str, histories: int, seed: int, steps: int, changes: dict[str, int], profile: Profile,
     master: str | None, cores: int | None,
 ) -> _Made:  # fmt: skip
-    """Runs of a model, and in how many of them each of its promises broke."""
     from fencepost.proofs.scale.from_model.simulator import SIMULATOR, bounds_for, config_of, require_possible
     from fencepost.proofs.scale.generate import generate as run
     from fencepost.proofs.scale.jobs import cores_here
@@ -200,7 +200,7 @@ def _of_model(
 
 
 def _what(name: str) -> tuple[ProtocolEntry, str]:
-    """The protocol that was named, and the variant of it, or what its only simulator is called."""
+    """Return the protocol that was named, and the named variant or the name of its only simulator."""
     protocol, _, variant = name.partition("/")
     entry, _ = find(protocol)
     if not variant:
@@ -208,7 +208,7 @@ def _what(name: str) -> tuple[ProtocolEntry, str]:
             raise CatalogueError(f"{name} has several variants; name one that has a simulator: {_simulated(entry)}")
         return entry, entry.simulators[0][0]
     if variant not in entry.simulated:
-        entry.variant(variant)  # which says what there is
+        entry.variant(variant)  # raises with the names of the variants
     return entry, variant
 
 
@@ -217,6 +217,5 @@ def _simulated(entry: ProtocolEntry) -> str:
 
 
 def _unsimulated(entry: ProtocolEntry) -> str:
-    """What a protocol of one's own lacks to be simulated."""
     lacking = [f"{part}.py" for part in ("events", "interface", "reference") if not has(entry.name, part)]
     return f"write {', '.join(lacking)} of {PROTOCOLS[entry.name]}"

@@ -1,4 +1,4 @@
-"""``list``: protocols, variants and bounds, actions and rules."""
+"""The command ``list`` prints protocols, variants and bounds, actions and rules."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +9,7 @@ from fencepost.proofs.readings.words import name_in_words
 from fencepost.properties.catalogue import ProtocolEntry, Variant, find, protocols, whole_of
 
 HANGING = 7
-"""Columns by which a line that goes on is indented further, so that it stands below the words of a guard."""
+"""Continuation lines are indented by this many more columns, so that they stand below the words of a guard."""
 
 
 @click.command("list")
@@ -41,7 +41,6 @@ def list_protocols(name: str | None, verbose: bool) -> int:
 
 
 def _counts() -> Iterator[str]:
-    """Of each source, how many rules there are, and which have no verdict yet, by the tables of verdicts."""
     from fencepost.model.rules import AREAS
     from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED, TESTS
     from fencepost.proofs.necessity.tables import FOLDER, is_of_these_models, saved_counts, table_of

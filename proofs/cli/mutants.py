@@ -1,5 +1,5 @@
-"""``mutants``: for each promise that holds, a mutation that breaks it, searched, and written, if that is asked for, as
-a run that ``verify`` replays."""
+"""The command ``mutants`` searches, for each promise that holds, a mutation that breaks it, and writes the run on
+request, so that ``verify`` can replay it."""
 
 import time
 from pathlib import Path
@@ -24,13 +24,15 @@ def mutants(
 ) -> int:
     """Find, for each promise that holds, a mutation that breaks it.
 
-    A promise that nothing could have broken within its bounds says nothing, and `fencepost verify` calls it vacuous.
-    The runs are in files beside the properties, and `verify` replays them; after a change of a model, only those that
-    no longer fit are searched again.  The files are written with --write alone, and only where they change; without it
-    those that would change are named.  Where a promise is asked within several bounds, one is searched for each of
-    them, among 50,000 states of each mutant: where none is found the promise stands against nothing that is met there.
-    Without names: all protocols.  Exit code 1 if some promise is left without any, or if one is broken that is said to
-    be true by construction (`no_mutant`).  Example: fencepost mutants transactions/core-v2
+    A promise that nothing could have broken within its bounds is no evidence, and `fencepost verify` calls it vacuous.
+    The runs are in files next to the properties, and `verify` replays them. After a change of a model, only runs that
+    no longer fit are searched again. The files are written with --write alone, and only where they change. Without it,
+    the files that would change are named.
+
+    Where a promise is asked within several bounds, a mutation is searched for each of them, among 50,000 states of each
+    mutant. Where none is found, the promise stands against nothing that is met there. Without names, the command
+    searches all protocols. The exit code is 1 if some promise is left without any mutation, or if one is broken that is
+    declared true by construction (`no_mutant`). Example: fencepost mutants transactions/core-v2
     """
     from fencepost.proofs.necessity import proof_mutants
     from fencepost.proofs.necessity.keeping import hand_in_searches
@@ -87,7 +89,6 @@ def mutants(
 
 
 def _chosen(names: tuple[str, ...]) -> list[tuple[ProtocolEntry, Variant]]:
-    """The variants that were named, or all, of protocols that `verify` includes."""
     if not names:
         return [(entry, v) for entry in protocols().values() if entry.verified for v in entry.variants]
     found = [find(name) for name in dict.fromkeys(names)]

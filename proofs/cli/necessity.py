@@ -1,4 +1,5 @@
-"""``necessity``: what breaks without each rule, of one protocol or of all; and which sets of rules suffice."""
+"""The command ``necessity`` finds what breaks without each rule, in one protocol or in all, and which sets of rules
+suffice."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -56,18 +57,19 @@ def necessity(
 ) -> int:  # fmt: skip
     """Find what breaks without each rule, or that nothing does.
 
-    Every mechanism is taken out, shifted by one and read differently: either a promise fails, in the fewest steps, or
-    there is a proof that nothing does, and work still gets done.  A verdict that was kept of the same models is not
-    searched again, and says so.  Example: fencepost necessity id-blocks --rule 730.10
+    Every mechanism is taken out, shifted by one and read differently. Either a promise fails, in the fewest steps, or
+    there is a proof that nothing does, and work still gets done. A stored verdict on the same models is not searched
+    again, and is marked as such. Example: fencepost necessity id-blocks --rule 730.10
 
-    With --mutations timing other mistakes about the same rules are judged: an effect that comes later, a memory that is
-    lost, a step that is taken again, and numbers compared by order that have to be equal.
+    With --mutations timing, other mistakes about the same rules are judged, which are an effect that comes later, a
+    memory that is lost, a step that is taken again, and numbers compared by order that have to be equal.
 
-    With --mutations sets rules are taken out together: what the proof of each promise needs (must: in every set that
-    suffices; may: in some), and what makes it fail.  The nightly profile searches that, and keeps it.
+    With --mutations sets, rules are taken out together. The result has the rules that the proof of each promise needs
+    (must: in every set that suffices; may: in some), and those that make it fail. The nightly profile searches these
+    sets, and stores them.
 
-    With --all there is one table of all protocols, a row a rule, each with the scope of its verdict; a rule without a
-    verdict makes exit code 1.  Example: fencepost necessity --all --table rules.md
+    With --all, there is one table of all protocols, with a row for each rule and the scope of each verdict. A rule
+    without a verdict makes exit code 1. Example: fencepost necessity --all --table rules.md
     """
     sets, timing = mutations == "sets", mutations == "timing"
     if html_file is not None and (all_rules or sets):
@@ -110,7 +112,7 @@ def _of_one(
         return [n.as_dict() | of_rule | {"sources": read} for n, of_rule in of_sets]
 
     def keep(*, is_whole: bool) -> None:
-        """A table is whole or is not written, but no verdict is lost."""
+        """Write the verdicts, also after an interrupt, so that no verdict is lost."""
         if kept is not None and earlier is not None:
             earlier.write(kept, whole=is_whole)
 
@@ -145,12 +147,10 @@ def _of_one(
 
 
 def _is_open(every: "Iterable[Necessity]") -> int:
-    """The exit code: 1 where a mistake survives, or is refuted, without a reason."""
     return int(any(found.verdict in ("survives-bounded", "refuted") and not found.reason for found in every))
 
 
 def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
-    """Why there is no verdict on a rule: it does not exist, or nothing can be taken out of it."""
     from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 
@@ -164,8 +164,8 @@ def _nothing_to_judge(entry: ProtocolEntry, rule: str) -> str:
 
 
 def _of_all(profile: Profile, json_file: Path | None, table: Path | None, master: str | None) -> int:
-    """Every protocol; exit code 1 where a mistake survives without a reason, or a rule has no verdict.  What is kept
-    beside the code of the models as they are is not searched again; what has changed since is."""
+    """Judge the rules of every protocol, and return exit code 1 if a mistake survives without a reason, or a rule has
+    no verdict. Stored verdicts on the same models are not searched again."""
     from fencepost.proofs.necessity.ledger import Row, Verdicts, rows
     from fencepost.proofs.necessity.search import number_of_verdicts, plan
     from fencepost.proofs.necessity.tables import FOLDER, SavedFacts, digest_of, page_of_all
@@ -215,8 +215,8 @@ HEAD = "| variant | model | promise | must | may | not needed | cut sets |\n|---
 def _of_sets(
     entries: Sequence[ProtocolEntry], profile: Profile, rule: str | None, json_file: Path | None, table: Path | None
 ) -> int:
-    """Prints the sets kept of every proved variant, held against its model; in the nightly profile, those that are
-    missing or of another model are searched first."""
+    """Print the stored sets of every proved variant, checked against its model. The nightly profile searches missing or
+    outdated ones first."""
     from fencepost.proofs.necessity.rule_removal import rules_of
     from fencepost.proofs.necessity.sets import asked, read
 
@@ -263,7 +263,6 @@ def _searched(entry: ProtocolEntry, variant: Variant) -> "SavedSets":
 
 
 def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, SavedSets]":
-    """The sets kept, by variant, for the rows of the report.  Of those of another model only that is said."""
     from fencepost.proofs.necessity.sets import asked, read
 
     known: dict[str, SavedSets] = {}
@@ -278,7 +277,7 @@ def _known_sets(entries: Sequence[ProtocolEntry]) -> "dict[str, SavedSets]":
 
 
 def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "SavedSets", rule: str | None) -> int:
-    """Prints the sets of one variant, and how they differ from its model; returns in how many places they do."""
+    """Print the sets of one variant, and how they differ from its model. Return the number of differences."""
     from fencepost.proofs.necessity.sets import faults
     from fencepost.proofs.necessity.validity_cores import promises_of
 
@@ -296,7 +295,6 @@ def _print_sets(entry: ProtocolEntry, variant: Variant, sets: "SavedSets", rule:
 
 
 def _sets_in_words(sets: "SavedSets", rule: str | None = None) -> Iterator[str]:
-    """A few lines a promise; of one ``rule``, only the promises that it matters to."""
     states = ", ".join(f"{count:,}" for count in sets.states)
     bounds = (
         f"cut sets of {len(sets.states)} rules at most, all pairs, triples where no proof does without them; "

@@ -1,4 +1,4 @@
-"""``prove``: induction on one protocol or variant, a line a promise."""
+"""The command ``prove`` proves the promises of one protocol or variant by induction, and prints a line for each."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,12 +25,11 @@ if TYPE_CHECKING:  # Z3, for which `--help` need not wait
 
 
 TIMES = {"smoke": 1, "ci": 10, "nightly": 100}
-"""By profile, how many times the usual limit of Z3's work is allowed to a step."""
+"""Each profile multiplies the usual limit of Z3's work on one proof step by this factor."""
 
 
 class CertificatesFolder(click.Path):
-    """A directory that is not there, or is empty, or holds certificates; any other is refused before the work
-    begins."""
+    """A `CertificatesFolder` is an option for a directory that is missing, is empty, or holds certificates."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -65,19 +64,19 @@ def prove(
 ) -> int:  # fmt: skip
     """Prove the promises by induction, without any bound.
 
-    A line a promise, with the lemmas that its proof rests on, as few as each step of it needs.  What leans on a lemma
-    that fails is not proved.  A step that breaks the attempt is printed, and looked for among the states that the smoke
-    profile explores.  Example: fencepost prove id-blocks/kraft
+    The command prints a line for each promise, with the lemmas that its proof rests on, as few as each step of it
+    needs. A promise that leans on a lemma that fails is not proved. A step that breaks the attempt is printed, and
+    looked for among the states that the smoke profile explores. Example: fencepost prove id-blocks/kraft
 
-    Steps of an action that has not changed since an earlier run, nor what is assumed before and claimed after them, are
-    those that that run kept in the user's cache, and how many these are is told.  Where the environment has CI, all
-    are proved again.
+    Steps of an action are read from the user's cache if neither the action nor what is assumed before and claimed after
+    it has changed since an earlier run, and their number is printed. Where the environment has CI, all steps are proved
+    again.
 
-    With --verbose the obligations are read aloud, those of one action that went alike in one line; in --json each
-    stands by itself.
+    With --verbose, the obligations are printed in words, those of one action with the same outcome in one line. In
+    --json, each has its own entry.
 
-    With --certificates each step of a proof is a file that says in SMT-LIB 2 what Z3 has refuted, for any solver to
-    read, beside an index of what solvers said; with --second-opinion cvc5 that solver is asked too.
+    With --certificates, each step of a proof is a file that states in SMT-LIB 2 what Z3 has refuted, for any solver to
+    read, next to an index of what solvers answered. With --second-opinion cvc5, that solver is asked too.
     """
     from fencepost.proofs.engines.run_engines import cut_induction, run_induction
     from fencepost.proofs.engines.second.asking import Z3Again
@@ -93,7 +92,7 @@ def prove(
     wrong, rlimit = 0, RLIMIT * TIMES[profile]
     asked = chosen(name)
     read = read_from(variant for _, variant in asked)
-    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with what is decided of it
+    under_way: list[tuple[ProtocolEntry, Variant, list[Obligation]]] = []  # with the obligations decided so far
 
     def rows() -> list[dict[str, Any]]:
         return every + [r for e, v, decided in under_way for r in _rows(cut_induction(e, v, decided), decided, read)]
@@ -140,7 +139,7 @@ def prove(
 def _proved(
     entry: ProtocolEntry, variant: Variant, rlimit: int, fresh: bool, decided: "list[Obligation]", *, verbose: bool
 ) -> "Proof":
-    """The proof of a variant; while it is made, each obligation is ``decided``, and read aloud if it is to be."""
+    """Return the proof of a variant. Obligations are appended to ``decided`` when they are decided."""
     from fencepost.proofs.engines.induction import number_of_obligations
     from fencepost.proofs.engines.induction import prove as induction
     from fencepost.proofs.engines.obligation_cache import CachedSteps
@@ -166,12 +165,10 @@ def _proved(
 def _rows(
     results: "Sequence[Result]", obligations: "Sequence[Obligation]", read: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """The rows of the report."""
     return [{**r.as_dict(), "sources": read, "obligations": _spelled(obligations, r)} for r in results]
 
 
 def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "list[Opinion]":
-    """Asks cvc5 what is proved, and prints what it says."""
     from fencepost.proofs.engines.second.asking import require_cvc5
     from fencepost.proofs.engines.second.opinions import disagreements, number_of_statements, opinions, title_of
 
@@ -193,7 +190,6 @@ def _second_opinion(entry: ProtocolEntry, variant: Variant, proof: "Proof") -> "
 def _rows_of_second(
     results: "Sequence[Result]", asked: "Sequence[Opinion]", read: dict[str, str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The rows of the report, each with its obligations as cvc5 decided them."""
     from fencepost.proofs.engines.second.opinions import DEAD
 
     found = []
@@ -213,8 +209,9 @@ def _rows_of_second(
 
 
 def summary(results: Sequence["Result"], broken: frozenset[str] = frozenset()) -> Iterator[str]:
-    """A line a promise and step property, one for all lemmas, and one for the question whether actions can happen.
-    ``broken``: properties that some run breaks; of any other the proof fails, which says no more than that."""
+    """Yield a line for each promise and step property, one for all lemmas, and one for the question whether actions can
+    happen. ``broken`` names the properties that some run breaks. The proof of any other violated property has merely
+    failed."""
 
     def verdict(r: "Result") -> str:
         return "not proved" if r.verdict == "violated" and r.property not in broken else r.verdict
@@ -245,8 +242,8 @@ def _resting(result: "Result") -> str:
 
 
 def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation, Reached | None]]":
-    """Each step that breaks the attempt, with what exploration makes of it; none where the variant has not all bounds
-    that exploration needs, which a proof can do without."""
+    """Return each step that breaks the attempt, with what exploration finds about it. The list is empty where the
+    variant lacks some of the bounds that exploration needs and a proof does not."""
     from fencepost.proofs.engines.induction_counterexamples import reach
     from fencepost.proofs.readings.ground import BoundsError
 
@@ -257,7 +254,6 @@ def reached_by_runs(variant: Variant, proof: "Proof") -> "list[tuple[Obligation,
 
 
 def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]") -> Iterator[str]:
-    """The properties that an initial state breaks, or a run that was explored."""
     for failed in proof.failures:
         if failed.counterexample is not None and failed.counterexample.before is None:
             yield failed.property
@@ -269,7 +265,6 @@ def _broken(proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]
 def _attempts(
     variant: Variant, proof: "Proof", reached: "Iterable[tuple[Obligation, Reached | None]]"
 ) -> Iterator[str]:
-    """Each obligation that was not met, as a run of one step, and whether exploration comes to it."""
     from fencepost.proofs.engines.induction_counterexamples import narrate
 
     asked = {id(failed): words for failed, words in reached}
@@ -286,8 +281,7 @@ def _attempts(
 
 
 def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict[str, Any]]:
-    """The obligations of a property, for JSON; those that are about actions alone are with the question whether every
-    action can happen."""
+    """Return a property's obligations for JSON. Obligations without a property belong to the question on actions."""
     name = "" if result.kind == "sometimes" else result.property
     return [
         {
@@ -300,20 +294,20 @@ def _spelled(obligations: "Sequence[Obligation]", result: "Result") -> list[dict
 
 
 class Aloud:
-    """Reads a proof aloud while it is made: under each action, and under ``init``, what went alike in one line with the
-    properties that it is about; what was not met has a line of its own."""
+    """An `Aloud` prints a proof while it is made. Under each action, and under ``init``, obligations with the same
+    outcome share a line with their properties, and each failed obligation has its own line."""
 
     def __init__(self) -> None:
         self.waiting: list[Obligation] = []
 
     def takes(self, o: "Obligation") -> Iterator[str]:
-        """The next obligation; the lines of the action before, where another begins."""
+        """Take the next obligation, and yield the lines of the previous action if a new one begins."""
         if self.waiting and _heading(o) != _heading(self.waiting[0]):
             yield from self.rest()
         self.waiting.append(o)
 
     def rest(self) -> Iterator[str]:
-        """The lines of what was taken last."""
+        """Yield the lines of the obligations that were taken last."""
         alike: dict[tuple[str, str], list[Obligation]] = {}
         wrong = [o for o in self.waiting if o.verdict != "holds"]
         for o in self.waiting:
@@ -329,12 +323,10 @@ class Aloud:
 
 
 def _heading(o: "Obligation") -> str:
-    """The line that obligations stand under: the action; without one, the invariant alone is asked about."""
     return name_in_words(o.action) or "invariant"
 
 
 def _together(kind: str, how: str, those: "Sequence[Obligation]") -> Iterator[str]:
-    """The obligations of one kind that were met in one way."""
     names = list(dict.fromkeys(name_in_words(o.property) for o in those if o.property))
     text = f"ok {duration(sum(o.seconds for o in those))}" if how == "solver" else f"ok {how}"
     if not names:
@@ -353,4 +345,4 @@ _BEGINS = {
     "follows": "has as a consequence", "antecedent": "satisfies the premises of",
 }  # fmt: skip
 WIDTH = 110
-"""Of lines with many names."""
+"""Lines with many names are wrapped at this width."""

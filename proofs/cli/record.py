@@ -1,4 +1,4 @@
-"""``record``: histories taken from the logs of real clusters, and from what their clients saw."""
+"""The command ``record`` makes histories from the logs of real clusters, and from what their clients saw."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parents[1] / "recording"
 RECORDED = [protocol for protocol in PROTOCOLS if (_HERE / folder(protocol) / "command.py").is_file()]
-"""The protocols that have recorders."""
+"""Recorders exist for these protocols."""
 
 USUAL = {"block_size": 1000, "quiet_end": False, "incomplete": False, "kafka_version": "unknown"}
 
@@ -51,9 +51,10 @@ def record(
 ) -> int:  # fmt: skip
     """Make a history of a cluster's logs, or of what its clients saw.
 
-    LOG_DIR is a node's log directory (log.dirs), of a node at work or copied.  For producer id blocks name those of all
-    controllers, since only a majority says what is committed; for transactions and for groups those of all brokers,
-    since every replica counts.
+    LOG_DIR is a node's log directory (log.dirs), of a running node or copied. For producer id blocks, name those of all
+    controllers, since only a majority determines what is committed. For transactions and for groups, name those of all
+    brokers, since every replica counts.
+
     Example: fencepost record --protocol transactions node1 node2 node3 --clients seen.jsonl --out DIR
     """
     if not log_dirs and clients is None:
@@ -91,7 +92,7 @@ def _print(report: "Report") -> None:
 
 @contextmanager
 def _reading() -> Iterator[Callable[[Path, int], None]]:
-    """Names on a terminal the segment that was read last, and how much was read."""
+    """Display on a terminal which segment was read last, and how many bytes have been read."""
     done = 0
     with spinner("reading logs") as spinning:
 

@@ -1,4 +1,4 @@
-"""``fencepost releases``: what each release of Kafka keeps."""
+"""The command ``fencepost releases`` prints which promises each release of Kafka fulfils."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -37,8 +37,8 @@ def releases(
 ) -> int:  # fmt: skip
     """Tell what each release of Kafka keeps, with its defaults.
 
-    Computed from the verdicts on the variants that are of that release; those of earlier runs on the same models are
-    read where they are kept.  Example: fencepost releases --release 4.4.0
+    The answer is computed from the verdicts on the variants that are of that release. Stored verdicts of earlier runs
+    on the same models are read instead of being computed again. Example: fencepost releases --release 4.4.0
     """
     if release is not None and release not in NAMES:
         raise InputError(f"there is no release {release!r} here; {instead(release, NAMES, 'fencepost releases')}")
@@ -80,7 +80,7 @@ def releases(
 
 
 class _Remembering:
-    """Looks verdicts up, or has them computed, each once."""
+    """A `_Remembering` looks verdicts up, or has them computed, each once."""
 
     def __init__(self, facts: "SavedFacts") -> None:
         self.facts = facts

@@ -1,4 +1,5 @@
-"""``replay``: histories held against their properties and the model; of a set, those of each vocabulary."""
+"""The command ``replay`` checks histories against their properties and the model. In a set, it checks the histories of
+each vocabulary."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ CONFORMANCE = "conformance"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of histories, in the words of the command line."""
+    """An `Asked` holds what is asked of histories, in the words of the command line."""
 
     checks: tuple[str, ...]
     required: tuple[str, ...]
@@ -39,8 +40,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Histories in one vocabulary, and what is asked of them, by the names in the code.  ``name``: of the vocabulary,
-    where there are several."""
+    """A `Dataset` has histories in one vocabulary, which ``name`` names if there are several, and what is asked of
+    them."""
 
     name: str
     place: "Location"
@@ -106,25 +107,27 @@ def replay(
 ) -> int:  # fmt: skip
     """Hold histories against their properties and the model.
 
-    DIRECTORY is what `fencepost generate` or `fencepost record` wrote.  What a recording does not show, or what there
-    was nothing to judge of, is `unknown`, with the reason; what its mode does not know is `not promised`; a history
-    that the model cannot follow to its end is `undecided`.  A violation is `as predicted`, and no failure, where its
-    variant breaks the property by design and the model, following the same history, takes the step that allows it.
-    Exit code 1 if something is violated, or if what --require names is not decided, 2 if nothing at all was decided.
+    DIRECTORY is what `fencepost generate` or `fencepost record` wrote. A property is `unknown`, with the reason, if a
+    recording lacks the evidence or has nothing to judge, and `not promised` if the history's mode does not have it. A
+    history that the model cannot follow to its end is `undecided`. A violation is `as predicted`, and no failure, where
+    its variant breaks the property by design and the model, following the same history, takes the step that allows it.
+    The exit code is 1 if something is violated, or if what --require names is not decided, and 2 if nothing at all was
+    decided.
 
-    Histories of one system in several vocabularies are judged in each by its own protocol's properties and model; with
-    --check, in those that have such a property.
+    Histories of one system in several vocabularies are judged in each by its own protocol's properties and model, or,
+    with --check, in those that have such a property.
 
-    --violations has a row for each violation: the event with all its columns, before them what is violated, in words,
-    and the step of the event that explains it. What is as predicted is left out. --html has a page of the first
-    violation of each, with the events of its history that it is about.
+    The option --violations writes a row for each violation, with what is violated, in words, the step of the event that
+    explains it, and the event with all its columns. Predicted violations are left out. The option --html writes a page
+    with the first violation of each property and the relevant events of its history.
 
-    A history that is larger than a worker's memory is re-keyed by Spark (--master): its events are grouped by what the
-    properties compare, a producer id or a transaction, and judged in pieces.  The report says so, and which property is
-    unknown because too many events would have to be in one place; the model does not follow such a history.
+    A history that is larger than a worker's memory is re-keyed by Spark (--master). The events of such a history are
+    grouped by what the properties compare, such as a producer id or a transaction, and judged in pieces. The report
+    states this, and which property is unknown because too many events would have to be in one place. The model does not
+    follow such a history.
 
-    Of each violated property the report has what it demands, the first violation with its events, and the command that
-    draws it; what holds or is not decided is summed up, unless --verbose asks for a line for each.
+    For each violated property, the report has what it demands, the first violation with its events, and the command
+    that draws it. Properties that hold or are not decided are summed up, unless --verbose asks for a line for each.
 
     The report is the same in processes here and on Spark, timings aside. Example: fencepost replay made --require all
     """
@@ -134,7 +137,7 @@ def replay(
     asked = Asked(checks, required, conformance, expecting)
     there = datasets_in(Location.of(directory))
     chosen = datasets_of(there or {"": Location.of(directory)}, directory, packages, asked)
-    documents: dict[str, Callable[[], dict[str, Any]]] = {}  # of what is under way, as far as its pieces were checked
+    documents: dict[str, Callable[[], dict[str, Any]]] = {}  # functions that report on each dataset so far
 
     def document() -> dict[str, Any]:
         found = {name: made() for name, made in documents.items()}
@@ -166,8 +169,9 @@ def judged(
     dataset: Dataset, spark: Any, cores: int | None, documents: dict[str, Callable[[], dict[str, Any]]],
     limit: int | None = None,
 ) -> "ReplayReport":  # fmt: skip
-    """The report.  While it comes about, ``documents`` has under the dataset's name what makes a document of what there
-    is; then, of all of it.  ``limit``: from how many events on a history is re-keyed; None: than a worker holds."""
+    """Return the report on a dataset. While the report is made, ``documents`` maps the dataset's name to a function
+    that makes a document of the results so far. ``limit`` is the number of events from which on a history is re-keyed,
+    by default as many as a worker can hold."""
     from fencepost.proofs.scale.replay import replay as run
     from fencepost.proofs.traces import conformance_of, predicted_of
     from fencepost.properties.history.properties_of import properties_of
@@ -195,7 +199,6 @@ def judged(
 
 
 def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
-    """The first violation of each property, and of the model, as it is told on a page."""
     from fencepost.proofs.pages.histories import is_readable, page_of_violation
     from fencepost.proofs.traces import conformance_of
     from fencepost.properties.history import HistoryDirectory
@@ -213,7 +216,7 @@ def _stories(dataset: Dataset, report: "ReplayReport") -> list[Any]:
 
 
 def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int | None, limit: int | None = None) -> Any:
-    """The rows that violate what the report says is violated."""
+    """Return the rows that violate what the report lists as violated."""
     from fencepost.proofs.scale.violating import violating_rows
     from fencepost.proofs.traces import conformance_of, predicted_of
 
@@ -227,7 +230,6 @@ def violating(dataset: Dataset, report: "ReplayReport", spark: Any, cores: int |
 
 
 def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], verbose: bool) -> int:
-    """Prints a report; the exit code that it makes.  ``command``: the words of a replay of the same histories."""
     from fencepost.proofs.cli.shared.replay_lines import Lines
 
     for line in Lines(report, dataset.place, dataset.manifest, command, verbose).all():
@@ -245,7 +247,7 @@ def _report(dataset: Dataset, report: "ReplayReport", command: Sequence[str], ve
 def datasets_of(
     places: Mapping[str, "Location"], directory: str, packages: tuple[str, ...], asked: Asked
 ) -> list[Dataset]:
-    """The datasets that are judged, with what is asked of each.  CatalogueError for what none of them has."""
+    """Return the datasets to judge, with what is asked of each. Errors: CatalogueError for a request that fits none."""
     from fencepost.properties.history import Manifest
 
     manifests = {name: Manifest.read(place) for name, place in places.items()}
@@ -289,7 +291,7 @@ def _dataset(name: str, place: "Location", manifest: "Manifest", asked: Asked) -
 
 
 def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
-    """The properties that a recording may violate as predicted.  CatalogueError for what is none, or not broken."""
+    """Return the properties that a recording may violate as predicted. Errors: CatalogueError for any other."""
     from fencepost.properties.history.properties_of import properties_of
 
     if not names:
@@ -303,7 +305,6 @@ def _expected(manifest: "Manifest", names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_known(manifest: "Manifest", directory: str) -> None:
-    """CatalogueError for histories of a protocol or a variant that is not known, or that are not judged."""
     from fencepost.properties.history import VOCABULARIES
     from fencepost.properties.history.properties_of import HISTORIES
 
@@ -324,12 +325,11 @@ def _require_known(manifest: "Manifest", directory: str) -> None:
 
 
 def _further(manifest: "Manifest") -> tuple[str, ...]:
-    """What is asked of these histories beside their properties."""
     return (CONFORMANCE,) if _follows(manifest) else ()
 
 
 def _follows(manifest: "Manifest") -> bool:
-    """Is there a model to hold these histories against, or one of which nothing says how?"""
+    """Return whether there is a model to check these histories against, or a variant that lacks one."""
     from fencepost.properties.trace_spec import CONFORMING
 
     return manifest.protocol in CONFORMING or bool(protocols()[manifest.protocol].variants)
@@ -338,7 +338,7 @@ def _follows(manifest: "Manifest") -> bool:
 def _required(
     manifest: "Manifest", names: tuple[str, ...], checks: tuple[str, ...], conformance: bool
 ) -> tuple[str, ...]:
-    """The properties that have to be decided.  CatalogueError for what is none, or is not checked."""
+    """Return the properties that have to be decided. Errors: CatalogueError for one that is not checked."""
     from fencepost.properties.history.properties_of import properties_of
 
     properties = properties_of(manifest.protocol)
@@ -359,7 +359,7 @@ def _has(manifest: "Manifest", name: str, *further: str) -> bool:
 
 
 def _history_property(manifest: "Manifest", option: str, name: str, *further: str) -> str:
-    """A property by its name in the code, given that or its name as it is printed.  CatalogueError if it is none."""
+    """Return a property's name in the code, given that or the printed one. Errors: CatalogueError if there is none."""
     from fencepost.properties.history.properties_of import properties_of
 
     known = (*properties_of(manifest.protocol).names, *further)

@@ -1,4 +1,4 @@
-"""``schema``: what the reports of the other commands are made of."""
+"""The command ``schema`` prints the JSON Schema of the other commands' reports."""
 
 import json
 

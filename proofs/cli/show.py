@@ -1,4 +1,4 @@
-"""``show``: a shortest counterexample or witness, step by step in words."""
+"""The command ``show`` prints a shortest counterexample or witness, step by step in words."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -93,7 +93,6 @@ def show(
 def _shortest(
     variant: Variant, spec: "Spec", asked: "Property", changes: Mapping[str, int], profile: Profile
 ) -> tuple[dict[str, int], "Trace | None"]:
-    """A shortest run that breaks the property, or reaches it, and the bounds within which it was looked for."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 
@@ -109,7 +108,6 @@ def _shortest(
 
 
 def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trace") -> Iterator[str]:
-    """Of a refinement, which step of the core was the nearest."""
     from fencepost.model.language.derived.refinements import Refinement
 
     if isinstance(asked, Refinement):
@@ -119,8 +117,8 @@ def _why(asked: "Property", spec: "Spec", bound: Mapping[str, int], trace: "Trac
 
 
 def brief(spec: "Spec", trace: "Trace") -> Iterator[str]:
-    """A step a line, its sentence when it is first seen, and a line of what it changed; of the variables that only
-    properties read, what the last step did to them, since that is what was looked for."""
+    """Yield a line for each step, with its sentence at the first occurrence, and a line of what it changed. Changes of
+    variables that only properties read are included for the last step alone, since that step decides the property."""
     from fencepost.proofs.readings.words import differences, first_sentence
 
     described: set[str] = set()

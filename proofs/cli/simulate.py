@@ -1,4 +1,4 @@
-"""``simulate``: random walks through a model, aimed or plain."""
+"""The command ``simulate`` takes random walks through a model, aimed or plain."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -49,9 +49,11 @@ def simulate(
 ) -> int:  # fmt: skip
     """Walk at random through a model until a promise breaks.
 
-    It proves nothing, and is for models too large to be searched, and to see what random testing can be expected to
-    find.  Aimed walks set out from runs of the protocol as it should be.  Exit code 0 if what breaks, or that nothing
-    does, is what the documents say; a predicted violation that these walks miss is told, and is no failure.
+    The command proves nothing. Random walks are for models too large to be searched, and to see what random testing can
+    be expected to find. Aimed walks set out from runs of the correct protocol. The exit code is 0 if what breaks, or
+    that nothing does, is what the documents predict. A predicted violation that these walks miss is reported, and is no
+    failure.
+
     Example: fencepost simulate kip618-yardstick/fence-new-count
     """
     from fencepost.proofs.engines.simulate import AIMS
@@ -61,7 +63,7 @@ def simulate(
     bound = bounds_of(variant, profile, parse_bounds(changes))
     read = read_from([variant])
     console.print(f"{entry.name}/{variant.name} within {bound_in_words(bound)}, seed {seed}", markup=False)
-    under_way: list[Callable[[], Wandering]] = []  # what gives the walks that were made until then
+    under_way: list[Callable[[], Wandering]] = []  # functions that report on the walks so far
 
     def document() -> "Simulated":
         found = under_way[-1]()

@@ -1,4 +1,4 @@
-"""``validate``: a trace that something else wrote, held against a model."""
+"""The command ``validate`` checks a trace that another tool wrote against a model."""
 
 from pathlib import Path
 
@@ -19,10 +19,11 @@ from fencepost.properties.catalogue import Profile, bounds_of
 def validate(name: str, file: Path, changes: tuple[str, ...], profile: Profile, html_file: Path | None) -> int:
     """Hold an ITF trace against a model and its promises.
 
-    FILE is in the format that Apalache and Quint write; `fencepost show --itf` writes it too.  Exit code 0 if it is a
-    run that breaks no promise; 1 if it breaks one, or where it stops being a run: then with the first state that does
-    not follow, and what is false there, or the nearest step.  What is promised of the end is not judged, and the
-    `loop` of a trace that goes on for ever is not followed, which is said.
+    FILE is in the format that Apalache, Quint and `fencepost show --itf` write. The exit code is 0 if the trace is a
+    run that breaks no promise. The exit code is 1 if the trace breaks a promise or stops being a run, in which case the
+    first state that does not follow is printed, with what is false there, or the nearest step. Progress promises are
+    not judged. The `loop` of an endless trace is not followed, which is reported.
+
     Example: fencepost validate kip618-yardstick/yardstick run.itf.json
     """
     from fencepost.model.language.tree.types import bound_of

@@ -1,4 +1,4 @@
-"""``fencepost verify``: the main job."""
+"""The command ``fencepost verify`` runs every engine on every protocol."""
 
 import time
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ INTERRUPTED = "interrupted: this is what was found up to there"
 
 
 def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """A file for JUnit: an interrupt leaves a report also before there is anything to report."""
+    """Return the file for JUnit, and have an interrupt write a report there even before there are results."""
     if file is not None:
         nothing_yet(file, lambda: write_junit(file, [], [INTERRUPTED]))
     return file
@@ -71,21 +71,21 @@ def verify(
 ) -> int:  # fmt: skip
     """Hold every protocol against its properties, by every engine.
 
-    Prints a table with a line for each protocol: how many promises are proved without bounds, how many hold in every
-    state within bounds, and how many are refuted as the documents predict; which histories and implementations were
-    judged; how many dangers no engine met. Below it stands, in full, whatever is not as expected. --verbose prints
-    every verdict; --html writes a page on which each rule, promise and variant has its verdicts, with the runs that
-    break a promise.
+    The command prints a table with a line for each protocol. Each line has the number of promises that are proved
+    without bounds, that hold in every state within bounds, and that are refuted as the documents predict, the histories
+    and implementations that were judged, and the number of dangers that no engine met. Whatever is not as expected is
+    printed in full below the table. --verbose prints every verdict, and --html writes a page on which each rule,
+    promise and variant has its verdicts, with the runs that break a promise.
 
-    A violation that the documents predict is as expected.  In GitHub's workflows what is not as expected is an
-    annotation of its line too.
+    A violation that the documents predict is as expected. In GitHub's workflows, whatever is not as expected is also an
+    annotation of its line.
 
-    With --second-opinion cvc5, every step of a proof is asked of that solver too: what it gives up on is left unchecked
-    by it, and where it has a model of what Z3 has refuted the engines disagree.
+    With --second-opinion cvc5, that solver also checks every step of a proof. A step that it gives up on is left
+    unchecked by it, and where it has a model of what Z3 has refuted, the engines disagree.
 
-    Verdicts of a protocol of which nothing has changed since, nor of the engines and what they call, are those that an
-    earlier run kept in the user's cache: the table counts them, and each such says when it was computed. Where the
-    environment has CI all are computed.
+    If nothing has changed in a protocol, in the engines and in what they call, the verdicts of an earlier run are read
+    from the user's cache. The table counts them, and each of them has the time when it was computed. Where the
+    environment has CI, all verdicts are computed.
 
     Example: fencepost verify id-blocks source-commits --html verdicts.html
     """
@@ -164,8 +164,8 @@ def verify(
 
 
 class _Verdicts:
-    """Gathers the verdicts of a protocol as they come, under their headings: prints them, or sets aside those that are
-    not as expected.  They count also where an interrupt comes before the protocol is over."""
+    """A `_Verdicts` gathers the verdicts of a protocol under their headings as they arrive, and prints them or sets
+    aside unexpected ones. Verdicts count even if an interrupt comes before the protocol is complete."""
 
     def __init__(self, bar: Bar, results: list[Result], unexpected: list[Text], *, verbose: bool) -> None:
         self.bar, self.results, self.unexpected, self.verbose = bar, results, unexpected, verbose
@@ -178,12 +178,12 @@ class _Verdicts:
         if heading != self.heading:
             self.flush()
             self.heading = heading
-            if result.engine == "replay":  # jobs say themselves when they are done
+            if result.engine == "replay":  # jobs report their progress themselves
                 self.bar.advance()
         self.waiting.append(result)
 
     def flush(self) -> None:
-        """The heading is over."""
+        """Print or set aside the verdicts of the heading that is over."""
         if self.waiting and self.verbose:
             for line in block(self.heading, self.waiting):
                 console.print(line)
@@ -201,7 +201,6 @@ def _print_table(tallies: Sequence["Tally"], unexpected: Sequence[Text]) -> None
 
 
 def _conclude(results: Sequence[Result], problems: Sequence[str], left_open: Sequence[str], *, verbose: bool) -> None:
-    """What was left unchecked, and in what engines disagree."""
     if verbose:
         console.print("\nLeft unchecked by these bounds")
         for sentence in left_open or ["nothing that was asked"]:

@@ -1,9 +1,9 @@
-"""Which lemmas stay inductive when a rule is got wrong, and whether the promises are still proved from those.
+"""This module finds the lemmas that stay inductive when a rule is got wrong, and whether they still prove the promises.
 
-`houdini` drops lemmas that the initial state or some action breaks, until all that is left holds of itself: the
-largest inductive subset.  A rule is redundant if, without it, that subset still proves every promise and step
-property.  Each proof names the lemmas it used, and stands for as long as none of them is dropped; `Known` keeps
-proofs from one mutant to the next, which differ in one action.
+`houdini` drops lemmas that the initial state or some action breaks, until the remaining ones are inductive by
+themselves, which are the largest inductive subset. A rule is redundant if, without it, that subset still proves every
+promise and step property. Each proof names the lemmas it used, and stays valid as long as none of them is dropped.
+`Known` reuses proofs for the next mutant, which differs in one action.
 """
 
 import time
@@ -20,7 +20,7 @@ from fencepost.proofs.results import Verdict
 
 @dataclass
 class Known:
-    """Proofs found so far: for a step and a property, the sets of lemmas that were enough."""
+    """A `Known` has the proofs found so far. For a step and a property, it has the sets of lemmas that were enough."""
 
     proofs: dict[object, list[frozenset[Term]]] = field(default_factory=dict)
     asked: int = 0
@@ -31,9 +31,9 @@ class Known:
 
 @dataclass(frozen=True)
 class Inductive:
-    """``remaining``: promises and lemmas that hold of the initial states and of every step from themselves.
-    ``dropped``: the others, each with the action (or "init") that broke it first, or that Z3 could not decide within
-    its limit."""
+    """An `Inductive` is the result of `houdini`. ``remaining`` has the promises and lemmas that hold in the initial
+    states and are preserved by every step, assuming only one another. ``dropped`` has the others, each with the action
+    (or "init") that broke it first, or that Z3 could not decide within its limit."""
 
     remaining: tuple[str, ...]
     dropped: dict[str, str]
@@ -42,9 +42,9 @@ class Inductive:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """``verdict`` is holds if every promise and step property is still proved, else unknown: what one invariant fails
-    to prove may yet be true.  ``open``: the properties that are not proved, each with the action that breaks the
-    attempt."""
+    """A `Redundancy` states whether the promises are still proved. ``verdict`` is holds if every promise and step
+    property is still proved, else unknown, since what one invariant fails to prove may yet be true. ``open`` has the
+    properties that are not proved, each with the action that breaks the attempt."""
 
     verdict: Verdict
     open: dict[str, str]
@@ -54,7 +54,7 @@ class Redundancy:
 def houdini(
     spec: Spec, properties: Mapping[str, Property], *, rlimit: int = RLIMIT, known: Known | None = None
 ) -> Inductive:
-    """The largest inductive subset of the promises and lemmas of a settled protocol."""
+    """Return the largest inductive subset of the promises and lemmas of a settled protocol."""
     return _Houdini(spec, invariant(properties), rlimit, known or Known()).run()
 
 
@@ -66,13 +66,13 @@ def redundant(
     rlimit: int = RLIMIT,
     known: Known | None = None,
 ) -> Redundancy:
-    """Are the promises still proved of this mutant, from what is left of the lemmas and of those declared for it?"""
+    """Return whether the promises of this mutant are still proved by its remaining lemmas and those declared for it."""
     every = {**properties, **(extra_lemmas or {})}
     run = _Houdini(spec, invariant(every), rlimit, known or Known())
     inductive = run.run()
     promises = [n for n, p in every.items() if p.role == "promise"]
     missing = {n: inductive.dropped[n] for n in promises if n in inductive.dropped}
-    # A refinement is no promise: what it is for holds of a mutant that keeps the promises by other ways.
+    # A refinement is no promise, since a mutant may fulfil the promises in other ways.
     for name, term in steps({n: p for n, p in every.items() if p.role != "refinement"}).items():
         broken = next((a.name for a in spec.actions.values() if run.support(a, term) is None), None)
         if broken is not None:
@@ -96,8 +96,7 @@ class _Houdini:
         return Inductive(tuple(self.left), self.dropped, time.perf_counter() - start)
 
     def support(self, action: Action, term: Term) -> frozenset[Term] | None:
-        """The lemmas, among those left, from which ``term`` holds after (of) the action; None if they are not
-        enough."""
+        """Return the remaining lemmas that prove ``term`` for a step of the action, or None if they are not enough."""
         key, assumed = (_meaning(self.spec, action), term), frozenset(self.left.values())
         found = self.known.enough(key, assumed)
         if found is None:
@@ -126,7 +125,6 @@ class _Houdini:
 
 
 def _meaning(spec: Spec, action: Action) -> object:
-    """A key of all that a proof about an action depends on, apart from the lemmas it used."""
     guards = tuple(g.condition for g in action.guards)
     updates = tuple((u.variable, u.value, u.keys, u.bound) for u in action.updates)
     return (tuple(spec.types.items()), tuple(spec.constants.items()), spec.axioms, action.parameters, guards, updates)

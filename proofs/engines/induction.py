@@ -1,15 +1,15 @@
-"""Proof by induction, without bounds: initial states satisfy every promise and lemma, and every action preserves them.
+"""This module proves properties by induction, without bounds. Initial states satisfy every promise and lemma, and every
+action preserves them.
 
-What is assumed before a step is the conjunction of all promises and lemmas and the types of the variables; what must
-hold after it is each of them, and each step property of the step.  A proof counts only if the invariant says
-something: every antecedent must be satisfiable together with it, and every action enabled in some state that
-satisfies it.
+A step assumes the conjunction of all promises and lemmas and the types of the variables. After the step, each of them
+must hold, and each step property must hold of the step. A proof counts only if the invariant is not vacuous, so that
+every antecedent must be satisfiable together with it, and every action must be enabled in some state that satisfies it.
 
-The conjunction is proved together or not at all: what leans on a part that is not inductive is *not proved*, however
-many of its own steps hold.  Where a step can be proved without that part, it is; so what remains proved is the largest
-inductive part of the conjunction.
+The conjunction is proved together or not at all. A property that depends on a part that is not inductive is *not
+proved*, however many of its own steps hold. A step that can be proved without that part is proved again without it, so
+that the proved properties are the largest inductive part of the conjunction.
 
-Of a protocol that is made of others, what was proved of one of these alone is inherited (`inheriting`).
+A protocol that is made of others inherits what was proved of one of these alone (`proof_reuse`).
 """
 
 import time
@@ -30,21 +30,22 @@ from fencepost.proofs.readings.solver.solving import RLIMIT, SOON, SPARING, Ques
 from fencepost.proofs.results import Verdict, worst
 
 FACTS = Facts()
-"""Facts about parts that this process has proved."""
+"""Facts about parts that this process has proved are shared by all proofs."""
 Kind = Literal["initial", "preserved", "step", "follows", "antecedent", "enabled", "dead", "inherited"]
 Asked = Sequence[tuple[str, str, Term]]
 Found = Iterator["Obligation"]
 VACUITY: tuple[Kind, ...] = ("antecedent", "enabled")
-"""Kinds of obligation that show that the invariant is not vacuous; they are no steps of a proof."""
+"""Obligations of these kinds are evidence that the invariant is not vacuous, and are not steps of a proof."""
 
 
 @dataclass(frozen=True)
 class Obligation:
-    """One thing to prove.  ``action`` is "init" for initial states and empty for an antecedent; ``property`` is empty
-    for the question whether an action can happen ("dead": whether one that its author calls so can't).  ``uses``
-    names the properties that the proof needed before the step, as few as Z3 can do with; ``how`` is "unchanged"
-    if the action writes nothing that the property reads, so that no solver was asked, and "inherited" if it was proved
-    of the part that ``action`` names.  ``cached``: when it was proved, where that was an earlier run."""
+    """An `Obligation` is one thing to prove. ``action`` is "init" for initial states and empty for an antecedent.
+    ``property`` is empty for the question whether an action can happen ("dead" is the question whether an action
+    declared dead cannot). ``uses`` names the properties that the proof needed before the step, as few as Z3 can do
+    with. ``how`` is "unchanged" if the action writes nothing that the property reads, so that no solver was asked, and
+    "inherited" if it was proved of the part that ``action`` names. ``cached`` is the time of the proof, if an earlier
+    run made it."""
 
     kind: Kind
     action: str
@@ -59,9 +60,9 @@ class Obligation:
 
 @dataclass(frozen=True)
 class Proof:
-    """``leaning``: the properties that are not proved because the steps of their proofs need others that fail, by name,
-    each with those that fail of their own; the empty name is that of what is claimed of actions.  ``inherited``: the
-    properties that hold since they were proved of a part."""
+    """A `Proof` has all obligations of a variant. ``leaning`` has the properties that are not proved because their
+    proofs need others that fail, each with the latter. The empty name stands for claims about actions. ``inherited``
+    has the properties that hold because they were proved of a part."""
 
     obligations: tuple[Obligation, ...]
     seconds: float
@@ -69,9 +70,9 @@ class Proof:
     inherited: Mapping[str, Inherited] = field(default_factory=dict)
 
     def verdict(self, name: str | None = None) -> Verdict:
-        """Return the verdict on one property, or on everything.  `violated` means not inductive, or vacuous; it need
-        not be reachable. `not proved`: nothing is wrong with its own obligations, but they need a property that is not
-        inductive."""
+        """Return the verdict on one property, or on everything. `violated` means not inductive, or vacuous, and need
+        not be reachable. `not proved` means that its own obligations hold, but need a property that is not inductive.
+        """
         mine = [o for o in self.obligations if name is None or o.property == name]
         leans: list[Verdict] = ["not proved"] if name in self.leaning or (name is None and self.leaning) else []
         return worst([*(o.verdict for o in mine), *leans])
@@ -85,7 +86,7 @@ class Proof:
         return tuple(o for o in self.obligations if o.verdict != "holds")
 
     def rests_on(self, name: str) -> tuple[str, ...]:
-        """All properties that the proof of this one needs: in a step of it, or in a step of a proof that it needs."""
+        """Return all properties that the proof of a property needs, directly or through other proofs."""
         if name in self.inherited:
             return self.inherited[name].rests_on
         return _closure(self.obligations, name)
@@ -102,10 +103,10 @@ def prove(
     again: bool = False,
     cache: CachedSteps | None = None,
 ) -> Proof:
-    """Every obligation of a settled protocol.  ``progress`` is called with each as it is decided; ``rlimit`` is Z3's
-    resource limit for each question.  Witnesses and progress properties are not for induction and are passed over.
-    ``facts``: what is known of the parts of a whole; one of which nothing is known is proved first.  ``again``: prove
-    all of the whole, and inherit nothing.  ``cache``: steps of earlier runs, which are not proved again."""
+    """Prove every obligation of a settled protocol. ``progress`` is called with each as it is decided, and ``rlimit``
+    is Z3's resource limit for each question. Witnesses and progress properties are skipped. ``facts`` has what is known
+    of the parts of a whole, and unknown parts are proved first. ``again`` proves the whole without inheriting anything.
+    ``cache`` has steps of earlier runs, which are not proved again."""
     start = time.perf_counter()
     found: list[Obligation] = []
     known = FACTS if facts is None else facts
@@ -123,8 +124,8 @@ def prove(
 
 
 def number_of_obligations(spec: Spec, properties: Mapping[str, Property]) -> int:
-    """About how many obligations `prove` decides of a protocol that inherits nothing: whether a step property says
-    something is asked of one action after another, until one does."""
+    """Return about how many obligations `prove` decides for a protocol that inherits nothing. The number is inexact
+    because the antecedent of a step property is asked of one action after another, until one satisfies it."""
     always, step = invariant(properties), steps(properties)
     first = len(always) + sum(p.kind == "step" and p.initially is not None for p in properties.values())
     asked = sum(len(antecedents(term)) for term in (*always.values(), *step.values()))
@@ -134,9 +135,9 @@ def number_of_obligations(spec: Spec, properties: Mapping[str, Property]) -> int
 def _together(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, found: list[Obligation]
 ) -> tuple[list[Obligation], dict[str, tuple[str, ...]]]:
-    """The largest inductive part of the conjunction, in which nothing is assumed that is not inductive: the
-    obligations, proved again where that takes other lemmas, and the properties that are left without a proof, with what
-    they lean on."""
+    """Return the largest inductive part of the conjunction, in which nothing is assumed that is not inductive. The
+    result has the obligations, proved again where other lemmas are needed, and the properties that remain unproved,
+    with those that they depend on."""
     always, terms = invariant(properties), {n: p.term for n, p in properties.items() if p.kind in ("always", "step")}
     failing = {
         o.property
@@ -169,7 +170,6 @@ def _together(
 
 
 def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
-    """Return all that the proof of a property needs: in a step of it, or in a step of a proof that it needs."""
     needed, new = {name}, {name}
     while new:
         new = {used for o in found if o.property in new and o.kind not in VACUITY for used in o.uses} - needed
@@ -178,8 +178,7 @@ def _closure(found: Sequence[Obligation], name: str) -> tuple[str, ...]:
 
 
 def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlimit: int) -> Obligation:
-    """Decides an obligation again from fewer assumptions, without a counterexample if it fails: the step may be
-    harmless."""
+    """Decide an obligation again from fewer assumptions, without a counterexample, as the step may be harmless."""
     if o.kind == "follows":
         question = Question.state(spec, left.values(), rlimit)
     else:
@@ -191,12 +190,12 @@ def _again(spec: Spec, o: Obligation, left: Mapping[str, Term], term: Term, rlim
 
 
 def invariant(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Promises and lemmas by name: what is assumed before every step."""
+    """Return the promises and lemmas by name, which are assumed before every step."""
     return {name: p.term for name, p in properties.items() if p.kind == "always" and p.role != "consequence"}
 
 
 def consequences(properties: Mapping[str, Property]) -> dict[str, Term]:
-    """Return what follows from the promises and lemmas, in any state, and is assumed nowhere."""
+    """Return what follows from the promises and lemmas in any state, and is assumed nowhere."""
     return {name: p.term for name, p in properties.items() if p.role == "consequence"}
 
 
@@ -212,7 +211,6 @@ def _obligations(
     spec: Spec, properties: Mapping[str, Property], rlimit: int, examples: bool, from_parts: Mapping[str, Inherited],
     cache: CachedSteps | None,
 ) -> Iterator[Obligation]:  # fmt: skip
-    """By what is asked of one solver: initial states, states of the invariant, and each action's steps."""
     for name, item in from_parts.items():
         yield Obligation("inherited", item.part, name, "holds", 0.0, "inherited")
     always = invariant(properties)
@@ -265,8 +263,6 @@ def _obligations(
 def _met_by(
     question: Question, search: Search, unknown: set[tuple[str, Term]], always: Mapping[str, Term]
 ) -> Iterator[Obligation]:
-    """The antecedents of step properties that the action of a question meets; ``unknown`` gets those of which that is
-    not known."""
     for one in list(search.wanted):
         obligation = _possible(question, "antecedent", one[0], one[1], always)
         if obligation.verdict == "holds":
@@ -295,7 +291,7 @@ def _decide(
 
 def _possible(question: Question, kind: Kind, name: str, term: Term, always: Mapping[str, Term]) -> Obligation:
     start = time.perf_counter()
-    # A small model is often found sooner than Z3 gives up on one without bounds, and seldom where it is not found soon.
+    # Z3 often finds a small model before it gives up on an unbounded one, and seldom finds one late.
     for limit in (SOON, question.rlimit):
         answer = question.possible(term, always.values(), limit)
         verdict = answer.verdict
@@ -310,7 +306,7 @@ def _possible(question: Question, kind: Kind, name: str, term: Term, always: Map
 
 
 def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Obligation:
-    """Some state of the invariant enables the action; or none does, if that is what its author says."""
+    """Decide whether some state of the invariant enables the action, or whether none does if it is declared dead."""
     found = _possible(question, "enabled", "", TRUE, always)
     if action.dead is None:
         return found
@@ -319,7 +315,7 @@ def _alive(question: Question, action: Action, always: Mapping[str, Term]) -> Ob
 
 
 def antecedents(term: Term) -> tuple[Term, ...]:
-    """The premises of a property: for every ``forall x: a implies b`` in it, ``exists x: a``."""
+    """Return the premises of a property: for every ``forall x: a implies b`` in it, ``exists x: a``."""
     return tuple(dict.fromkeys(_antecedents(term, (), ())))
 
 

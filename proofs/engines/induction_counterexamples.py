@@ -1,9 +1,9 @@
-"""Failed attempts of a proof, printed as a run of one step: the state before, the step in the action's words, what it
-changed and what that breaks; and whether a run from the start comes to it.
+"""This module prints failed attempts of a proof as a run of one step: the state before, the step in the action's words,
+its changes and what they break, and whether a run from the start reaches it.
 
-A counterexample to induction is a state that the lemmas allow, not one that a run has reached.  So the same property is
-explored within bounds: a run that breaks it says that the property is wrong, no such run that a lemma is missing which
-excludes the state before.
+A counterexample to induction is a state that the lemmas allow, not one that a run has reached. So the same property is
+explored within bounds. A run that breaks it is evidence that the property is wrong, and the lack of one suggests that a
+lemma is missing which excludes the state before.
 """
 
 import itertools
@@ -28,11 +28,11 @@ from fencepost.proofs.readings.solver.models import Counterexample
 from fencepost.proofs.readings.words import differences, first_sentence, name_in_words, say_state
 
 MOST = 6_000_000
-"""States of an exploration that looks for the state before."""
+"""An exploration that looks for the state before visits at most this many states."""
 
 
 def narrate(spec: Spec, properties: Mapping[str, Property], failed: Obligation) -> Iterator[str]:
-    """One obligation that was not met, in words."""
+    """Yield the words for one obligation that was not met."""
     action = spec.actions.get(failed.action)
     name = name_in_words(failed.property)
     if failed.kind == "antecedent":
@@ -62,15 +62,14 @@ def narrate(spec: Spec, properties: Mapping[str, Property], failed: Obligation) 
 
 
 def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines under one word; what is not stated is zero, no or none."""
     for number, line in enumerate(list(lines) or ["everything is zero"]):
         yield f"  {'' if number else mark:<6} {line}"
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Whether exploration within bounds breaks the property of a counterexample.  ``steps``: of the shortest run that
-    does, whose last action is ``last``; None if none does among ``states``."""
+    """A `Reached` states whether exploration within bounds breaks the property of a counterexample. ``steps`` is the
+    length of the shortest run that does, whose last action is ``last``, or None if no run among ``states`` does."""
 
     bound: Mapping[str, int]
     states: int
@@ -80,7 +79,7 @@ class Reached:
     events: tuple[str, ...] = ()
 
     def words(self, failed: Obligation) -> Iterator[str]:
-        """As `narrate` goes on."""
+        """Yield the lines that follow those of `narrate`."""
         if self.steps is not None:
             same = "by this very action" if self.last == failed.action else f"by {self.last}"
             yield f"  a run from the start breaks it in {self.steps} steps, {same}: {', '.join(self.events)}"
@@ -94,8 +93,7 @@ class Reached:
 def reach(
     spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], failures: Iterable[Obligation]
 ) -> Iterator[tuple[Obligation, Reached | None]]:
-    """Each counterexample to a step, with what exploration makes of it; None for one that lies outside of the
-    bounds."""
+    """Yield each counterexample to a step, with what exploration finds about it, or None outside the bounds."""
     found: dict[tuple[object, ...], Reached] = {}
     refuted = [o for o in failures if o.counterexample is not None and o.counterexample.before is not None]
     placed = [(o, _bounds(spec, properties[o.property], o.counterexample, bound)) for o in refuted if o.counterexample]
@@ -110,7 +108,7 @@ def reach(
 def _explore(
     spec: Spec, properties: Mapping[str, Property], within: Mapping[str, int]
 ) -> Iterator[tuple[str, Reached]]:
-    """Anew after each that breaks, since it breaks soon where it does, and the whole takes long."""
+    """Yield the result for each property, exploring again after each violation, since violations end a search early."""
     left = dict(properties)
     while left:
         made = explore(spec, left, within, max_states=MOST, stop_when_violated=True)
@@ -131,8 +129,7 @@ def _reached(found: Exploration, name: str, within: Mapping[str, int]) -> Reache
 
 
 def _bounds(spec: Spec, broken: Property, example: Counterexample, bound: Mapping[str, int]) -> dict[str, int] | None:
-    """The bounds, with as few of the constants changed to the counterexample's own as let it lie within them; None if
-    it does not."""
+    """Return the bounds with the fewest constants changed that include the counterexample, or None if none do."""
     changes = [{name: value} for name, value in example.constants.items() if value < bound.get(name, 0)]
     for count in range(len(changes) + 1):
         for chosen in itertools.combinations(changes, count):
@@ -143,7 +140,7 @@ def _bounds(spec: Spec, broken: Property, example: Counterexample, bound: Mappin
 
 
 def _lies_within(spec: Spec, broken: Property, example: Counterexample, within: Mapping[str, int]) -> bool:
-    """Return whether the step is one of the bounded model too, and breaks the property there."""
+    """Return whether the step is also one of the bounded model, and breaks the property there."""
     assert example.before is not None and example.event is not None
     sorts = {kind.name: kind.bound for kind in _scalars(spec) if isinstance(kind, AtomsType)}
     sizes = all(size <= evaluate_bound(sorts[name], within) for name, size in example.sizes.items())

@@ -1,9 +1,9 @@
-"""Steps of proofs that earlier runs have made, each group of them under a hash of all that Z3 was asked.
+"""This module caches proof steps of earlier runs, each group under a hash of everything that Z3 was asked.
 
-A group is what one `Question` is asked: initial states, states of the invariant, or the steps of one action.  Its hash
-has the axioms, the types, the invariant that is assumed, the action, what is claimed after it, Z3's release and limit,
-and the text of what asks.  So who edits one rule has the steps of that action proved again, and no other.  A group is
-kept only if all of it holds.
+A group is what one `Question` is asked: initial states, states of the invariant, or the steps of one action. The hash
+of a group covers the axioms, the types, the assumed invariant, the action, what is claimed after it, Z3's release and
+limit, and the source text of the code that asks. So an edit of one rule has only the steps of that action proved again.
+A group is stored only if all of it holds.
 """
 
 import hashlib
@@ -29,13 +29,13 @@ ASKING = (
     "proofs/engines/induction.py", "proofs/engines/obligation_cache.py", "proofs/readings/solver", "proofs/results.py",
     "model/language/tree",
 )  # fmt: skip
-"""What asks Z3, and what the terms that it is asked of are made of."""
+"""The hash covers these files, which ask Z3, or define the terms and verdicts."""
 
 
 @dataclass
 class CachedSteps:
-    """By hash: the obligations of a group as JSON, when they were proved, and which antecedents were met.  ``used``:
-    those of this run, which are what is written."""
+    """A `CachedSteps` has, by hash, the obligations of a group as JSON, when they were proved, and which antecedents
+    were met. ``used`` has the groups of this run, which are written."""
 
     file: Path
     spec: Spec
@@ -47,8 +47,8 @@ class CachedSteps:
 
     @classmethod
     def of(cls, name: str, spec: Spec, rlimit: int, *, fresh: bool = False) -> "CachedSteps | None":
-        """Those of a variant of this name; None where none are to be stored.  ``fresh``: nothing is taken from earlier
-        runs, and what is proved now is stored."""
+        """Return the steps of a variant of this name, or None where nothing may be stored. With ``fresh``, none of them
+        come from earlier runs."""
         if not keeps_verdicts():
             return None
         file = cache_folder() / "steps" / f"{name.replace('/', '-')}.json"
@@ -59,7 +59,7 @@ class CachedSteps:
         return cls(file, spec, rlimit, groups if isinstance(groups, dict) else {})
 
     def write(self) -> None:
-        """Where no folder can be written nothing is stored."""
+        """Write the groups of obligations that this run used. Nothing is stored where the folder cannot be written."""
         draft = self.file.with_suffix(f".{os.getpid()}")
         try:
             draft.parent.mkdir(parents=True, exist_ok=True)
@@ -72,8 +72,8 @@ class CachedSteps:
         self, kind: str, action: Action | None, always: Mapping[str, Term], asked: Iterable[tuple[str, str, Term]],
         search: "Search", made: Callable[[], Iterator["Obligation"]],
     ) -> Iterator["Obligation"]:  # fmt: skip
-        """The obligations of a group, taken from an earlier run or ``made``.  ``asked``: what is claimed, as kind, name
-        and term; ``search``: the antecedents that are still to be met, of which a group may meet some."""
+        """Yield the obligations of a group, read from an earlier run or ``made``. ``asked`` has what is claimed, as
+        kind, name and term. ``search`` has the antecedents that are still to be met, some of which a group may meet."""
         key = self._key(kind, action, always, asked, search)
         stored = self._read(key)
         if stored is not None and search.meet(stored[1], self.digest):
@@ -94,7 +94,7 @@ class CachedSteps:
             }
 
     def _read(self, key: str) -> "tuple[list[Obligation], list[tuple[str, str]]] | None":
-        from fencepost.proofs.engines.induction import Obligation  # which calls this
+        from fencepost.proofs.engines.induction import Obligation  # imported late, since it calls this module
 
         try:
             group = self.groups[key]
@@ -134,7 +134,7 @@ class CachedSteps:
         return self._frame
 
     def digest(self, term: Term) -> str:
-        """A hash of a term's structure; terms are shared, so that each is looked at once."""
+        """Return a hash of a term's structure. Terms are shared, so that each is hashed once."""
         if term not in self._digests:
             args = [self.digest(arg) for arg in term.args]
             text = f"{term.op} {term.data!r} {term.type!r} {args}"
@@ -144,14 +144,14 @@ class CachedSteps:
 
 @dataclass
 class Search:
-    """Antecedents of step properties, each of which some action has to satisfy: those ``wanted`` still, and those
-    ``met``, in the order in which they were."""
+    """A `Search` has the antecedents of step properties, each of which some action has to satisfy. ``wanted`` has those
+    still open, and ``met`` those satisfied, in that order in time."""
 
     wanted: list[tuple[str, Term]]
     met: list[tuple[str, Term]] = field(default_factory=list)
 
     def meet(self, digests: Sequence[tuple[str, str]], digest: Callable[[Term], str]) -> bool:
-        """Those of these names and hashes are met; nothing is done where one of them is not wanted."""
+        """Mark antecedents as met, or do nothing if one of them is not wanted."""
         by_digest = {(name, digest(term)): (name, term) for name, term in self.wanted}
         known = by_digest.keys() >= set(digests)
         for reported in digests if known else ():
@@ -164,7 +164,7 @@ class Search:
 
 
 def since(obligations: Iterable["Obligation"]) -> str | None:
-    """When the oldest of these was proved, if all are kept from earlier runs; None where one was proved now."""
+    """Return when the oldest of these obligations was proved, or None if one was proved in this run."""
     dates = [o.cached for o in obligations]
     cached = [date for date in dates if date is not None]
     return min(cached) if cached and len(cached) == len(dates) else None
@@ -172,7 +172,6 @@ def since(obligations: Iterable["Obligation"]) -> str | None:
 
 @cache
 def _engine() -> str:
-    """Return the hash of the text of what asks, and of Z3's release."""
     here = Path(__file__).parents[2]
     hashed = hashlib.sha256(version("z3-solver").encode())
     for name in ASKING:

@@ -1,9 +1,8 @@
-"""Inheritance: what was proved of a part alone holds of the whole, and is not proved again.
+"""This module lets a whole protocol inherit what was proved of a part alone, so that it is not proved again.
 
-A `Fact` is a proof as it is remembered: the verdict on each property of a protocol, in addition to a hash of that
-protocol and of all that is stated of it.  A whole inherits a property only if the fact of its part says that it holds,
-the hash is that of the part as it is now, and each of the whole's steps is, in the part's variables, one of the part's
-or none.
+A `Fact` records a proof, with the verdict on each property of a protocol, and a hash of that protocol and of everything
+stated about it. A whole inherits a property only if the fact of its part has it as holding, the hash is that of the
+part as it is now, and each of the whole's steps is, in the part's variables, one of the part's or none.
 """
 
 import json
@@ -30,8 +29,8 @@ Prove = Callable[[Spec, Mapping[str, Property]], "Proof"]
 
 @dataclass(frozen=True)
 class Fact:
-    """The proof of a protocol alone.  ``model``: the hash of it and of what is stated of it; ``rests_on``: by
-    property, those that its proof needs."""
+    """A `Fact` is the proof of a protocol alone. ``model`` is the hash of the protocol and of what is stated about it.
+    ``rests_on`` has, by property, those that its proof needs."""
 
     protocol: str
     model: str
@@ -40,13 +39,13 @@ class Fact:
 
 
 class Facts:
-    """Proofs of parts by the hash of what they are of."""
+    """A `Facts` has proofs of parts, by the hash of the part."""
 
     def __init__(self, known: Iterable[Fact] = ()) -> None:
         self.known = {fact.model: fact for fact in known}
 
     def of(self, source: Source, prove: Prove) -> Fact:
-        """The fact about a part as it is now, proved if it is not known."""
+        """Return the fact about a part as it is now, proving it if it is not known."""
         model = hash_of_stated(source.spec, source.properties.values())
         if model not in self.known:
             proof = prove(settle(source.spec), source.properties)
@@ -67,7 +66,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Inherited:
-    """A property that the whole has from its part of that name."""
+    """An `Inherited` is a property that the whole has from its part of that name."""
 
     part: str
     name: str
@@ -84,7 +83,7 @@ class Inherited:
 def inherited(
     spec: Spec, properties: Mapping[str, Property], facts: Facts, prove: Prove, rlimit: int
 ) -> dict[str, Inherited]:
-    """The properties that a settled whole has from its parts, by name."""
+    """Return the properties that a settled whole has from its parts, by name."""
     found: dict[str, Inherited] = {}
     for part in dict.fromkeys(item.source.part for item in properties.values() if item.source is not None):
         of_part = {n: p for n, p in properties.items() if p.source is not None and p.source.part == part}
@@ -98,7 +97,7 @@ def inherited(
         found |= {n: Inherited(part, p.name_in_part, fact) for n, p in states.items()}
         assumed = [p.term for p in states.values()]
         for name, item in proved.items():
-            # The whole may leave the part as it is, which the part's own proof did not ask.
+            # The whole may take a step without the part, which the part's own proof does not cover.
             if item.kind == "step" and _of_no_change(spec, item, assumed, rlimit):
                 found[name] = Inherited(part, item.name_in_part, fact)
     return found
@@ -110,5 +109,4 @@ def _of_no_change(spec: Spec, item: Property, assumed: list[Term], rlimit: int) 
 
 
 def stuttering(root: Term) -> Term:
-    """The condition that a property of steps puts on a step that changes nothing."""
     return rewrite(root, lambda node: state(node.data[0], node.type) if node.op == "state" else node)

@@ -1,4 +1,5 @@
-"""Why a step breaks a refinement: what it does to the core's variables, and what the core would do instead."""
+"""This module explains why a step breaks a refinement, by what it does to the core's variables, and what the core would
+do instead."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -13,8 +14,8 @@ from fencepost.proofs.results import Event, State, Trace
 
 
 def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trace) -> Iterator[str]:
-    """Explains the last step of a trace that breaks a refinement (or its initial state): what it does to
-    the core's variables, and the action of the core that comes nearest, with what it lacks."""
+    """Explain the last step of a trace that breaks a refinement (or its initial state). The lines describe what the
+    step does to the core's variables, and the nearest action of the core, with what it lacks."""
     views = [_Explained(item, spec, bounds, seen) for seen in _views(item, spec, bounds)]
     if not trace.events:
         yield from next((t for t in views if any(t.wrong_start(trace.states[0]))), views[0]).start(trace.states[0])
@@ -37,14 +38,13 @@ def explain(item: Refinement, spec: Spec, bounds: Mapping[str, int], trace: Trac
 
 
 def _views(item: Refinement, spec: Spec, bounds: Mapping[str, int]) -> Iterator[dict[str, Any]]:
-    """Each choice of the view's parameters; one without any, if it has none."""
     full = Plain(spec, {n: bound_of(bounds, n) for n in spec.constants}, bounds)
     for values in itertools.product(*(full.domain(kind) for _, kind in item.each)):
         yield dict(zip((name for name, _ in item.each), values, strict=True))
 
 
 class MappedState:
-    """The core's state in a state of the larger protocol, as plain data; ``seen``: the view's parameters."""
+    """A `MappedState` maps states of the larger protocol to the core's. ``seen`` has the view's parameters."""
 
     def __init__(self, item: Refinement, full: Plain, seen: Mapping[str, Any] | None = None) -> None:
         self.item, self.full, self.seen = item, full, seen or {}
@@ -82,7 +82,7 @@ class _Explained:
         return self.wrong(self.core.initial(), self.mapped(state), "it starts as")
 
     def explains(self, before: State, after: State, hints: tuple[str, ...]) -> bool:
-        """The step is one of the core's, in this view, or leaves it alone."""
+        """Return whether the step is one of the core's, in this view, or leaves the core unchanged."""
         old, new = self.mapped(before), self.mapped(after)
         if self._entries(old) == self._entries(new):
             return True
@@ -90,7 +90,7 @@ class _Explained:
         return found is not None and not found[1] and not found[2]
 
     def nearest(self, before: State, after: State, hints: tuple[str, ...]) -> tuple[Event, list[str], list[str]] | None:
-        """The event of the core with the fewest false guards and wrong variables, those hinted at before others."""
+        """Return the event of the core with the fewest false guards and wrong variables, preferring hinted actions."""
         best: tuple[tuple[int, bool], tuple[Event, list[str], list[str]]] | None = None
         for action in self.item.core.actions.values():
             for event in self.core.events(action.name):
@@ -112,7 +112,6 @@ class _Explained:
         yield from (f"{makes} {p} {want[p]}, not {got[p]}" for p in want if want[p] != got[p])
 
     def _entries(self, state: State) -> dict[str, str]:
-        """Every entry of a state of the core, in words."""
         found = {}
         for name, kind in self.item.core.types.items():
             if isinstance(kind, SeqType):

@@ -1,4 +1,5 @@
-"""One function per engine: a variant in, one Result per property out, in the same shape from every engine."""
+"""This module has one function for each engine, which takes a variant and returns a Result for each property, in the
+same shape."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,7 +37,7 @@ def result(
     entry: ProtocolEntry, variant: Variant, name: str, kind: str, engine: str, verdict: Verdict, seconds: float,
     bound: Mapping[str, int] | None = None, evidence: dict[str, Any] | None = None,
 ) -> Result:  # fmt: skip
-    """A Result with what the catalogue expects of this property."""
+    """Return a Result with what the catalogue expects of this property."""
     expected: Any = variant.expected.get(name, "holds")
     item = variant.properties.properties.get(name)
     facts = {} if item is None else {"role": item.role, "rule": item.rule}
@@ -47,7 +48,6 @@ def result(
 
 
 def _within(scope: Scope, results: list[Result]) -> list[Result]:
-    """Verdicts with the scope in which they were found."""
     fields = scope.fields
     return [replace(r, **fields) for r in results]
 
@@ -63,8 +63,8 @@ def run_induction(
     rlimit: int | None = None,
     proof: Proof | None = None,
 ) -> list[Result]:
-    """Every promise, lemma and step property proved without bounds, or not: one Result each, and one for vacuity.
-    ``proof``: one that was made already."""
+    """Return one Result for every promise, lemma and step property, proved without bounds or not, and one for vacuity.
+    ``proof`` is a proof that was made already."""
     proof = proof or prove(variant.spec, variant.promised, rlimit=rlimit or RLIMIT)
     found = []
     for name, item in _with(variant.promised, "always", "step").items():
@@ -95,8 +95,8 @@ def run_induction(
 
 
 def cut_induction(entry: ProtocolEntry, variant: Variant, obligations: Sequence[Obligation]) -> list[Result]:
-    """A proof that was broken off after these obligations: what is not inductive is violated, and all else unknown,
-    since it is not known what was still to come.  Asks Z3 nothing."""
+    """Return the results of a proof that was broken off after some obligations. A property with a violated obligation
+    is violated, and all others are unknown, since obligations may be missing. Z3 is not asked anything."""
     found = []
     for name, item in _with(variant.promised, "always", "step").items():
         mine = [o for o in obligations if o.property == name]
@@ -118,8 +118,8 @@ def run_explore(
     engine: str = "numpy", checkpoint: Path | None = None, symmetry: bool = False, partial_order: bool = False,
     only: Collection[str] | None = None,
 ) -> tuple[list[Result], Exploration]:  # fmt: skip
-    """Every reachable state within the bounds: verdicts with shortest traces, and the exploration itself.  ``only``:
-    the properties to judge, if not all."""
+    """Explore every reachable state within the bounds, and return verdicts with shortest traces, and the exploration
+    itself. ``only`` names the properties to judge, if not all."""
     asked = _with(variant.asked, "always", "step", "sometimes")
     asked = asked if only is None else {name: item for name, item in asked.items() if name in only}
     spec = without_unread_ghosts(variant.spec, asked.values())
@@ -146,12 +146,14 @@ def _explored(
 def run_features(
     entry: ProtocolEntry, variant: Variant, profile: Profile
 ) -> tuple[list[Result], dict[str, Exploration]]:
-    """Every reachable state within the variant's bounds, and within those of each feature, and, up to the names of
-    elements, within the wider ones of the profile: one verdict per property, and the explorations by feature.
+    """Explore every reachable state within the variant's bounds, within those of each feature, and, up to the names of
+    elements, within the wider ones of the profile. Return one verdict for each property, and the explorations by
+    feature.
 
-    What must always hold has to hold in all of them, and a witness has to be reached in one.  What is violated or
-    reached stands against what was met where it is; what holds, against what was met anywhere, until it is known where
-    it could have been broken (`fencepost.proofs.necessity.killers`).
+    An always property has to hold in all of them, and a witness has to be reached in one. The scope of a violation, or
+    of a witness that is reached, has the dangers of the explorations that decide it. The scope of a property that holds
+    has the dangers of all explorations, until it is known where the property could have been broken
+    (`fencepost.proofs.necessity.killers`).
     """
     asked = _with(variant.asked, "always", "step", "sometimes")
     wider = wider_of(variant, profile)
@@ -168,7 +170,6 @@ def run_features(
 
 
 def _deciding(item: Property, explored: Mapping[str, Exploration]) -> list[str]:
-    """Where a witness is reached, or something else violated."""
     decisive = "holds" if item.kind == "sometimes" else "violated"
     return [feature for feature, made in explored.items() if made.verdicts[item.name] == decisive]
 
@@ -177,8 +178,7 @@ def _together(
     entry: ProtocolEntry, variant: Variant, item: Property, bounds: Mapping[str, Mapping[str, int]],
     explored: Mapping[str, Exploration], deciding: Sequence[str],
 ) -> Result:  # fmt: skip
-    """The result that decides: the shortest violation or witness, else the first; with all states and seconds.  Only
-    its trace is found again."""
+    """Return the result that decides: the shortest violation or witness, else the first, with all states and times."""
     name = item.name
     chosen = min(deciding, key=lambda feature: explored[feature].traces.steps(name)) if deciding else next(iter(bounds))
     found = _explored(entry, variant, item, bounds[chosen], explored[chosen])
@@ -202,8 +202,7 @@ def _together(
 
 
 def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) -> list[Result]:
-    """Return, for each action and property, whether what the explorer executes within the bounds is what its terms
-    say."""
+    """Return, for each action and property, whether what the explorer executes in the bounds agrees with its terms."""
     readings = Readings(variant.spec, variant.asked, bound)
     found = []
     for one in readings.all():
@@ -214,7 +213,7 @@ def run_equal(entry: ProtocolEntry, variant: Variant, bound: Mapping[str, int]) 
 
 
 def run_progress(entry: ProtocolEntry, variant: Variant) -> list[Result]:
-    """The progress properties on the whole graph within their own bounds; the worst verdict of all bounds counts."""
+    """Judge the progress properties on the whole graph within their own bounds, of which the worst verdict counts."""
     asked = _with(variant.asked, "eventually")
     found: dict[str, Result] = {}
     violated: dict[str, list[str]] = {name: [] for name in asked}
@@ -248,8 +247,8 @@ def _evidence(spec: Spec, trace: Trace, item: Property, bound: Mapping[str, int]
 
 
 def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = None) -> dict[str, Any]:
-    """Return which actions of the core the explored steps were, which they never were, without those that are dead, and
-    which they were although the refinement says otherwise.  ``among``: look for these only, if not for all."""
+    """Return which actions of the core the explored steps took, which they never took, without dead ones, and which
+    they took although the refinement excludes it. ``among`` restricts the actions to look for."""
     taken = coverage(made, item.name, among)
     never = [action for action, by in taken.items() if not by and item.core.actions[action].dead is None]
     wrong = [f"{action} is {step}" for action, step in unsaid(made, item.name)]
@@ -262,8 +261,8 @@ def _taken(item: Refinement, made: Exploration, among: Collection[str] | None = 
 
 
 def contradictions(results: list[Result]) -> list[str]:
-    """Answers to the same question that can't both be right: a proof, or a complete search that includes the other's
-    bounds, against a violation."""
+    """Return answers to the same question that cannot both be right, which are a violation against a proof, or against
+    a complete search that includes its bounds."""
     found = []
     for bad in (r for r in results if r.verdict == "violated"):
         for good in (r for r in results if r.verdict == "holds"):
@@ -282,7 +281,7 @@ def contradictions(results: list[Result]) -> list[str]:
 
 
 def covers(wide: Result, narrow: Result) -> bool:
-    """Would this violation have been seen within the bounds of that search?"""
+    """Return whether a violation would have been found within the bounds of a search."""
     if wide.bound is None:
         return True
     if narrow.bound is None:

@@ -1,5 +1,5 @@
-"""Which steps are possible in a state, and of the others why they are not: the first condition that is false, in words
-and with the rule that it encodes."""
+"""This module finds which steps are possible in a state, and why others are not, by the first condition that is false,
+in words and with the rule that it encodes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from fencepost.proofs.readings.words import differences, first_sentence, name_in
 from fencepost.proofs.results import Event, State
 
 FEW = 6
-"""Parameter choices that are reported for one reason."""
+"""This many parameter choices are reported for one reason."""
 MANY = 60
-"""Possible steps that are listed of one action."""
+"""This many possible steps of one action are listed."""
 COMPARED = ("eq", "lt", "le")
 
 
 def written(event: Event) -> str:
-    """A step as it stands in a link: ``begin(c=0,t=1)``."""
+    """Return a step as a link contains it: ``begin(c=0,t=1)``."""
     values = ",".join(f"{name}={_written(value)}" for name, value in event.parameters.items())
     return f"{event.action}({values})"
 
@@ -35,7 +35,7 @@ def _written(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a step is not possible.  ``bound``: the protocol would allow it, and only the bounds do not."""
+    """A `Reason` is why a step is not possible. ``bound`` is true if only the bounds exclude the step."""
 
     says: str
     rule: str = ""
@@ -48,25 +48,22 @@ class Reason:
 
 
 class Choices:
-    """The steps of a protocol within bounds, judged in one state after another."""
+    """A `Choices` judges the steps of a protocol within bounds, in one state after another."""
 
     def __init__(self, plain: Plain) -> None:
         self.plain, self.spec = plain, plain.spec
         self._by_text: dict[str, dict[str, Event]] = {}
 
     def by_text(self, action: str) -> Mapping[str, Event]:
-        """Every parameter choice of an action, by how it is written."""
         if action not in self._by_text:
             self._by_text[action] = {written(event): event for event in self.plain.events(action)}
         return self._by_text[action]
 
     def why_not(self, state: State, event: Event, spent: Mapping[str, int]) -> Reason | None:
-        """Why a step is not possible; None if it is."""
         reason = self._refused(state, event, spent)
         return reason and reason[0]
 
     def _refused(self, state: State, event: Event, spent: Mapping[str, int]) -> tuple[Reason, Term | None] | None:
-        """The reason, and the condition that is false."""
         action = self.spec.actions[event.action]
         if not self.plain.enabled(state, event):
             for guard in action.guards:
@@ -83,7 +80,7 @@ class Choices:
         return None
 
     def at(self, state: State, spent: Mapping[str, int], holding: Sequence[Property]) -> dict[str, Any]:
-        """``possible`` and ``impossible`` steps by action.  ``holding``: the promises that a step might break."""
+        """Return ``possible`` and ``impossible`` steps by action. ``holding`` has promises that a step might break."""
         possible, impossible = list[dict[str, Any]](), list[dict[str, Any]]()
         for action in self.spec.actions.values():
             allowed, refused = list[Event](), list[tuple[Event, Reason, Term | None]]()
@@ -114,7 +111,6 @@ class Choices:
     def _reasons(
         self, state: State, action: Action, refused: Iterable[tuple[Event, Reason, Term | None]]
     ) -> Iterator[dict[str, Any]]:
-        """Parameter choices by the reason that they share."""
         grouped: dict[Reason, list[tuple[Event, Term | None]]] = {}
         for event, reason, condition in refused:
             grouped.setdefault(reason, []).append((event, condition))
@@ -127,13 +123,11 @@ class Choices:
             }  # fmt: skip
 
     def _choice(self, state: State, action: Action, event: Event, condition: Term | None) -> str:
-        """``client 0: here 3 <= 2``."""
         words = parameters_in_words(action, event)
         here = "" if condition is None else self._here(state, event, condition)
         return f"{words}: {here}" if words and here else words or here
 
     def _here(self, state: State, event: Event, condition: Term) -> str:
-        """The two sides of a comparison that is false."""
         negated = condition.op == "not" and condition.args[0].op in COMPARED
         node = condition.args[0] if negated else condition
         if node.op not in COMPARED:

@@ -1,5 +1,6 @@
-"""What is looked for from the page, each in a thread of its own: a shortest run that breaks a promise, how far it is
-from here, another run, an endless one.  One search at a time; it says how far it has come, and can be given up."""
+"""This module runs the searches that the page asks for, each in its own thread: a shortest run that breaks a promise,
+its distance from here, another run, or an endless one. One search runs at a time, reports its progress, and can be
+given up."""
 
 import threading
 from collections import Counter
@@ -22,21 +23,21 @@ from fencepost.proofs.results import Event, Trace
 from fencepost.properties.catalogue import CatalogueError, changed
 
 MORE = 4
-"""Steps that another run may be longer, before one is looked for that goes without some action."""
+"""Another run may be this many steps longer, before one is looked for that goes without some action."""
 LOOKED_AT = 500
-"""Runs of one length that are compared with those that are known."""
+"""This many runs of one length are compared with the known ones."""
 Reporter = Callable[[str], None]
 Answer = dict[str, Any]
-"""``says``: what was found, in a sentence; ``path``, ``loop``, ``place``: what to go to, if there is anything."""
+"""An answer describes a result in ``says``, with ``path``, ``loop`` and ``place`` if there is a run to go to."""
 
 
 class GivenUp(Exception):
-    """The search is not wanted any more."""
+    """This error ends a search that is not wanted any more."""
 
 
 @dataclass
 class Search:
-    """One search: ``progress`` while it runs, then ``answer``, or ``error`` in one sentence."""
+    """A `Search` has ``progress`` while it runs, and ``answer`` or ``error`` in one sentence afterwards."""
 
     number: int
     progress: str = "the model is being prepared"
@@ -45,7 +46,7 @@ class Search:
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def report(self, words: str) -> None:
-        """How far it has come; raises GivenUp if the browser wants it no more."""
+        """Set the progress of the search. Errors: GivenUp if the browser does not want it any more."""
         if self.given_up.is_set():
             raise GivenUp
         self.progress = words
@@ -59,13 +60,13 @@ class Search:
 
 
 class Searches:
-    """The search under way, and the last one that is over."""
+    """A `Searches` has the search under way, or the last one that is over."""
 
     def __init__(self) -> None:
         self._count, self._now = 0, Search(0, answer={"says": ""})
 
     def begin(self, work: Callable[[Reporter], Answer]) -> Search:
-        """Gives up what is being looked for, and looks for this instead."""
+        """Give up the current search, and begin another."""
         self.give_up(self._now.number)
         self._count += 1
         self._now = search = Search(self._count)
@@ -73,13 +74,13 @@ class Searches:
         return search
 
     def get(self, number: int) -> Search:
-        """That search; InputError if it is none any more."""
+        """Return the search with a number. Errors: InputError if another one has taken its place."""
         if number != self._now.number:
             raise InputError(f"search {number} is over, and another one has taken its place")
         return self._now
 
     def give_up(self, number: int) -> None:
-        """Ends a search when it comes to its next level of states."""
+        """End a search when it reaches its next level of states."""
         search = self.get(number)
         search.given_up.set()
         if search.answer is None:
@@ -95,12 +96,12 @@ def _work(search: Search, work: Callable[[Reporter], Answer]) -> None:
         pass
     except (InputError, MemoryError) as error:
         search.error = str(error) or "memory ended; choose smaller bounds"
-    except Exception as error:  # a mistake in the code is reported where one looks, and not in a terminal behind it
+    except Exception as error:  # report mistakes in the code on the page
         search.error = f"this is a mistake in the code, and no verdict: {type(error).__name__}: {error}"
 
 
 def asked_of(session: Session, name: str | None) -> dict[str, Property]:
-    """The property of that name; without one, everything that must not break on any run."""
+    """Return the property of that name, or, without one, everything that must not break on any run."""
     if name is None:
         return {n: p for n, p in session.properties.items() if p.role in PROMISED}
     if name not in session.properties:
@@ -109,8 +110,8 @@ def asked_of(session: Session, name: str | None) -> dict[str, Property]:
 
 
 def shortest(session: Session, name: str | None, most: int, report: Reporter, avoided: Collection[str] = ()) -> Answer:
-    """A shortest run that breaks a property, or any promise, or reaches a witness, with the fewest changes of process;
-    ``avoided``: without a step of these actions."""
+    """Return a shortest run that breaks a property, or any promise, or reaches a witness, with the fewest switches
+    between processes. With ``avoided``, the run has no step of these actions."""
     from fencepost.proofs.engines.explore.fewest_switches import fewest_switches
     from fencepost.proofs.pages.stories import lane_of
 
@@ -127,7 +128,7 @@ def shortest(session: Session, name: str | None, most: int, report: Reporter, av
     prop, trace = found
     report("of the shortest runs, the one that is easiest to read")
     chosen = fewest_switches(made, prop, lambda event: lane_of(session.spec.actions[event.action], event))
-    with suppress(NoSuchRun):  # the search leaves out ghosts, by which a run may leave the bounds
+    with suppress(NoSuchRun):  # a run may leave the bounds by a ghost that the search left out
         trace = trace if chosen is None else session.run(_written(chosen.trace.events))
     broken = f"{_quoted(prop.name)} is {'reached' if prop.kind == 'sometimes' else 'broken'}"
     fewer = f"and not in fewer without {known}" if avoided else "and not in fewer"
@@ -136,8 +137,9 @@ def shortest(session: Session, name: str | None, most: int, report: Reporter, av
 
 
 def another(session: Session, name: str, known: Sequence[str], most: int, report: Reporter) -> Answer:
-    """A run that breaks the same in another way: it is none of the ``known`` paths in another order, or with further
-    steps.  Where there is none a few steps longer, one that has no step at all of some action."""
+    """Return a run that breaks the same property in another way, so that it is not one of the ``known`` paths in
+    another order, or with further steps. Where there is none within a few more steps, look for one that has no step of
+    some action."""
     [prop] = asked_of(session, name).values()
     paths = [session.run(path) for path in known]
     ways = [Counter(event.action for event in trace.events) for trace in paths]
@@ -167,8 +169,7 @@ def _way(session: Session, path: str) -> Counter[str]:
 
 
 def _ends(session: Session, prop: Property, least: int, most: int, report: Reporter) -> Iterator[tuple[Event, ...]]:
-    """Runs that break a property at their last step, one to each such state, the shortest first: no step leads on from
-    a state in which it is broken."""
+    """Yield runs that break a property at their last step, one to each such state, the shortest first."""
     from fencepost.proofs.engines.explore import explore, sets
     from fencepost.proofs.engines.explore.emit import conditions
     from fencepost.proofs.engines.explore.traces import runs_to
@@ -190,7 +191,7 @@ def _ends(session: Session, prop: Property, least: int, most: int, report: Repor
 
 
 def how_far(session: Session, path: str, most: int, report: Reporter) -> Answer:
-    """From the end of a path, how many steps it takes to break each promise."""
+    """Return, from the end of a path, how many steps it takes to break each promise."""
     from fencepost.proofs.engines.explore import Start, explore
 
     trace, asked = session.run(path), asked_of(session, None)
@@ -212,7 +213,7 @@ def how_far(session: Session, path: str, most: int, report: Reporter) -> Answer:
 
 
 def endless(session: Session, name: str, most: int, report: Reporter) -> Answer:
-    """A run that goes on for ever without what was promised of the end, within the bounds that it is judged in."""
+    """Return a run that goes on for ever without fulfilling the progress property, within the property's bounds."""
     from fencepost.proofs.engines.explore import explore
     from fencepost.proofs.engines.progress import check_progress
 
@@ -250,8 +251,8 @@ def _lasso(name: str, trace: Trace, place: Place, moved: bool) -> Answer:
 def _explored(
     session: Session, spec: Spec, asked: Mapping[str, Property], most: int, report: Reporter
 ) -> tuple[Any, tuple[Property, Trace] | None]:
-    """The search, and what it found first.  Ghosts that nothing asked for reads only make more states of it; where a
-    run leaves the bounds by one of them, the search is made again with all."""
+    """Return the search and what it found first. The search leaves out ghost variables that no requested property
+    reads, and is repeated with these where a run leaves the bounds by one of them."""
     from fencepost.proofs.engines.explore import explore
 
     looked_for = {n: _not_reached(p) if p.kind == "sometimes" else p for n, p in asked.items()}
@@ -271,7 +272,6 @@ def _explored(
 
 
 def _not_reached(witness: Property) -> Property:
-    """That a witness is not reached, which a search ends at once it is broken."""
     return replace(witness, role="lemma", terms=(negation(witness.term),))
 
 

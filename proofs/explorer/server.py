@@ -1,4 +1,5 @@
-"""A model to walk through over HTTP: the page, what it asks for, and who may ask."""
+"""This module serves a model to walk through over HTTP, with the page, the data that the page asks for, and the check
+of who may ask."""
 
 import secrets
 import socket
@@ -17,11 +18,9 @@ from flask import Flask, Response, abort, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-# What is served to a browser on this machine, and to none elsewhere.
-#
-# It listens on the loopback address alone.  Who does not know the token, which is the first part of every address,
-# finds nothing; and a request that names another host than ours is refused, as it comes from a page that has had a
-# name of its own lead here.  The page's policy allows what is served here and nothing else.  Nothing is written.
+# The server listens on the loopback address alone. Every address begins with a token, and a request without it finds
+# nothing. A request that names another host is refused, since it comes from a page whose own name resolves to this
+# machine. The page's policy allows only what is served here, and nothing is written.
 
 HOST = "127.0.0.1"
 LARGEST_REQUEST = 1 << 20
@@ -35,11 +34,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }  # fmt: skip
 Application = Callable[[str, frozenset[str]], Flask]
-"""Addresses under a token, for who calls us by one of these hosts."""
+"""An application has addresses under a token, for callers that use one of some host names."""
 
 
 def guarded(token: str, hosts: frozenset[str]) -> Flask:
-    """An application without addresses yet, which answers who knows the token, and calls us by one of these names."""
+    """Return an application without addresses, for callers that know the token and use one of the host names."""
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the provider that Flask comes with
@@ -55,7 +54,7 @@ def guarded(token: str, hosts: frozenset[str]) -> Flask:
     @app.after_request
     def _strict(response: Response) -> Response:
         for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)  # a page that carries its own script has a policy of its own
+            response.headers.setdefault(name, value)  # a page with its own script sets its own policy
         return response
 
     @app.errorhandler(HTTPException)
@@ -74,7 +73,7 @@ def guarded(token: str, hosts: frozenset[str]) -> Flask:
 
 
 class _Silent(WSGIRequestHandler):
-    """The terminal is for the one line that says where the page is."""
+    """A `_Silent` handler logs nothing, since the terminal is for the one line with the page's address."""
 
     server_version, sys_version = "fencepost", ""
 
@@ -83,7 +82,7 @@ class _Silent(WSGIRequestHandler):
 
 
 def listen() -> socket.socket:
-    """A socket on a free port of the loopback address."""
+    """Return a socket on a free port of the loopback address."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.bind((HOST, 0))
     listening.listen(16)
@@ -91,7 +90,6 @@ def listen() -> socket.socket:
 
 
 def server(application: Application, listening: socket.socket, token: str) -> BaseWSGIServer:
-    """The server, which serves when it is started."""
     port = listening.getsockname()[1]
     app = application(token, frozenset({f"{HOST}:{port}", f"localhost:{port}"}))
     return make_server(HOST, port, app, threaded=True, request_handler=_Silent, fd=listening.fileno())
@@ -101,10 +99,10 @@ def address(listening: socket.socket, token: str) -> str:
     return f"http://{HOST}:{listening.getsockname()[1]}/{token}/"
 
 
-# A model to walk through, over HTTP: the page, and what it asks for.
+# The rest serves a model to walk through, with the page and the data that it asks for.
 
 MOST_SESSIONS = 8
-"""Sessions whose model stays compiled."""
+"""The models of this many sessions stay compiled."""
 PARTS = {
     "": ("fencepost.proofs.explorer", "explorer.html", "text/html"),
     "explorer.js": ("fencepost.proofs.explorer", "explorer.js", "text/javascript"),
@@ -114,11 +112,11 @@ PARTS = {
 }
 T = TypeVar("T")
 MOST_STATES = 2_000_000
-"""After so many states a search ends undecided."""
+"""A search ends undecided after this many states."""
 
 
 class At(msgspec.Struct, forbid_unknown_fields=True):
-    """Where one is, as the page says it: a place, a path, and after how many of its steps."""
+    """An `At` is a position as the page sends it, which is a place, a path, and the number of steps taken of it."""
 
     name: str
     without: tuple[str, str] | None = None
@@ -130,8 +128,8 @@ class At(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Wanted(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be looked for: ``what`` is shortest, another or far; ``known``: the paths that another is not to be.
-    Without a property, any promise."""
+    """A `Wanted` is a request for a search. ``what`` is shortest, another or far, and ``known`` has the paths that
+    another run must differ from. Without a property, any promise counts."""
 
     what: str
     at: At
@@ -140,8 +138,8 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Explorer:
-    """What the addresses answer.  The model is asked by one request at a time; searches go on in addition to them.
-    ``starts``: states in which a path may begin, by number from 1 on."""
+    """An `Explorer` has the answers of the addresses. One request at a time uses the model, while searches run in
+    parallel. ``starts`` has states in which a path may begin, numbered from 1."""
 
     def __init__(self, start: Session, most: int = MOST_STATES, starts: Sequence[Start] = ()) -> None:
         self.start, self.most, self.searches, self.starts = start.place, most, Searches(), starts
@@ -170,8 +168,7 @@ class Explorer:
             return about(self.session(at))
 
     def view(self, at: At) -> Mapping[str, Any]:
-        """Return what is at a step of a path; of a path that the model does not have, what is at the end of what it
-        has."""
+        """Return what is at a step of a path, or at the end of the possible part of an impossible path."""
         with self._asking:
             session, refused = self.session(at), ""
             try:
@@ -186,12 +183,12 @@ class Explorer:
                 return {"refused": str(error), **session.narrate(trace, step)}
 
     def search(self, wanted: Wanted) -> Mapping[str, Any]:
-        """Begins a search; what it has come to is asked for with its number."""
+        """Begin a search, whose result is requested by its number."""
         at = wanted.at
         with self._asking:
             here = self.session(at)
             here.run(at.path)
-            # Of runs those count that begin as the protocol does.
+            # Searches begin at the protocol's initial state.
             session = self.session(msgspec.structs.replace(at, since=None))
         work: dict[str, Callable[[Reporter], Answer]] = {
             "shortest": lambda report: shortest(session, wanted.property, self.most, report),
@@ -204,7 +201,6 @@ class Explorer:
 
 
 def _placed(session: Session, here: Session, answer: Answer) -> Answer:
-    """With the place that its path is of, where that is not the one from which it was asked for."""
     if session is here or "path" not in answer or "place" in answer:
         return answer
     place = session.place
@@ -212,14 +208,14 @@ def _placed(session: Session, here: Session, answer: Answer) -> Answer:
 
 
 def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Flask:
-    """The addresses under the token.  ``hosts``: what a request may call us."""
+    """Return the addresses under the token. ``hosts`` has the names by which a request may address the server."""
     app = guarded(token, hosts)
     serve(app, explorer, f"/{token}")
     return app
 
 
 def serve(app: Flask, explorer: Explorer, under: str) -> None:
-    """The addresses of a model to walk through, all of them ``under`` one."""
+    """Add the addresses of a model to walk through, all of them ``under`` one."""
 
     def part(name: str) -> Response:
         package, file, kind = PARTS[name]

@@ -1,7 +1,7 @@
-"""A session: one variant within bounds, perhaps with a rule got wrong, and what is at the end of a path through it.
+"""A session is one variant within bounds, perhaps with a rule got wrong, and describes the end of a path through it.
 
-A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as it stands in a link.  Whatever is reported of it is found by
-taking its steps again from where it begins, so that a link to what the model does not do is noticed, and stated.  It
+A path is text, ``start(c=0);begin(c=0,t=1,e=1)``, as a link contains it. Every report on it is computed by taking its
+steps again from its beginning, so that a link to a run that the model does not have is noticed and reported. A path
 begins in the initial state, or in a state that breaks an attempt at a proof.
 """
 
@@ -27,21 +27,21 @@ from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Varian
 from fencepost.properties.nearest import instead
 
 MOST_STEPS = 400
-"""Of a path: a link that is longer is none that a person has made."""
+"""A path has at most this many steps, since a longer link was not made by a person."""
 MOST_LANES = 8
-"""Where there are more processes, only those have a lane that a step of the path names or changes."""
+"""If there are more than this many processes, only processes that a step names or changes have a lane."""
 MOST_CHOICES = 20_000
-"""Of one action's parameters, or of a map's entries."""
+"""One action has at most this many parameter choices, and a map at most this many entries."""
 LARGEST = 4096
-"""Of a bound, as on the command line."""
+"""A bound is at most this large, as on the command line."""
 PLAIN = "/:;,=()"
-"""Signs of a path that a link has as they are."""
+"""A link contains these characters of a path unquoted."""
 PROMISED = ("promise", "step", "refinement")
-"""The roles of what must not break on any run."""
+"""Properties with these roles must not break on any run."""
 
 
 class NoSuchRun(InputError):
-    """A path that the model does not have; ``fits``: the steps that it does have before that."""
+    """This error is about a path that the model does not have. ``fits`` counts the possible steps before."""
 
     def __init__(self, why: str, fits: int) -> None:
         super().__init__(why)
@@ -50,8 +50,9 @@ class NoSuchRun(InputError):
 
 @dataclass(frozen=True)
 class Place:
-    """Where one is: ``name``: PROTOCOL/VARIANT; ``without``: the rule that is got wrong, and how; ``bounds``: those
-    that differ from the variant's smallest; ``since``: the number of the start, where that is not the initial state."""
+    """A `Place` is a variant as it is walked through. ``name`` is PROTOCOL/VARIANT, ``without`` the rule that is got
+    wrong, and how, and ``bounds`` has those that differ from the variant's smallest. ``since`` is the number of the
+    start, where that is not the initial state."""
 
     name: str
     without: tuple[str, str] | None = None
@@ -61,15 +62,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Start:
-    """A state in which paths begin in addition to the initial one, and what it is, in a sentence."""
+    """A `Start` is a state in which paths begin besides the initial one, with a sentence that describes it."""
 
     state: State
     says: str
 
 
 class Session:
-    """One variant to walk through.  ``properties`` are those that are asked of it; ``start``: that of the place, where
-    it has one."""
+    """A `Session` is one variant to walk through, with its ``properties``, and the ``start`` of its place, if any."""
 
     def __init__(self, place: Place, start: Start | None = None) -> None:
         entry, variant = find(place.name)
@@ -101,7 +101,7 @@ class Session:
         return state
 
     def run(self, path: str) -> Trace:
-        """The states of a path; NoSuchRun names the first step that is not possible, and why."""
+        """Return the states of a path. Errors: NoSuchRun names the first step that is not possible, and why."""
         words = [word.strip() for word in path.split(";") if word.strip()]
         if len(words) > MOST_STEPS:
             raise NoSuchRun(f"the path has {len(words):,} steps; {MOST_STEPS} are the most", 0)
@@ -111,7 +111,7 @@ class Session:
             if (why := self.choices.why_not(states[-1], event, self.spent(events))) is not None:
                 raise NoSuchRun(f"step {number} of the path, {word}, is not possible there: {why}", number - 1)
             after = self.plain.step(states[-1], event)
-            assert after is not None  # which `why_not` would have stated
+            assert after is not None  # `why_not` has excluded this
             events.append(event)
             states.append(after)
         return Trace(tuple(states), tuple(events))
@@ -129,7 +129,7 @@ class Session:
         return found
 
     def spent(self, events: "tuple[Event, ...] | list[Event]") -> dict[str, int]:
-        """Return how much of each budget of faults these steps take."""
+        """Return how much of each budget of faults the steps of a path use."""
         spent: dict[str, int] = {}
         for event in events:
             if (budget := self.spec.actions[event.action].budget) is not None:
@@ -137,7 +137,7 @@ class Session:
         return spent
 
     def narrate(self, trace: Trace, at: int, loop: int | None = None) -> dict[str, Any]:
-        """Return what the page displays of a path when one stands after ``at`` of its steps."""
+        """Return what the page displays of a path after ``at`` of its steps."""
         if loop is not None and not (0 <= loop <= len(trace) and trace.states[loop] == trace.states[-1]):
             raise NoSuchRun(f"the path does not come back to where it was after step {loop}", len(trace))
         lanes = self._lanes(trace)
@@ -154,7 +154,7 @@ class Session:
         }  # fmt: skip
 
     def _lanes(self, trace: Trace) -> list[str]:
-        """All processes that steps can name, if they are few: lanes that come and go are hard to follow."""
+        """Return the lanes of all processes, if they are few, because lanes that come and go are hard to follow."""
         sorts = [kind for a in self.spec.actions.values() for _, kind in a.parameters if isinstance(kind, AtomsType)]
         every = {f"{process(kind)} {n}": kind for kind in sorts if process(kind) for n in self.plain.domain(kind)}
         reported = lanes_of(self.spec, trace)
@@ -168,7 +168,6 @@ class Session:
         return asdict(one) | {"id": name, "kind": self.properties[name].kind}
 
     def _progress(self) -> list[dict[str, Any]]:
-        """What is promised of the end, which no state breaks."""
         return [
             {
                 "id": name, "name": name_in_words(name), "says": " ".join(p.doc.split()), "rule": p.rule or "",
@@ -187,7 +186,7 @@ def _spec(entry: ProtocolEntry, variant: Variant, without: tuple[str, str] | Non
 
 
 def _require_few(spec: Spec, bounds: Mapping[str, int]) -> None:
-    """BoundsError where steps or variables are so many that even to list them takes long."""
+    """Raise BoundsError where steps or variables are so many that even listing them takes long."""
     for action in spec.actions.values():
         kinds = [kind for _, kind in action.parameters]
         _require_product(action.name, "parameter choices", kinds, bounds)
@@ -203,12 +202,12 @@ def _require_product(what: str, of: str, kinds: Iterable[ScalarType], bounds: Ma
 
 
 def place_of(name: str, variant: Variant, bounds: Mapping[str, int], since: int | None = None) -> Place:
-    """The place at the beginning of a variant within these bounds, or at a start of that number."""
+    """Return the place at the beginning of a variant within bounds, or at a numbered start."""
     return Place(name, None, changes(variant, bounds), since)
 
 
 def link(place: Place, events: Iterable[Event]) -> str:
-    """The part of an address after its path, by which the page finds a path from a place, and stands at its end."""
+    """Return the fragment of an address by which the page finds a path from a place, and opens it at its end."""
     parts = {
         "at": place.name, "without": " ".join(place.without or ()),
         "bounds": ",".join(f"{name}={size}" for name, size in place.bounds),
@@ -224,8 +223,7 @@ def changes(variant: Variant, bounds: Mapping[str, int]) -> tuple[tuple[str, int
 
 
 def about(session: Session) -> dict[str, Any]:
-    """Return what can be chosen in addition to the steps: other variants of the protocol, rules to get wrong,
-    bounds."""
+    """Return what can be chosen besides the steps: other variants of the protocol, rules to get wrong, and bounds."""
     from fencepost.model.language.derived.mutations import mutations
     from fencepost.model.rules import RULES
 

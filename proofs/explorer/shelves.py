@@ -1,4 +1,5 @@
-"""What was found in histories, of an implementation or by a proof: lists of it, and a page of each, over HTTP."""
+"""This module serves what was found in histories, in an implementation or by a proof, as a list and a page for each
+finding."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
     from fencepost.proofs.testing.engine import AgreementReport
 
 
-# What was found in histories, of an implementation or by a proof, over HTTP: a list of it, and a page of each.
-#
-# A page is made when it is asked for, and is the one that ``--html`` writes.
+# A page is made on request, and is the one that ``--html`` writes.
 
 WALK = "walk"
 STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", "shelf.css"))
@@ -38,8 +37,7 @@ STYLES = (("fencepost.proofs.pages", "page.css"), ("fencepost.proofs.explorer", 
 
 @dataclass(frozen=True)
 class Found:
-    """One thing that can be looked at: in words, and its page; ``walk``: where the model can be walked through from
-    there on, as `link` has it."""
+    """A `Found` is one finding, in words and with its page. ``walk`` is a `link` to walk on from it in the model."""
 
     says: str
     story: Callable[[], Story]
@@ -48,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is found of one property: its verdict, in words, and what there is to look at, the first so many."""
+    """A `Kind` has what was found about one property, with its verdict in words, and the first findings."""
 
     name: str
     verdict: str
@@ -59,7 +57,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Shelf:
-    """All that was found in one place."""
+    """A `Shelf` has everything that was found in one place."""
 
     title: str
     about: Sequence[str]
@@ -67,8 +65,8 @@ class Shelf:
 
 
 def application(shelves: Sequence[Shelf], token: str, hosts: frozenset[str], explorer: Explorer | None = None) -> Flask:
-    """The list at the address of the token, the pages under it, numbered as they stand there from 1 on; and under
-    ``walk/`` the model, where what was found leads to it."""
+    """Return an application with the list at the address of the token, and under it the pages, numbered from 1 in the
+    order of the list. The model is under ``walk/``, where findings lead to it."""
     app = guarded(token, hosts)
     if explorer is not None:
         serve(app, explorer, f"/{token}/{WALK}")
@@ -101,18 +99,18 @@ def _list_of(shelves: Sequence[Shelf]) -> str:
     return environment.from_string(text).render(shelves=shelves, walk=WALK)
 
 
-# Shelves of what a replay has found in histories, of what an implementation did against a model, and of the steps that
-# break a proof.
+# Shelves hold what a replay found in histories, what an implementation did against a model, and the steps that break a
+# proof.
 
 MOST = 200
-"""Violations of a property that are listed, as many as are read; how many there are is reported."""
+"""At most this many violations of a property are listed, which is as many as are read, and the total is reported."""
 
 
 def of_histories(
     where: str, opened: HistoryDirectory, report: "ReplayReport", rows: Any, kernels: Mapping[str, Any]
 ) -> Shelf:
-    """Return what a report says of each property, and each violating row, which is a column table as of
-    `violating_rows`. ``kernels``: of what is no history property."""
+    """Return what a report has on each property, and each violating row, which is a column table as of
+    `violating_rows`. ``kernels`` has the judges of what is not a history property."""
     at = {name: rows[name].to_pylist() for name in ("property", "history", "step", "told", "explained_by")}
     found: dict[str, list[Found]] = {}
     for name, history, step, text, explained_by in zip(*at.values(), strict=True):
@@ -139,7 +137,6 @@ def of_histories(
 
 
 def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> Kind:
-    """The verdict on a property, in words."""
     words, predicted = name_in_words(name), sum(report.predicted.get(name, {}).values())
     if name in report.violations:
         count = report.violations[name]["count"]
@@ -154,7 +151,7 @@ def _kind(name: str, report: "ReplayReport", says: str, found: list[Found]) -> K
 
 
 def of_implementation(report: "AgreementReport") -> Shelf:
-    """The program in which an implementation failed, those of further differences, and what breaks as predicted."""
+    """Return the programs in which an implementation failed, differed, or broke what is predicted."""
     pages = pages_of(report)
     failed = int(report.failure is not None)
     further = failed + len(report.differences)
@@ -177,8 +174,8 @@ def of_implementation(report: "AgreementReport") -> Shelf:
 def of_proof(
     title: str, variant: Variant, proof: "Proof", stories: "Iterable[tuple[Obligation, Reached, Story]]"
 ) -> tuple[Shelf, list[Start]]:
-    """The steps that break an attempt at a proof, each with its story and from a state of which it is ``stories``
-    whether a run reaches it; and these states, to walk on from."""
+    """Return the steps that break an attempt at a proof, and the states in which they begin, to walk on from.
+    ``stories`` has the story of each step, and whether a run reaches its state."""
     starts, by_property = list[Start](), dict[str, list[Found]]()
     for failed, reached, story in stories:
         example = failed.counterexample

@@ -1,6 +1,7 @@
-"""Necessity of each rule: protocols with one rule wrong, and the verdicts on them that are stored.
+"""This package judges the necessity of each rule, by protocols with one rule got wrong, and stores the verdicts on
+them.
 
-Read `search` (every mutation of every rule), `promised`, `killers`, `proof_mutants` and `keeping` (what shows
-that a verdict could have been otherwise), `rule_removal`, `validity_cores` and `sets` (rules taken out together),
-`ledger` and `tables` (the table of verdicts).
+`search` has every mutation of every rule. `killers`, `saved_runs`, `proof_mutants` and `keeping` have the evidence that
+a verdict could have been otherwise. `rule_removal`, `validity_cores` and `sets` take out rules together. `ledger` and
+`tables` have the table of verdicts.
 """

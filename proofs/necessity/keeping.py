@@ -1,8 +1,9 @@
-"""Keeping: the search for killers, mutations that break what holds, and for the runs that show it.
+"""This module searches for killers, which are mutations that break properties that hold, and for the runs that are
+evidence of it.
 
-All that has none yet is asked of each mutant at once, a few states of each mutant first: until each promise has a run
-within some of the bounds, and then, less far, within each of them.  What is stored already and still fits is not
-searched again.
+Each mutant is explored for all properties without a killer at once, a few states of each mutant first. The search goes
+on until each promise has a run within some of the bounds, and then, less far, within each of them. Stored runs that
+still fit are not searched again.
 """
 
 import time
@@ -27,22 +28,22 @@ from fencepost.proofs.scope.scopes import USERS_RELY_ON
 from fencepost.properties.catalogue import PROFILES, Profile, ProtocolEntry, Variant
 
 BUDGETS = (2_000, 20_000, 200_000, 1_000_000)
-"""States that a search looks at in one mutant before it tries the next one; then again with more."""
+"""A search visits this many states of one mutant before it tries the next, and then repeats with more."""
 IN_EACH = (2_000, 50_000)
-"""The same, where a promise has a run within other bounds.  Without one the verdict is narrower, and no less right: it
-stands against nothing that was met within these."""
+"""A search has these budgets where a promise has a run within other bounds. Without a run here the verdict is narrower
+but still right, since its scope has no danger that was met only within these bounds."""
 LARGEST_GRAPH = 4_000_000
-"""Steps of the graph of a mutant, for progress; a larger one is passed over."""
+"""A mutant's graph with more steps is not searched for violations of progress."""
 
 Pair = tuple[str, str]
 
 
 @dataclass
 class Found:
-    """The result of a search: all ``runs`` to keep, the ``new`` ones among them, and what is ``missing``: a property,
-    and the first of the bounds in which nothing breaks it.  ``unbroken``: the same of properties that are broken
-    elsewhere.  ``refused``: of what is proved; ``unrefused``: promises whose proof no mutation breaks;
-    ``wrongly_spared``: those whose ``no_mutant`` is not so."""
+    """A `Found` is the result of a search. ``runs`` has all runs to store, and ``new`` the new ones among them.
+    ``missing`` has each property that nothing breaks, with the first of its bounds, and ``unbroken`` the same of
+    properties that are broken elsewhere. ``refused`` has the refusals of proved promises, and ``unrefused`` the
+    promises whose proof no mutation breaks. ``wrongly_spared`` has the promises whose ``no_mutant`` is false."""
 
     runs: list[KeptRun]
     refused: Refusals = field(default_factory=Refusals)
@@ -60,7 +61,7 @@ def hand_in_searches(
     profile: Profile,
     anew: bool = False,
 ) -> list[tuple[tuple[ProtocolEntry, Variant], Callable[[], Found]]]:
-    """A search for each variant, each with what asks for its result."""
+    """Hand in a search for each variant, and return each with a function that waits for its result."""
     return [((e, v), jobs.hand_in(search, replace(v), profile, anew, name=f"{e.name}/{v.name}")) for e, v in chosen]
 
 
@@ -68,15 +69,14 @@ def search(
     variant: Variant, profile: Profile, anew: bool = False, budgets: Sequence[int] = BUDGETS,
     in_each: Sequence[int] = IN_EACH,
 ) -> Found:  # fmt: skip
-    """The runs to keep of a variant: those stored already that still fit, and new ones for what is asked and has none,
-    anywhere and then within each of the bounds."""
+    """Return the runs to store for a variant: stored ones that still fit, and new ones for properties without any."""
     start = time.perf_counter()
     killers = Killers(variant, profile)
     killers.runs = [] if anew else [run for run in killers.runs if _fits(killers, run)]
     found = Found(killers.runs)
 
     def look(wanted: Wanted, most: Sequence[int]) -> list[tuple[str, str]]:
-        """Return what nothing was found to break."""
+        """Return the properties that nothing was found to break."""
         left = replace(wanted, properties=missing(wanted, killers))
         for run in _Searching(variant, profile, killers, left).runs(most):
             killers.runs.append(run)
@@ -102,7 +102,6 @@ def search(
 
 
 def _fits(killers: Killers, run: KeptRun) -> bool:
-    """Does a run break something that is asked, within its bounds in some profile?"""
     item = killers.variant.asked.get(run.property)
     if item is None or run.feature not in bounds_by_feature(killers.variant, killers.profile):
         return False
@@ -112,28 +111,26 @@ def _fits(killers: Killers, run: KeptRun) -> bool:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Properties that need a killer, of one kind of search.  ``features``: the bounds to look in."""
+    """A `Wanted` has properties that need a killer, of one kind of search. ``features`` has the bounds to look in."""
 
     properties: dict[str, Property]
     features: tuple[str, ...]
 
 
 def wishes(variant: Variant, killers: Killers) -> list[Wanted]:
-    """Return all that needs a killer, by kind of search."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is None)
     progress = [Wanted(waits, killers.of_progress)] if killers.of_progress else []
     return [Wanted(states, killers.explored), *progress]
 
 
 def spared(variant: Variant, killers: Killers) -> list[Wanted]:
-    """Return what is stated to be true by construction, and is looked at all the same."""
+    """Return the properties that are declared true by construction, which are searched all the same."""
     states, waits = _relied_on(variant, lambda item: item.no_mutant is not None)
     both = (Wanted(states, killers.explored), Wanted(waits, killers.of_progress))
     return [wanted for wanted in both if wanted.properties and wanted.features]
 
 
 def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[dict[str, Property], dict[str, Property]]:
-    """What is expected to hold of states and steps, and of progress."""
     held = {
         n: p
         for n, p in variant.asked.items()
@@ -144,15 +141,14 @@ def _relied_on(variant: Variant, chosen: Callable[[Property], bool]) -> tuple[di
 
 
 def missing(wanted: Wanted, killers: Killers) -> dict[str, Property]:
-    """Of what is wanted, that which no saved run breaks."""
     found = {n: killers.of(p, wanted.features) for n, p in wanted.properties.items()}
     return {n: p for n, p in wanted.properties.items() if isinstance(found[n], str)}
 
 
 def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
-    """The mutations in the order in which to try them: those that break something already, here or in a sibling; then
-    of the rules that the variant is to judge; then the rest.  Where one alternative is the variant's reading, there is
-    no choice left for another one of that rule."""
+    """Return the mutations in the order in which to try them. Mutations that break something already come first, then
+    those of the rules that the variant judges. Alternatives of a rule that the variant's reading decides are left out.
+    """
     folder = folder_of(variant)
     siblings = [] if folder is None else [run for file in sorted(folder.glob("killers-*")) for run in read_runs(file)]
     first = list(dict.fromkeys(pair for run in (*killers.runs, *siblings) for pair in run.without))
@@ -165,7 +161,7 @@ def _ordered(variant: Variant, killers: Killers) -> list[Pair]:
 
 
 class _Searching:
-    """One search: all that is wanted is asked of each mutant at once, a few states of each mutant first."""
+    """A `_Searching` explores each mutant for all wanted properties at once, a few states of each mutant first."""
 
     def __init__(self, variant: Variant, profile: Profile, killers: Killers, wanted: Wanted) -> None:
         self.killers, self.order = killers, _ordered(variant, killers)
@@ -188,14 +184,14 @@ class _Searching:
     def _broken(self, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int) -> dict[str, Trace]:
         try:
             spec = mutated(self.killers.raw, (*self.killers.reading, pair), self.killers.mutations)
-        except ModelError:  # one takes away what the other changes
+        except ModelError:  # one mutation removes what the other changes
             self.done.add((pair, feature))
             return {}
         try:
             if self.waits:
                 return self._stuck(spec, pair, feature, bounds, most)
             made = explore(spec, self.left, bounds, max_states=most, stop_when_violated="all")
-        except BoundsError:  # its numbers have no room in a state
+        except BoundsError:  # the numbers do not fit into a state
             self.done.add((pair, feature))
             return {}
         if made.complete:
@@ -205,7 +201,7 @@ class _Searching:
     def _stuck(
         self, spec: Spec, pair: tuple[str, str], feature: str, bounds: Mapping[str, int], most: int
     ) -> dict[str, Trace]:
-        """Progress that fails.  It takes the whole graph: of one that was cut off, nothing is stated."""
+        """Return progress properties that fail. A graph that was cut off gives no result."""
         made = explore(spec, self.left, bounds, max_states=most)
         if not made.complete:
             return {}

@@ -1,4 +1,5 @@
-"""What kills a mutant of a model, and seeded violations that kill history properties."""
+"""This module has the mutations of a model that break its promises, and the seeded violations that history properties
+find."""
 
 import functools
 import sys
@@ -22,18 +23,17 @@ from fencepost.properties.derived import histories_of_defects
 from fencepost.properties.history.properties_of import properties_of
 from fencepost.properties.planting.beds import BEDS
 
-# Killers: of each promise that an exploration finds to hold, a mutation of the same variant that breaks it.
-#
-# A *holds* that nothing could have violated within its bounds says nothing.  So each names a mutation of the variant's
-# own protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the
-# property is broken.  `keeping` searches such runs; they are files next to the properties, which ``verify`` replays
-# (`Killers`), in milliseconds.  A promise without one is *vacuous*, unless it says why there is none (``no_mutant``);
-# and one that no run breaks within the bounds of some feature stands against nothing that was met there.
+# A killer is, for a promise that an exploration finds to hold, a mutation of the same variant that breaks it. A *holds*
+# that nothing could have violated within its bounds is no evidence. So each names a mutation of the variant's own
+# protocol, never an edit of the property, and a run of the mutant, within the same bounds, that ends where the property
+# is broken. `keeping` searches such runs, which are files next to the properties, and ``verify`` replays them in
+# milliseconds (`Killers`). A promise without a killer is *vacuous*, unless it declares why there is none
+# (``no_mutant``). The scope of a promise excludes bounds within which no run breaks it.
 
 
 def folder_of(variant: Variant) -> Path | None:
-    """Return where runs of a variant are stored: in the folder of its protocol under `properties`, or in addition to a
-    file that is elsewhere; None of a protocol that was written into a running program."""
+    """Return the folder where the runs of a variant are stored, which is in the folder of its protocol under
+    `properties`, or next to a file that is elsewhere. A protocol that was written into a running program has None."""
     module = variant.properties.__module__
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
@@ -43,18 +43,17 @@ def folder_of(variant: Variant) -> Path | None:
 
 
 def file_of(variant: Variant) -> Path | None:
-    """The file of the killers of a variant."""
     folder = folder_of(variant)
     return None if folder is None else folder / f"killers-{variant.name}.json"
 
 
 def bounds_by_feature(variant: Variant, profile: Profile) -> dict[str, Mapping[str, int]]:
-    """All bounds in which a property is asked: those explored by feature, and those of progress as ``progress N``."""
+    """Return all bounds in which a property is asked, by feature, and those of progress as ``progress N``."""
     return {**features_of(variant, profile), **wider_of(variant, profile), **progress_of(variant)}
 
 
 def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
-    """What is stated about a promise whose ``no_mutant`` is not so."""
+    """Return the message about a promise whose ``no_mutant`` is false."""
     return (
         f"{variant.name}: {name_in_words(item.name)} is said to be true by construction ({item.no_mutant}), but "
         f"{killer} breaks it; leave out its no_mutant"
@@ -62,7 +61,7 @@ def wrongly_spared(variant: Variant, item: Property, killer: str) -> str:
 
 
 class Killers:
-    """The saved runs of one variant, replayed when asked for.  ``runs``: instead of those of its file."""
+    """A `Killers` has the stored runs of one variant, replayed on demand. ``runs`` replaces those of its file."""
 
     def __init__(self, variant: Variant, profile: Profile, runs: Sequence[KeptRun] | None = None) -> None:
         file = file_of(variant)
@@ -78,8 +77,8 @@ class Killers:
         return mutations(self.raw)
 
     def of(self, item: Property, among: Sequence[str]) -> tuple[KeptRun, str, Trace] | str:
-        """A run that breaks the property within one of the bounds ``among`` (names of features), with the feature and
-        its states; else, why there is none."""
+        """Return a run that breaks the property within one of the bounds ``among``, with its feature and its states, or
+        else why there is none."""
         why = "no mutation is known that breaks it"
         for run in self.runs:
             if run.property != item.name:
@@ -93,7 +92,7 @@ class Killers:
         return why
 
     def replayed(self, run: KeptRun, item: Property, feature: str) -> Trace | str:
-        """The states of a run within the bounds of a feature; or why it is none."""
+        """Return the states of a run within the bounds of a feature, or why it does not fit."""
         if (run, feature) not in self._replayed:
             bounds = bounds_by_feature(self.variant, self.profile)[feature]
             try:
@@ -104,14 +103,13 @@ class Killers:
         return self._replayed[run, feature]
 
     def _without(self, run: KeptRun) -> Spec:
-        """The protocol that a run is of: its mutation is made once, for all bounds."""
         if run.without not in self._mutated:
             self._mutated[run.without] = mutated(self.raw, (*self.reading, *run.without), self.mutations)
         return self._mutated[run.without]
 
     def judged(self, found: Result) -> Result:
-        """A *holds* of an exploration or of progress with its killer; *vacuous* without one.  Its
-        scope is what was met within the bounds in which it can be broken."""
+        """Return a *holds* of an exploration or of progress with its killer, or *vacuous* without one. The scope of the
+        result is what was met within the bounds in which the property can be broken."""
         item = self.variant.asked.get(found.property)
         if item is not None and item.no_mutant is not None and found.expected == "violated":
             raise InputError(wrongly_spared(self.variant, item, "what this variant gets wrong"))
@@ -132,8 +130,9 @@ class Killers:
         return replace(found, evidence=evidence, **scope)
 
     def spared(self, found: Result, why: str) -> Result:
-        """A *holds* of a promise that is true by construction, with ``why`` no mutation is asked for.  It stands
-        against no danger, as nothing could have broken it.  InputError where a saved run does."""
+        """Return a *holds* of a promise that is true by construction, so that, for the reason ``why``, no mutation is
+        asked for. The scope of the result has no danger, as nothing could have broken the promise. Errors: InputError
+        where a stored run does."""
         item = self.variant.asked[found.property]
         for run in self.runs:
             if run.property == item.name and any(
@@ -145,36 +144,30 @@ class Killers:
         return replace(found, evidence={**found.evidence, "no_mutant": why}, **scope)
 
     def broken_within(self, item: Property, among: Sequence[str]) -> list[str]:
-        """The features within the bounds of which a saved run breaks the property."""
         return [feature for feature in among if not isinstance(self.of(item, [feature]), str)]
 
     def evidence_of(self, run: KeptRun, feature: str) -> dict[str, Any]:
-        """A killer as evidence."""
         [(rule, mutation)] = run.without
         bounds = dict(bounds_by_feature(self.variant, self.profile)[feature])
         return {"rule": rule, "mutation": mutation, "bounds": bounds, "steps": list(run.steps)}
 
     @property
     def explored(self) -> tuple[str, ...]:
-        """The names of all bounds that are explored."""
         return (*features_of(self.variant, self.profile), *wider_of(self.variant, self.profile))
 
     @property
     def of_progress(self) -> tuple[str, ...]:
-        """The names of all bounds in which progress is asked for."""
         return tuple(progress_of(self.variant))
 
 
-# Plants: of each history property, a violation seeded into a history, that the property finds.
-#
-# The killers of `killers` are runs of a mutated model; those of history properties are bent histories.  Each plant is
-# put into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly
-# what was seeded.
+# A plant is, for a history property, a violation seeded into a history, which the property finds. Each plant is put
+# into a history of its own, all are checked at once, and a property counts as able to fail if it reports exactly what
+# was seeded.
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A seeded violation that a property finds: its name, and how many violations it makes."""
+    """A `Plant` is a seeded violation that a property finds, with its name and the number of its violations."""
 
     name: str
     violations: int
@@ -182,8 +175,8 @@ class Plant:
 
 @functools.cache
 def found_plants(protocol: str) -> dict[str, Plant]:
-    """Return, by history property, a plant that it finds: the one that breaks the fewest others.  A property that
-    reports more or less than what was seeded is left out."""
+    """Return, by history property, a plant that it finds, preferring the one that breaks the fewest others. A property
+    that reports more or less than what was seeded is left out."""
     if protocol not in BEDS:
         return _found_defects(protocol)
     bed = BEDS[protocol]
@@ -203,8 +196,7 @@ def found_plants(protocol: str) -> dict[str, Plant]:
 
 
 def _found_defects(protocol: str) -> dict[str, Plant]:
-    """By history property of a protocol without a table of plants: a defect of its reference whose histories violate
-    it."""
+    """Return, by history property, a defect of the reference implementation whose histories violate it."""
     properties, found = properties_of(protocol), dict[str, Plant]()
     for defect, columns in histories_of_defects(protocol):
         findings, _ = properties.check(columns, properties.names, {})

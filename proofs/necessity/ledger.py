@@ -1,9 +1,10 @@
-"""The table of verdicts: every rule of a protocol, what it says, and what is known of it, as Markdown.
+"""This module writes the table of verdicts, with every rule of a protocol, its text, and what is known about it, as
+Markdown.
 
-Mechanisms and rejected alternatives are judged by `necessity`; promises and claims by proof, exploration and progress,
-property by property, each with the variants that it holds of and those that refute it, by the releases of Kafka that
-they are of; interface rules are held by the tests that are marked with them.  Nothing here is a verdict of its own,
-and a rule without one says so.
+Mechanisms and rejected alternatives are judged by `necessity`. Promises and claims are judged by proof, exploration and
+progress, property by property, each with the variants in which it holds and those that refute it, and with the releases
+of Kafka of those variants. Interface rules are covered by the tests that are marked with them. This module gives no
+verdict of its own, and a rule without one is marked as such.
 """
 
 from collections import Counter
@@ -33,18 +34,18 @@ HEAD = "| rule | kind | what it says | verdict |\n|---|---|---|---|\n"
 NO_VERDICT = "no verdict yet"
 ORDER = ("refuted", "violated", "not proved", "proved", "holds-bounded")
 RUN = "run"
-"""Instead of an engine: a run that breaks what is expected to break."""
+"""This stands in place of an engine for a run that breaks what is expected to break."""
 WORST = ("violated", "not proved", "holds-bounded", "proved")
 
 
 Remember = Callable[[Variant, str, Callable[[], Any]], Any]
-"""Looks up a variant's verdicts under a name: those of an earlier run, or else those that the function finds."""
+"""A `Remember` returns a variant's verdict under a name, from an earlier run or from the given function."""
 
 
 class Verdicts:
-    """The verdicts of proof, exploration and progress on a variant's properties, computed when asked for.  ``judged``:
-    by variant and engine, the properties that some verdict is of.  ``asked``: the same of all that was asked since it
-    was cleared, with the variant."""
+    """A `Verdicts` has the verdicts of proof, exploration and progress on a variant's properties, computed on demand.
+    ``judged`` has, by variant and engine, the properties with a verdict. ``asked`` has the same, with the variant, for
+    what was asked since it was last cleared."""
 
     def __init__(self, remember: Remember = lambda variant, name, ask: ask()) -> None:
         self.remember = remember
@@ -57,8 +58,7 @@ class Verdicts:
         self.broken: dict[str, dict[str, Trace]] = {}
 
     def of(self, variant: Variant, item: Property) -> str:
-        """``proved`` without bounds; ``holds-bounded``; else ``not proved`` or ``violated``.  A variant that is not a
-        main one has no proof: it is asked for no lemmas."""
+        """Return ``proved``, ``holds-bounded``, ``not proved`` or ``violated``. Only a main variant is proved."""
         engine = "progress" if item.role == "progress" else "induction" if _is_proved(variant) else "explore"
         self.judged.setdefault((variant.name, engine), {})[item.name] = item
         self.asked.setdefault((variant.name, engine), (variant, {}))[1][item.name] = item
@@ -78,7 +78,7 @@ class Verdicts:
         return self.proofs[variant.name]
 
     def explorations(self, variant: Variant) -> dict[str, Exploration]:
-        """Every reachable state within bounds, one feature at a time."""
+        """Return the explorations of every reachable state within bounds, one for each feature."""
         if variant.name not in self.explored:
             bounds = features_of(variant, "smoke").items()
             asked = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
@@ -86,7 +86,7 @@ class Verdicts:
         return self.explored[variant.name]
 
     def graphs_of(self, variant: Variant) -> dict[str, Exploration]:
-        """Return the graphs within the bounds in which progress is asked for."""
+        """Return the graphs within the bounds in which progress is judged."""
         if variant.name not in self.graphs:
             asked = {n: p for n, p in variant.asked.items() if p.role == "progress"}
             bounds = progress_of(variant).items()
@@ -105,8 +105,8 @@ class Verdicts:
         return self.waits[variant.name]
 
     def steps(self, variant: Variant, item: Property) -> int | None:
-        """Return the steps of a shortest run that breaks what is expected to break, within the first bounds in which it
-        does."""
+        """Return the length of a shortest run that breaks what is expected to break, within the first bounds that allow
+        it."""
         self.asked[variant.name, RUN] = variant, {}
         found: int | None = self.remember(variant, f"steps {item.name}", lambda: self._steps(variant, item))
         return found
@@ -116,7 +116,7 @@ class Verdicts:
         return None if trace is None else len(trace)
 
     def dangers_of_run(self, variant: Variant, item: Property) -> list[str]:
-        """The dangers that the steps of such a run are."""
+        """Return the dangers of the steps of a run that breaks what is expected to break."""
         return list(self.remember(variant, f"dangers {item.name}", lambda: self._dangers(variant, item)))
 
     def _dangers(self, variant: Variant, item: Property) -> list[str]:
@@ -149,7 +149,7 @@ def _is_proved(variant: Variant) -> bool:
 
 @dataclass(frozen=True)
 class Row:
-    """What is known of one rule, in words.  ``scope``: of which variants the verdict is, and against which dangers."""
+    """A `Row` is what is known about one rule, in words. ``scope`` has the verdict's variants and dangers."""
 
     rule: Rule
     verdict: str
@@ -160,7 +160,7 @@ def rows(
     entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None, found: Verdicts,
     scoped: bool = True,
 ) -> list[Row]:  # fmt: skip
-    """A row for each rule of the sources that a protocol and its parts are about.  ``scoped``: with the scopes."""
+    """Return a row for each rule of the sources that a protocol is about. ``scoped`` includes the scopes."""
     areas = {RULES[n.rule].area for n in judged}
     made = []
     for rule in RULES.values():
@@ -178,8 +178,8 @@ def has_verdict(text: str) -> bool:
 def _scope_of_rule(
     rule: Rule, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], found: Verdicts
 ) -> str:  # fmt: skip
-    """The variants that a verdict is of: those that an engine has judged as they are, with the dangers that it met, and
-    those that a rule was taken out of, or that break by themselves, with the dangers that the model has."""
+    """Return the variants of a verdict in words. Variants that an engine has judged unchanged have the dangers that it
+    met. Variants from which a rule was taken out, or that break by themselves, have the dangers of the model."""
     if rule.kind == "interface":
         return "the reference implementation, by tests; no model"
     words: dict[str, list[str]] = {}
@@ -207,8 +207,8 @@ def ledger(
     tests: Path | None = None,
     found: Verdicts | None = None,
 ) -> str:
-    """The table of a protocol and its parts, and what its variants stand against.  ``tests``: the folder in which
-    marked tests are looked for, if there is one."""
+    """Return the table of a protocol and its parts, and the dangers that its variants stand against. ``tests`` is the
+    folder in which marked tests are looked for, if there is one."""
     found = found or Verdicts()
     of_rules = rows(entries, judged, tests, found, scoped=False)
     table = HEAD + "".join(
@@ -218,7 +218,7 @@ def ledger(
     )
     left = [row.rule.number for row in of_rules if row.verdict == NO_VERDICT]
     if left:
-        # Several protocols share a source: what one has nothing to say of is another's.
+        # Several protocols share a source, and each judges only some of its rules.
         table += f"\nOf these rules of the same sources this protocol has {NO_VERDICT}: {', '.join(left)}.\n"
     return f"{table}\n{_scopes(entries, found)}"
 
@@ -241,8 +241,7 @@ def _verdict(
 
 
 def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
-    """The strongest verdict first; of runs that break a promise the shortest, and in which other variants there is
-    one; each mutation with the variants that the verdict is of."""
+    """Yield the strongest verdict first, with the shortest run that breaks a promise and the variants that have one."""
     for verdict in ("necessary", "shown"):
         runs = [n for n in found if n.verdict == verdict and n.steps is not None]
         if runs:
@@ -261,8 +260,7 @@ def _sentences(found: Sequence[Necessity]) -> Iterable[str]:
 
 
 def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> Iterable[str]:
-    """Property by property: every variant that breaks it, those of a release by name and the others as a number, and
-    those of which it is proved, or holds within bounds."""
+    """Yield, for each property, the variants that break it, and those in which it is proved or holds within bounds."""
     by_property: dict[str, dict[str, list[str]]] = {}
     others: dict[str, Counter[str]] = {}
     for entry in entries:
@@ -288,7 +286,7 @@ def _promised(rule: str, entries: Sequence[ProtocolEntry], found: Verdicts) -> I
 
 
 def _is_named(variant: Variant) -> bool:
-    """Of a protocol of one's own no releases are known: there a variant is named that misreads no rule."""
+    """Return whether the table names the variant. The user's own variants are named unless they misread a rule."""
     if variant.of is not None:
         return any(each_of(variant.of))
     return variant.reading is None and not (variant.rule is not None and RULES[variant.rule].kind == "rejected")
@@ -299,7 +297,6 @@ def _kind_of(variant: Variant) -> str:
 
 
 def _counted(kinds: Mapping[str, int]) -> str:
-    """``9 mistakes and 1 text``."""
     return " and ".join(f"{number} {kind}{'s' * (number > 1)}" for kind, number in kinds.items())
 
 
@@ -312,14 +309,13 @@ def _claimed(rule: str, entry: ProtocolEntry, found: Verdicts) -> Iterable[str]:
 
 
 def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
-    """The saved sets of rules, as far as they are about one rule: whether proofs need it, and with which others it
-    fails."""
+    """Yield, from the stored sets, whether proofs need the rule, and with which other rules it forms a cut."""
     uses: dict[str, list[str]] = {"must": [], "may": []}
     for entry in entries:
         for variant in sets.asked(entry):
             try:
                 saved = sets.read(variant)
-            except CatalogueError:  # of another model than this one
+            except CatalogueError:  # the stored sets belong to another model
                 continue
             known = saved.of_rule(rule) if saved is not None else {"must": [], "may": [], "cut_sets": []}
             for need, where in uses.items():
@@ -336,7 +332,6 @@ def _sets(rule: str, entries: Sequence[ProtocolEntry]) -> Iterable[str]:
 
 
 def _held(number: str, tests: Path | None) -> str:
-    """The files of the tests that are marked with the rule, and so fail when it is broken."""
     if tests is None:
         return ""
     files = dict.fromkeys(name.split("::")[0].rsplit("/")[-1] for name in tests_of(number, tests))
@@ -344,8 +339,8 @@ def _held(number: str, tests: Path | None) -> str:
 
 
 def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
-    """The scopes of the verdicts above: a row for each variant and engine that some of them are from, and of a search
-    one for each set of promises with the same scope; below it the conditions of some dangers."""
+    """Return the scopes of the verdicts as a table, with a row for each variant and engine, and for a search one for
+    each set of promises with the same scope. The conditions of dangers stand below the table."""
     numbers: dict[str, int] = {}
 
     def numbered(excused: Mapping[str, str]) -> str:
@@ -363,15 +358,15 @@ def _scopes(entries: Sequence[ProtocolEntry], found: Verdicts) -> str:
 
 
 Against = tuple[tuple[str, ...], Mapping[str, str]]
-"""The dangers that are in, and those that are in under a condition, each with that."""
+"""An `Against` has the dangers that are in, and those that are in only under a condition, each with that condition."""
 
 
 def against(
     variant: Variant, engine: str, items: Mapping[str, Property], found: Verdicts
 ) -> Iterable[tuple[str, Against]]:
-    """Yield what an engine's verdicts on these properties stand against, each with the names of those that it is of;
-    without if it is so of all of them.  Of a search it is what was met within bounds in which a saved run breaks the
-    promise."""
+    """Yield the dangers that an engine's verdicts on these properties stand against, each with the names of these
+    properties, or without names if the dangers are the same for all. For a search, these are the dangers met within
+    bounds in which a stored run breaks the promise."""
     if not items:
         return []
     met = found.remember(variant, f"met by {engine}", lambda: _met_by(variant, engine, found))
@@ -389,7 +384,6 @@ def against(
 
 
 def _met_by(variant: Variant, engine: str, found: Verdicts) -> dict[str, Any]:
-    """Return what an engine met, by feature, as it is stored in a file."""
     if engine == "induction":
         return {"": _plain(scope_of_proof(variant.spec, variant.promised, found.proof(variant)))}
     searched = found.explorations(variant) if engine == "explore" else found.graphs_of(variant)
@@ -413,8 +407,7 @@ def _met(scope: Against, prefix: Callable[[Mapping[str, str]], str]) -> str:
 
 
 def counts(tables: Mapping[str, str]) -> dict[str, tuple[list[str], list[str]]]:
-    """Of tables as they are stored, by area: the rules with a verdict, and those without.  A rule that no table has is
-    without."""
+    """Return, by area of rules, those with a verdict in the stored tables, and those without."""
     decided = set()
     for text in tables.values():
         for line in text.splitlines():

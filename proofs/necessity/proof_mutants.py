@@ -1,10 +1,12 @@
-"""Refusals: of each promise that is proved, a mutation of the same variant that its proof refuses.
+"""This module has, for each promise that is proved, a mutation of the same variant that its proof refuses.
 
-A proof that goes through with any rules proves nothing about them.  So each proved promise names a mutation,
-and the step of the mutant that no longer preserves the promise, or a lemma on which its proof rests.  And no promise
-about ghosts alone may be inductive with every guard of every action taken out: it is true by the way they are written.
-They are stored next to the killers, with a hash of what the protocol and its properties mean; ``verify`` asks Z3 again
-where that has changed, and in the wider profiles.
+A proof that succeeds with any rules proves nothing about them. So each proved promise names a mutation, and the step of
+the mutant that no longer preserves the promise, or a lemma on which its proof rests. A promise about ghost variables
+alone must not be inductive with every guard of every action taken out, since it would be true by the way they are
+written.
+
+Refusals are stored next to the killers, with a hash of the meaning of the protocol and its properties. ``verify`` asks
+Z3 again where that has changed, and in the wider profiles.
 """
 
 import hashlib
@@ -32,8 +34,8 @@ PROVED = ("promise", "step")
 
 @dataclass(frozen=True)
 class Refusal:
-    """Without ``rule`` as by ``mutation``, the step ``action`` breaks ``fails``, which is the ``property`` itself or
-    something its proof rests on."""
+    """A `Refusal` states that, without ``rule`` as by ``mutation``, the step ``action`` breaks ``fails``, which is the
+    ``property`` itself or something its proof rests on."""
 
     property: str
     rule: str
@@ -44,8 +46,8 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The saved refusals of a variant.  ``model``: the hash of its meaning; ``needless``: promises about
-    ghosts that are inductive with every guard taken out."""
+    """A `Refusals` has the stored refusals of a variant. ``model`` is the hash of its meaning. ``needless`` has
+    promises about ghost variables that are inductive with every guard taken out."""
 
     model: str = ""
     refused: tuple[Refusal, ...] = ()
@@ -58,7 +60,7 @@ def file_of(variant: Variant) -> Path | None:
 
 
 def read(variant: Variant) -> Refusals:
-    """The saved refusals of a variant, if there are any."""
+    """Return the stored refusals of a variant, if there are any."""
     file = file_of(variant)
     if file is None or not file.exists():
         return Refusals()
@@ -67,7 +69,7 @@ def read(variant: Variant) -> Refusals:
 
 
 def differ(variant: Variant, found: Refusals) -> bool:
-    """Would `write` change anything of what is stored?"""
+    """Return whether `write` would change what is stored."""
     saved = read(variant)
     same = (
         saved.model == found.model and {*saved.refused} == {*found.refused} and {*saved.needless} == {*found.needless}
@@ -76,7 +78,7 @@ def differ(variant: Variant, found: Refusals) -> bool:
 
 
 def write(variant: Variant, found: Refusals) -> None:
-    """Keeps what was found, a refusal a line; nothing where the file has it already."""
+    """Store what was found, a refusal for each line, unless the file has it already."""
     file = file_of(variant)
     if file is None or not differ(variant, found):
         return
@@ -87,7 +89,7 @@ def write(variant: Variant, found: Refusals) -> None:
 
 
 def judged(variant: Variant, profile: Profile, results: Sequence[Result]) -> list[Result]:
-    """The results, where a proof that no mutation is refused by is *vacuous*."""
+    """Return the results, in which a proof is *vacuous* if it refuses no mutation."""
     mine = [r for r in results if r.engine == "induction" and r.verdict == "holds" and r.property in variant.promised]
     proved = {r.property: r for r in mine if variant.promised[r.property].role in PROVED}
     if not proved:
@@ -150,7 +152,7 @@ def _reading(variant: Variant) -> list[tuple[str, str]]:
 
 
 def _breaks(spec: Spec, action: str, name: str, properties: Mapping[str, Property]) -> bool:
-    """Is there a state of the invariant from which this action leads out of the property?"""
+    """Return whether the action, from some state of the invariant, violates the property."""
     always, step = invariant(properties), steps(properties)
     if action == "init":
         question, term = Question.initial(spec, RLIMIT), always.get(name, properties[name].initially)
@@ -160,7 +162,7 @@ def _breaks(spec: Spec, action: str, name: str, properties: Mapping[str, Propert
 
 
 def _holds(question: Question, term: Term, always: Mapping[str, Term]) -> bool:
-    """Unless a counterexample is found, small ones looked for where the question is too hard."""
+    """Return whether the term holds, which it does unless a counterexample, if necessary a small one, is found."""
     answer = question.proves(term, always.values())
     broken = answer.verdict == "violated" or (
         answer.verdict == "unknown" and Shrinker(question, always.values()).counterexample() is not None
@@ -172,7 +174,7 @@ def _holds(question: Question, term: Term, always: Mapping[str, Term]) -> bool:
 def search(
     variant: Variant, known: Refusals | None = None, hints: Mapping[str, tuple[str, str]] | None = None
 ) -> Refusals:
-    """A refusal of each promise that is proved.  ``hints``: by promise, the mutation that breaks it in exploration."""
+    """Return a refusal for each proved promise. ``hints`` has, by promise, the mutation that exploration found."""
     saved, model = known or read(variant), meaning(variant)
     wanted = [n for n, p in variant.promised.items() if p.role in PROVED and p.no_mutant is None]
     if saved.model == model and {r.property for r in saved.refused}.union(saved.needless) >= set(wanted):
@@ -198,7 +200,7 @@ class _Searching:
         self.asked: dict[tuple[tuple[str, str], str, str], bool] = {}
 
     def refusal(self, name: str, hint: tuple[str, str] | None) -> list[Refusal]:
-        """One that the promise itself fails under, if there is one; else a lemma of its proof."""
+        """Return a mutation under which the promise itself fails, or else one under which a lemma of its proof does."""
         pairs = sorted(((m.rule, m.name) for m in self.every), key=lambda pair: pair != hint)
         targets = [name, *self.proof.rests_on(name)]
         for group in ([name], targets[1:]):
@@ -211,7 +213,6 @@ class _Searching:
         return []
 
     def _mutant(self, pair: tuple[str, str]) -> tuple[Spec, list[str]]:
-        """The mutant, and where it differs from the protocol."""
         if pair not in self.made:
             spec, right = mutated(self.raw, [*_reading(self.variant), pair], self.every), self.variant.spec
             changed = [n for n, a in spec.actions.items() if _meaning(a) != _meaning(right.actions[n])]
@@ -232,8 +233,8 @@ def _meaning(action: Action) -> Any:
 
 
 def inductive_by_itself(variant: Variant) -> list[str]:
-    """Promises about ghosts that hold of the initial states and of every step, with any guards and without any other
-    lemma: no rule reads a ghost, so that they say how it is written and no more."""
+    """Return promises about ghost variables that hold in the initial states and in every step, with any guards and
+    without any other lemma. No rule reads a ghost variable, so such promises only describe how it is written."""
     spec = variant.spec
     bare = replace(spec, actions={n: replace(a, guards=()) for n, a in spec.actions.items()})
     asked = {n: p for n, p in variant.promised.items() if p.role in PROVED and _reads(p) <= spec.ghosts}
@@ -245,7 +246,6 @@ def _reads(item: Property) -> set[str]:
 
 
 def _failures(spec: Spec, alone: Mapping[str, Property]) -> Iterator[str]:
-    """The actions that break the only property there is."""
     [(name, item)] = alone.items()
     for action in spec.actions.values():
         if _reads(item) & written(action) and _breaks(spec, action.name, name, alone):
@@ -253,7 +253,7 @@ def _failures(spec: Spec, alone: Mapping[str, Property]) -> Iterator[str]:
 
 
 def meaning(variant: Variant) -> str:
-    """A hash of what a variant's protocol and properties mean, which words and comments are no part of."""
+    """Return a hash of the meaning of a variant's protocol and properties, without words and comments."""
     spec, known = variant.spec, _Digests()
     parts: list[object] = [sorted((n, str(k)) for n, k in spec.types.items()), sorted(spec.ghosts)]
     parts += [sorted((n, str(k)) for n, k in spec.constants.items()), [known.of(t) for t in spec.axioms]]
@@ -273,8 +273,6 @@ def _updates(updates: Sequence[Any], known: "_Digests") -> list[object]:
 
 
 class _Digests:
-    """Hashes of terms, each shared part once."""
-
     def __init__(self) -> None:
         self.known: dict[Term, str] = {}
 

@@ -1,4 +1,4 @@
-"""A rule taken out of a protocol as a whole, and the tests that hold a rule of an interface."""
+"""This module takes a rule out of a protocol as a whole, and finds the tests that cover a rule."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -23,24 +23,20 @@ from fencepost.model.language.tree.terms import (
 from fencepost.model.language.tree.types import EnumType, MapType
 from fencepost.model.rules import RULES
 
-# Taking a rule out of a protocol as a whole: every guard that cites it is dropped, and all else that it says is at its
-# weakest reading.
-#
-# What a rule says in addition to its guards are updates marked with it, and terms written with ``either``.  Taken out,
-# such an update may happen or not, and such a term may be any of the readings that it names, anew at each step: the
-# step gets a parameter, the *way*, that chooses.  So a protocol without a rule has every step that it has with it, and
-# more; what is proved without a rule holds with it, and what fails without two rules fails without three.  An action
-# that is a mechanism as a whole is left in, since taking it out takes steps away; an initial value is what its rule
-# says; and what ghosts record is no part of any rule.
+# Taking a rule out of a protocol as a whole drops every guard that cites it, and weakens everything else that it
+# states. Besides guards, a rule has updates marked with it, and terms written with ``either``. Without the rule, such
+# an update may happen or not, and such a term may have any of its readings, anew at each step. The step gets a
+# parameter, the *way*, that chooses. So a protocol without a rule has every step that it has with it, and more. What is
+# proved without a rule holds with it, and what fails without two rules fails without three. An action that is a
+# mechanism as a whole stays, since taking it out takes steps away. Initial values and ghost updates stay as well.
 
 OUT = "taken out"
-"""The name of the mutation that takes a rule out as a whole."""
+"""This is the name of mutations that take a rule out as a whole."""
 AS_STATED, SKIPPED = "as said", "not updated"
 
 
 def rules_of(spec: Spec) -> tuple[str, ...]:
-    """The mechanisms that a protocol cites in guards, updates or alternatives of its steps, in the order of the
-    rules."""
+    """Return the mechanisms that a protocol cites in guards, updates or alternatives, in the order of the rules."""
     cited = {g.rule for a in spec.actions.values() for g in a.guards}
     for action in spec.actions.values():
         cited |= {u.rule for u in action.updates if _skippable(spec, u)}
@@ -49,20 +45,19 @@ def rules_of(spec: Spec) -> tuple[str, ...]:
 
 
 def taken_out(spec: Spec, rule: str) -> Mutation:
-    """The mistake of taking a rule out as a whole, which composes with others."""
+    """Return the mutation that takes a rule out as a whole, which can be combined with others."""
     return Mutation(rule, OUT, spec, lambda made: loosen(made, [rule])[0])
 
 
 def loosen(spec: Spec, rules: Collection[str]) -> tuple[Spec, Mapping[str, Mapping[str, tuple[Term, ...]]]]:
-    """A protocol that is not settled without some rules; and of each action by rule, what the rule demanded of a step:
-    its guards, and the way."""
+    """Return a protocol, not settled, without some rules. The second result has, by action and rule, what the rule
+    demanded of a step, which is its guards and its way."""
     loose = {name: _Loose(spec, action, rules) for name, action in spec.actions.items()}
     actions = {name: made.action for name, made in loose.items()}
     return replace(spec, actions=actions), {name: made.demands for name, made in loose.items()}
 
 
 def settled(spec: Spec, rules: Collection[str]) -> Spec:
-    """The settled protocol without some rules."""
     return settle(loosen(spec, rules)[0])
 
 
@@ -74,7 +69,7 @@ def _roots(action: Action) -> Iterator[Term]:
 
 @dataclass(frozen=True)
 class _Way:
-    """The parameter that chooses among the readings of one rule."""
+    """A `_Way` is the parameter that chooses among the readings of one rule."""
 
     name: str
     kind: EnumType
@@ -88,8 +83,6 @@ class _Way:
 
 
 class _Loose:
-    """One action without some rules."""
-
     def __init__(self, spec: Spec, action: Action, rules: Collection[str]) -> None:
         self.spec, self.rules = spec, rules
         self.ways = {rule: way for rule in rules if (way := _way(spec, action, rule)) is not None}
@@ -108,8 +101,6 @@ class _Loose:
         return (self.ways[rule].is_(AS_STATED),) if rule in self.ways else ()
 
     def _open(self, root: Term) -> Term:
-        """A term in which each alternative of these rules is chosen by its way."""
-
         def choose(node: Term) -> Term:
             if node.op != "choice" or node.data[0] not in self.ways:
                 return node
@@ -136,18 +127,17 @@ class _Loose:
 
 
 def _guards(opened: list[Guard], rule: str) -> Iterator[Term]:
-    """The guards of a rule; alternatives of rules that are not taken out are what those rules say."""
+    """Yield the guards of a rule. Alternatives of other rules are replaced by what those rules state."""
     return (rewrite(g.condition, lambda n: n.args[0] if n.op == "choice" else n) for g in opened if g.rule == rule)
 
 
 def _skippable(spec: Spec, u: Update) -> bool:
-    """A ghost only records, and a sequence cannot be appended to under a condition."""
+    """Return whether an update can be skipped. Updates of ghost variables and appends cannot."""
     return not u.appends and u.variable not in spec.ghosts
 
 
 def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
-    """None if the rule says nothing in the action in addition to its guards.  What only a guard of the rule itself
-    offers goes with the guard."""
+    """Return the way of a rule in an action, or None if the rule has only guards there."""
     nodes = [node for root in _roots(action) for node in subterms(root) if node.op == "choice"]
     names = [name for node in nodes if node.data[0] == rule for name in node.data[1]]
     skipped = [SKIPPED] if any(u.rule == rule and _skippable(spec, u) for u in action.updates) else []
@@ -156,25 +146,23 @@ def _way(spec: Spec, action: Action, rule: str) -> _Way | None:
     return _Way(named, EnumType(f"Way of {rule}", members)) if len(members) > 1 else None
 
 
-# Which tests hold which rules: those marked ``@pytest.mark.rule("618.46", …)``, found without importing them.
-#
-# A test that is marked fails when the rule is broken: ``tests/reference_impl/test_rules_held.py`` runs the marked tests
-# against defects of the reference implementation, and they must fail.  A number in a docstring only says what a test is
-# about.
+# The tests of a rule are marked ``@pytest.mark.rule("618.46", …)``, and are found without importing them. A marked test
+# fails when the rule is broken: ``tests/reference_impl/test_rules_held.py`` runs the marked tests against defects of
+# the reference implementation, and they must fail. A rule number in a docstring only describes the subject of a test.
 
 TESTS = Path(__file__).resolve().parents[2] / "tests"
-"""Next to the package in a checkout; a wheel carries no tests."""
+"""The tests are next to the package in a checkout. A wheel contains no tests."""
 NOT_INSTALLED = "which tests hold which rules is left out: an installed package has no tests; see a checkout"
 
 
 def tests_of(rule: str, tests: Path = TESTS) -> list[str]:
-    """The tests that hold a rule, in order, each as ``folder/test_file.py::test_name``."""
+    """Return the tests that cover a rule, in order, each as ``folder/test_file.py::test_name``."""
     return [name for name, rules in marked(tests).items() if rule in rules]
 
 
 @cache
 def marked(tests: Path = TESTS) -> dict[str, tuple[str, ...]]:
-    """Every test that is marked with rules, and the rules.  Raises ValueError for a marker that cannot be read."""
+    """Return every test that is marked with rules, and the rules. Errors: ValueError for an unreadable marker."""
     found: dict[str, tuple[str, ...]] = {}
     for path in sorted(tests.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
@@ -190,7 +178,6 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _rules(node: ast.expr, path: Path) -> Iterator[str]:
-    """The arguments of ``pytest.mark.rule(…)``, which have to be written out."""
     if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule"):
         return
     for argument in node.args:

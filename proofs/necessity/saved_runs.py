@@ -1,9 +1,9 @@
-"""Saved runs: what breaks a property once rules are got wrong, as files that are replayed in milliseconds.
+"""This module stores runs that break a property once rules are got wrong, as files that are replayed in milliseconds.
 
-A run names the mutations of a protocol, the property that it breaks, and its steps.  `replay` takes it again, step by
-step, by the plain reading: each step has to be enabled and to stay within the bounds, and the run has to end where the
-property is broken, or, for progress, in a fair cycle without what was promised.  `DoesNotFit` says which step is not
-possible any more, and why.
+A run names the mutations of a protocol, the property that it breaks, and its steps. `replay` takes it again, step by
+step, by the plain reading. Each step has to be enabled and to stay within the bounds, and the run has to end where the
+property is broken, or, for progress, in a fair cycle without what was promised. `DoesNotFit` names the step that is no
+longer possible, and why.
 """
 
 import ast
@@ -29,14 +29,14 @@ EVENT = re.compile(r"([\w.]+)\((.*)\)")
 
 
 class DoesNotFit(Exception):
-    """A saved run is no run of the mutated protocol, or does not break the property: which step, and why."""
+    """This error names the step that a stored run cannot take, or the property that it does not break."""
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """``without``: the mutations, each by rule and name; ``feature``: of which of the variant's bounds it is (see
-    `catalogue.features_of`; of progress, ``progress N`` for the Nth); ``steps``: events as they are printed; ``loop``:
-    how many steps lead into what goes on for ever, for progress."""
+    """A `KeptRun` is a stored run. ``without`` has the mutations, each by rule and name, and ``feature`` names the
+    variant's bounds (see `catalogue.features_of`, or ``progress N`` for the Nth bounds of progress). ``steps`` has
+    events as they are printed. ``loop`` is, for progress, the number of steps before the part that repeats for ever."""
 
     property: str
     without: tuple[tuple[str, str], ...]
@@ -54,12 +54,11 @@ class KeptRun:
 
 
 def keep(name: str, without: Iterable[tuple[str, str]], feature: str, trace: Trace) -> KeptRun:
-    """A run that an engine found."""
     return KeptRun(name, tuple(without), feature, tuple(map(str, trace.events)), trace.loop)
 
 
 def read_runs(file: Path) -> list[KeptRun]:
-    """The runs stored in a file; none if there is no file."""
+    """Return the runs stored in a file, or none if there is no file."""
     if not file.exists():
         return []
     return [
@@ -72,13 +71,12 @@ def read_runs(file: Path) -> list[KeptRun]:
 
 
 def differ(file: Path, runs: Iterable[KeptRun]) -> bool:
-    """Does a file hold other runs than these, in whatever order?"""
     return {*read_runs(file)} != {*runs}
 
 
 def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
-    """Writes a file of runs, one a line, in an order that does not depend on how they were found; no file of none, and
-    nothing where it holds them already."""
+    """Write a file of runs, one for each line, in an order that does not depend on how they were found. Nothing is
+    written where the file has them already, and without any runs the file is removed."""
     runs = tuple(runs)
     if not differ(file, runs):
         return
@@ -87,7 +85,7 @@ def write_runs(file: Path, runs: Iterable[KeptRun]) -> None:
         file.unlink(missing_ok=True)
         return
     file.parent.mkdir(exist_ok=True)
-    unfinished = file.with_suffix(".new")  # others may be reading the file
+    unfinished = file.with_suffix(".new")  # other processes may be reading the file
     unfinished.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     unfinished.replace(file)
 
@@ -96,8 +94,9 @@ def replay(
     run: KeptRun, raw: Spec, item: Property, bounds: Bounds, *, reading: Sequence[tuple[str, str]] = (),
     known: list[Mutation] | None = None,
 ) -> Trace:  # fmt: skip
-    """The run's states; DoesNotFit if it is none, within these bounds, of ``raw`` with its mutations, or does not break
-    ``item``.  ``reading``: what has been got wrong already; ``known``: the mutations of ``raw``, if listed already."""
+    """Return the run's states. Errors: DoesNotFit if it is not a run, within these bounds, of ``raw`` with its
+    mutations, or does not break ``item``. ``reading`` has what was got wrong already, and ``known`` the mutations of
+    ``raw``, if they are listed already."""
     try:
         spec = mutated(raw, (*reading, *run.without), known)
     except ModelError as error:
@@ -127,12 +126,10 @@ def _is_broken(reading: Plain, item: Property, trace: Trace) -> bool:
 
 
 class _Replay:
-    """Takes the steps of a run one by one."""
-
     def __init__(self, spec: Spec, bounds: Bounds, run: KeptRun) -> None:
         self.spec, self.bounds, self.run = spec, bounds, run
         self.events = [self._event(number, text) for number, text in enumerate(run.steps, 1)]
-        # Only what the run takes is compiled.
+        # Only actions of the run are compiled.
         used = {event.action for event in self.events}
         few = replace(spec, actions={n: a for n, a in spec.actions.items() if n in used})
         self.reading = Plain(few, _constants(spec, bounds), bounds)
@@ -185,7 +182,7 @@ class _Replay:
 
 
 def _check_waits(spec: Spec, bounds: Bounds, item: Property, trace: Trace) -> None:
-    """Does the run wait for ever, though all that is owed is done?  DoesNotFit if not."""
+    """Raise DoesNotFit unless the run waits for ever, although all fairness obligations are met."""
     if trace.loop is None:
         raise DoesNotFit("a run that breaks a progress property goes on for ever, and this one ends")
     reading = Plain(replace(spec, actions={}), _constants(spec, bounds), bounds)
@@ -204,16 +201,15 @@ def _choices(item: Property, bounds: Bounds) -> Iterator[dict[str, Any]]:
 
 
 def _waits(reading: Plain, item: Property, trace: Trace, chosen: Mapping[str, Any]) -> bool:
-    """Does the first condition hold on the way, and the second not from there on?"""
     first, then = ([reading.evaluate(t, state, None, **chosen) for state in trace.states] for t in item.terms)
     assert trace.loop is not None
-    # What begins within the loop waits through all of it, since it goes round.
+    # A wait that begins within the loop lasts through all of it.
     return any(now and not any(then[min(at, trace.loop) :]) for at, now in enumerate(first))
 
 
 def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: Trace) -> Iterator[str]:
-    """Instances of fair actions that are owed in what goes on for ever, and not taken there.  What only a bound stops
-    is owed, so that the end of the bounds is no livelock; what stops in the end by itself is not."""
+    """Yield instances of fair actions that are owed in the repeated part, and not taken there. What only a bound stops
+    is owed, so that the end of the bounds is no livelock. Actions that cease by themselves are not owed."""
     assert trace.loop is not None
     round_, taken = trace.states[trace.loop :], set(map(str, trace.events[trace.loop :]))
     fair = {name: action for name, action in spec.actions.items() if action.fair and name not in item.ceasing}
@@ -230,5 +226,4 @@ def _unpaid(spec: Spec, item: Property, reading: Plain, bounds: Bounds, trace: T
 
 
 def _stays(reading: Plain, action: Action, state: State, event: Event) -> bool:
-    """Is it a step, within the bounds, that changes nothing?"""
     return reading.enabled(state, event) and reading.step(state, event) == state

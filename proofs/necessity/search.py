@@ -1,9 +1,9 @@
-"""Necessity: for every mechanism, what breaks without it in the fewest steps, or the proof that nothing does.
+"""This module finds, for every mechanism, what breaks without it in the fewest steps, or proves that nothing does.
 
-Each mutation of a protocol is explored until a *promise* fails: never a mere lemma, nor a property that only says the
-rule again.  Where none does, progress is asked for, and whether work still gets done; where that holds too, the
-promises are proved again from what is left of the lemmas.  What is neither refuted nor proved survives, up to a named
-bound.  Rejected alternatives and literal readings are variants of the catalogue: their predicted failure is shown, or
+Each mutation of a protocol is explored until a *promise* fails, which is never a mere lemma, nor a property that only
+restates the rule. Where none fails, progress is judged, and whether work still gets done. Where that holds too, the
+promises are proved again from the remaining lemmas. What is neither refuted nor proved survives, up to a named bound.
+Rejected alternatives and literal readings are variants of the catalogue, whose predicted failure is confirmed or
 refuted.
 """
 
@@ -29,18 +29,19 @@ from fencepost.proofs.variants import travels
 from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, bounds_of, features_of
 
 GLANCE = 200_000
-"""States: in the smoke profile, a mutation that breaks nothing among so many is tried by proof before the rest of them
-is explored, which takes longer.  The other profiles explore to the end first, as a second opinion."""
+"""In the smoke profile, a mutation that breaks nothing among this many states is tried by proof before the rest of the
+states is explored, which takes longer. Other profiles explore to the end first, as a second opinion."""
 
 Judgement = Literal["necessary", "redundant", "liveness", "survives-bounded", "shown", "refuted"]
 
 
 @dataclass(frozen=True)
 class Necessity:
-    """The verdict on one mutation of one variant.  ``promise``: what fails without the rule; ``steps``: of the shortest
-    run that reveals it (None where the work that is promised never begins); ``bound``: the bounds explored (None for a
-    proof); ``trace``: that run; ``evidence``: the run in words, or what the proof rests on; ``reason``: why it may
-    survive; ``kept``: it is of an earlier run on the same models, and the evidence is its steps."""
+    """A `Necessity` is the verdict on one mutation of one variant. ``promise`` is what fails without the rule, and
+    ``steps`` the length of the shortest run to the failure (None where the promised work never begins), and ``trace``
+    is that run. ``bound`` has the bounds explored (None for a proof). ``evidence`` has the run in words, or what the
+    proof rests on, and ``reason`` why the mutation may survive. ``kept`` means that the verdict comes from an earlier
+    run on the same models, and that the evidence is its steps."""
 
     variant: str
     rule: str
@@ -63,7 +64,7 @@ class Necessity:
 
 
 class Earlier(Protocol):
-    """Verdicts of earlier runs."""
+    """An `Earlier` has verdicts of earlier runs."""
 
     def key(self, entry: ProtocolEntry, variant: Variant, mutant: Mutation | None, profile: Profile) -> str: ...
     def has(self, key: str) -> bool: ...
@@ -80,9 +81,9 @@ def necessity(
     earlier: Earlier | None = None,
     further: bool = False,
 ) -> list[Necessity]:
-    """A verdict on every mutation of every mechanism of a protocol, and on every rejected alternative; on one
-    ``rule`` if named.  ``earlier``: what was judged before on the same models is not judged again.  ``further``: on
-    the mutations that are listed on request only, and on nothing else."""
+    """Return a verdict on every mutation of every mechanism of a protocol, and on every rejected alternative, or only
+    on one ``rule`` if named. Verdicts in ``earlier`` on the same models are not judged again. ``further`` judges only
+    the mutations that are listed on request."""
     found = []
     for verdict in plan(entry, profile, rule=rule, earlier=earlier, further=further):
         found.append(verdict())
@@ -100,15 +101,16 @@ def plan(
     further: bool = False,
     jobs: Jobs | None = None,
 ) -> list[Callable[[], Necessity]]:
-    """Return what gives each verdict of `necessity`, in their order.  ``jobs``: where those that have to be made are
-    handed in; without, each is made here when it is asked for, and what is proved of one mutant serves the next."""
+    """Return functions that give the verdicts of `necessity`, in their order. Verdicts that have to be made are handed
+    in to ``jobs``. Without ``jobs``, each verdict is made here on demand, and what is proved of one mutant serves the
+    next."""
     known: dict[str, Known] = {}
 
     def anew(variant: Variant, mutant: Mutation | None) -> Necessity:
         return _judged(entry, variant, mutant, profile, known.setdefault(variant.name, Known()))
 
     def handed_in(jobs: Jobs, variant: Variant, mutant: Mutation | None) -> Callable[[], Necessity]:
-        # Copies, without what was computed of them: terms are equal only within one process.
+        # Jobs get copies without cached terms, since terms are equal only within one process.
         full = () if variant.full is None else (replace(entry.variant(variant.full)),)
         bare = replace(entry, variants=full, claims=(), scenarios=())
         named = None if mutant is None else (mutant.rule, mutant.name)
@@ -159,7 +161,6 @@ def _judged(
 def _by_name(
     entry: ProtocolEntry, variant: Variant, named: tuple[str, str] | None, profile: Profile, further: bool
 ) -> Necessity:
-    """`_judged` as a job: of a mutation its name travels."""
     mutant = None if named is None else _mutation(variant, named, further)
     return _judged(entry, variant, mutant, profile, Known())
 
@@ -170,18 +171,16 @@ def _mutation(variant: Variant, named: tuple[str, str], further: bool) -> Mutati
 
 
 def _same(variant: Variant, named: tuple[str, str] | None, further: bool) -> Spec:
-    """The protocol that a verdict is on, in the terms of this process."""
     return variant.spec if named is None else _mutation(variant, named, further).apply()
 
 
 def number_of_verdicts(entry: ProtocolEntry, rule: str | None = None, further: bool = False) -> int:
-    """Return how many verdicts `necessity` comes to."""
     return len(_asked(entry, rule, further))
 
 
 def _asked(entry: ProtocolEntry, rule: str | None, further: bool = False) -> list[tuple[Variant, Mutation | None]]:
-    """The mutations to judge, with their variants: those of mechanisms by the order of their rules, then the rejected
-    alternatives, which are variants without a mutation."""
+    """Return the mutations to judge, with their variants. Mutations of mechanisms come first, in the order of their
+    rules, then the rejected alternatives, which are variants without a mutation."""
     mechanisms = sorted(_mechanisms(entry, rule, further), key=lambda pair: _order(pair[1].rule))
     if further:
         return list(mechanisms)
@@ -190,7 +189,7 @@ def _asked(entry: ProtocolEntry, rule: str | None, further: bool = False) -> lis
 
 
 def _judge_in_full(full: Variant, mutant: Mutation, profile: Profile) -> Necessity | None:
-    """The verdict on the same mutation of the richer variant, if it has it and harm comes of it there."""
+    """Return the verdict on the same mutation of the richer variant, if that has it and it does harm there."""
     for same in mutations(full.properties.protocol.spec, further=True):
         if (same.rule, same.name) == (mutant.rule, mutant.name):
             verdict = judge(full, same, profile)
@@ -203,7 +202,7 @@ def _order(rule: str) -> int:
 
 
 def _mechanisms(entry: ProtocolEntry, rule: str | None, further: bool) -> Iterator[tuple[Variant, Mutation]]:
-    """Each mutation of each main variant; of a variant built from others, only what they do not have."""
+    """Yield each mutation of each main variant. A variant built from others has only those that they do not have."""
     main = sorted((v for v in entry.variants if v.main and v.judged != ()), key=lambda v: len(v.spec.actions))
     for variant in main:
         parts = [v for v in main if v is not variant and issubclass(variant.properties.protocol, v.properties.protocol)]
@@ -217,7 +216,7 @@ def _mechanisms(entry: ProtocolEntry, rule: str | None, further: bool) -> Iterat
 
 
 def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | None = None) -> Necessity:
-    """The verdict on one mutation of one variant."""
+    """Return the verdict on one mutation of one variant."""
     start = time.perf_counter()
     spec = mutant.apply()
     explored = features_of(variant, profile)
@@ -239,7 +238,7 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
         broken, decided = _broken_within(spec, promises, bounds, glance)
         if not decided:
             proof, glance = redundant(spec, lemmas, known=known), None
-            if proof.verdict == "holds":  # no exploration can find anything, of this feature or of the others
+            if proof.verdict == "holds":  # then no exploration can find a violation
                 break
             broken, _ = _broken_within(spec, promises, bounds, None)
         if broken is not None:
@@ -272,8 +271,9 @@ def judge(variant: Variant, mutant: Mutation, profile: Profile, known: Known | N
 
 
 def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "promise") -> dict[str, Property]:
-    """The properties that may show that a rule is necessary: promises that users know, else claims of the documents, of
-    another number than the rule's own.  A property that says the rule again is broken without it by definition."""
+    """Return the properties that may be evidence that a rule is necessary, which are promises that users know, else
+    claims of the documents, of another number than the rule's own. A property that restates the rule is broken without
+    it by definition."""
     return {
         n: p
         for n, p in properties.items()
@@ -282,7 +282,7 @@ def evidence_of(rule: str, properties: Mapping[str, Property], kind: str = "prom
 
 
 def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return whether the mutant still does as the core, whose promises are proved."""
+    """Return lines that state whether the mutant still refines the core, whose promises are proved."""
     refinements = _refinements(variant)
     refines = refinements and not any(explore(spec, refinements, bounds).violated for bounds in explored.values())
     lines = ["no promise fails within the bounds"]
@@ -290,8 +290,8 @@ def _why_it_survives(spec: Spec, variant: Variant, explored: Mapping[str, Mappin
 
 
 def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
-    """The lemmas that a proof may use, and has to prove: none that is expected to fail.  What only says the rule again
-    it may use, if it still holds."""
+    """Return the lemmas that a proof may use, and has to prove, without those expected to fail. A promise that only
+    restates the rule may be used as a lemma, if it still holds."""
     every = (variant.for_mutants or variant.properties).properties
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
     lemmas_used = {n: p for n, p in every.items() if n not in spared and p.role != "refinement"}
@@ -304,8 +304,8 @@ def _lemmas(variant: Variant, rule: str) -> dict[str, Property]:
 
 
 def show(variant: Variant, profile: Profile) -> Necessity:
-    """The verdict on a rejected alternative: the violation that the documents predict, or the plain word that there
-    is none.  A promise of another number than the variant's rule, if one fails."""
+    """Return the verdict on a rejected alternative, which is the violation that the documents predict, or that there is
+    none. A promise of another number than the variant's rule is preferred, if one fails."""
     start = time.perf_counter()
     bound = bounds_of(variant, profile)
     assert variant.rule is not None
@@ -325,7 +325,6 @@ def show(variant: Variant, profile: Profile) -> Necessity:
 
 
 def _waits(variant: Variant) -> tuple[str, Trace] | None:
-    """The progress promise that is predicted to fail, with a run that reveals it."""
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and variant.expected.get(n) == "violated"}
     for bound in variant.progress_bounds if asked else ():
         for name, found in check_progress(explore(variant.spec, asked, bound)).items():
@@ -335,13 +334,13 @@ def _waits(variant: Variant) -> tuple[str, Trace] | None:
 
 
 def first_broken(spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int]) -> tuple[str, Trace] | None:
-    """The promise that fails soonest within the bounds, with a shortest run to it."""
+    """Return the promise that fails soonest within the bounds, with a shortest run to it."""
     return _broken_within(spec, properties, bound, None)[0]
 
 
 def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) -> dict[str, Trace]:
-    """Every promise that fails without the rule within the variant's bounds, among so many states of each feature,
-    with a shortest run to it; not only the one that fails soonest."""
+    """Return every promise that fails without the rule within the variant's bounds, among ``most`` states of each
+    feature, with a shortest run to it, and not only the one that fails soonest."""
     spec, found = mutant.apply(), dict[str, Trace]()
     promises = {n: p for n, p in evidence_of(mutant.rule, variant.promised).items() if p.kind in ("always", "step")}
     for bounds in features_of(variant, profile).values():
@@ -353,21 +352,19 @@ def all_broken(variant: Variant, mutant: Mutation, profile: Profile, most: int) 
 
 
 def _departs(variant: Variant, bound: Mapping[str, int]) -> tuple[str, Trace] | None:
-    """A step that the core has not, with a shortest run to it."""
     found = explore(variant.spec, _refinements(variant), bound, stop_when_violated=True)
     name = min(found.violated, key=found.traces.steps, default=None)
     return None if name is None else (name, found.traces[name])
 
 
 def _refinements(variant: Variant) -> dict[str, Property]:
-    """What says that a variant does as its core."""
     return {n: p for n, p in variant.asked.items() if p.role == "refinement"}
 
 
 def _broken_within(
     spec: Spec, properties: Mapping[str, Property], bound: Mapping[str, int], most: int | None
 ) -> tuple[tuple[str, Trace] | None, bool]:
-    """A promise that fails among the first ``most`` states, and whether that decides it."""
+    """Return a promise that fails among the first ``most`` states, and whether that decides it."""
     asked = {n: p for n, p in properties.items() if p.role == "promise"}
     found = explore(spec, asked, bound, stop_when_violated=True, max_states=most)
     if not found.violated:
@@ -378,18 +375,20 @@ def _broken_within(
 
 @dataclass(frozen=True)
 class _Served:
-    """``fails``: a progress promise that fails of a mutant, with a run and the bounds in which it does; without a run
-    where nothing ever comes so far as to wait.  ``lines``: of each property that says that work gets done, in words."""
+    """A `_Served` states how progress fares in a mutant. ``fails`` has a progress promise that fails, with a run and
+    its bounds, or without a run where no state ever begins to wait. ``lines`` describes each property which states that
+    work gets done."""
 
     fails: tuple[str, Trace | None, dict[str, int]] | None
     lines: list[str]
 
 
 def _served(spec: Spec, variant: Variant) -> _Served:
-    """Does every progress promise hold of the mutant that holds of the variant itself, and does work still get done?
+    """Return whether every progress promise that holds of the variant itself also holds of the mutant, and whether work
+    still gets done.
 
-    A property that says so is not shown by bounds in which nothing waits any more, where something does in the variant
-    itself: then all work is stopped before it begins.
+    Bounds in which no state of the mutant waits, although some state of the variant itself does, are no evidence for
+    such a property, since all work is stopped before it begins.
     """
     asked = {n: p for n, p in variant.asked.items() if p.role == "progress" and n not in variant.expected}
     if not asked or not variant.progress_bounds:
@@ -418,9 +417,9 @@ def _served(spec: Spec, variant: Variant) -> _Served:
 
 
 def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
-    """The mutant with room for actions that it changes and exploration limits, and the bounds that should be wider for
-    it.  A guard that is shifted by one asks for the number after the next, where the limit allows the next one only:
-    the limit is shifted too, and there should be more numbers, since a step may take two."""
+    """Return the mutant with room for actions that it changes and exploration limits, and the bounds that should be
+    wider for it. A guard that is shifted by one asks for the number after the next, where the limit allows only the
+    next one. The limit is shifted accordingly, and there should be more numbers, since a step may use two."""
     actions, numbers = dict(spec.actions), set()
     for name, a in spec.actions.items():
         if a.limits and name in usual.actions and a != usual.actions[name]:
@@ -432,7 +431,6 @@ def _unlimited(spec: Spec, usual: Spec) -> tuple[Spec, set[str]]:
 def _explored(
     spec: Spec, asked: Mapping[str, Property], bound: Mapping[str, int], numbers: Collection[str]
 ) -> Exploration:
-    """The exploration with half as many numbers again, or with as many more as the packing of states has room for."""
     most = max((bound[n] // 2 for n in numbers if n in bound), default=0)
     for more in range(most, 0, -1):
         try:

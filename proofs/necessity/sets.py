@@ -1,13 +1,15 @@
-"""Sets of rules, searched once and kept: for each promise of a proved variant the minimal sets that suffice for its
-proof, and the minimal cut sets: rules that taken out together make it fail within the variant's bounds.
+"""This module searches sets of rules once and stores them. For each promise of a proved variant they are the minimal
+sets that suffice for its proof, and the minimal cut sets, which are rules that taken out together make it fail within
+the variant's bounds.
 
-The search takes long and belongs to the nightly profile; what it found is a file next to the variant's properties, with
-the hash of the model.  `read` refuses the file of another model; `faults` holds a file against the model: every cut set
-has a run that is replayed with its rules taken out, and every sufficient set is proved again, from its lemmas alone.
+The search takes long and belongs to the nightly profile. The sets are stored in a file next to the variant's
+properties, with the hash of the model. `read` refuses the file of another model. `faults` checks a file against the
+model: the run of every cut set is replayed with its rules taken out, and every sufficient set is proved again, from its
+lemmas alone.
 
-What bounds the search: cut sets have three rules at most; pairs are tried whole, and triples where no proof does
-without them; each is explored within the variant's bounds of the smoke profile, and up to so many states.  A cut set is
-minimal but for smaller ones that so many states did not decide.
+The search is limited in several ways. Cut sets have three rules at most. All pairs are tried, but triples only where no
+proof does without them. Each is explored within the variant's bounds of the smoke profile, up to a number of states. A
+cut set is minimal except for smaller ones that these states did not decide.
 """
 
 import itertools
@@ -28,13 +30,13 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 from fencepost.properties.catalogue import CatalogueError, ProtocolEntry, Variant, features_of
 
 STATES = (1_000_000, 150_000, 150_000)
-"""Of one exploration without one rule, two and three: the more sets there are, the less for each."""
+"""One exploration visits this many states without one rule, two and three, fewer where there are more sets."""
 
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of rules of one promise.  ``cut_sets``: a shortest run for each, whose ``without`` names the rules;
-    ``undecided``: the sets that so many states did not decide."""
+    """A `Sets` has the sets of rules of one promise. ``cut_sets`` has a shortest run for each cut set, whose
+    ``without`` names the rules. ``undecided`` has the sets that the explored states did not decide."""
 
     cores: Cores
     cut_sets: tuple[KeptRun, ...]
@@ -45,13 +47,13 @@ class Sets:
         return tuple(rules_taken(run) for run in self.cut_sets)
 
     def is_minimal(self, cut: tuple[str, ...]) -> bool:
-        """Return whether it is known that no part of a cut set is one."""
+        """Return whether it is known that no proper part of a cut set is a cut set."""
         return not any(set(part) < set(cut) for part in self.undecided)
 
 
 @dataclass(frozen=True)
 class SavedSets:
-    """The sets of one variant, with the hash of the model and the most states of an exploration, by number of rules."""
+    """A `SavedSets` has the sets of one variant, the model's hash, and the states explored, by number of rules."""
 
     variant: str
     model: str
@@ -59,7 +61,7 @@ class SavedSets:
     promises: Mapping[str, Sets]
 
     def of_rule(self, rule: str) -> dict[str, Any]:
-        """The sets that are about one rule: the promises for whose proof it is *must*, or *may*, and its cut sets."""
+        """Return the promises for whose proof the rule is *must* or *may*, and its cut sets."""
         standing = {name: sets.cores.standing(rule) for name, sets in self.promises.items()}
         cuts = [
             {"promise": name, "rules": list(cut), "steps": len(run.steps), "minimal": sets.is_minimal(cut)}
@@ -78,7 +80,7 @@ def rules_taken(run: KeptRun) -> tuple[str, ...]:
 def search(
     variant: Variant, report: Callable[[str], None] = lambda _: None, states: tuple[int, ...] = STATES
 ) -> SavedSets:
-    """All of it, for one variant that is proved."""
+    """Search all sets of one variant that is proved."""
     found = cores(variant)
     for one in found:
         whole = "all" if one.complete else "not all"
@@ -88,8 +90,6 @@ def search(
 
 
 class _Cutting:
-    """The search for cut sets: smaller ones first, each explored for all promises that it may cut."""
-
     def __init__(
         self, variant: Variant, found: list[Cores], states: tuple[int, ...], report: Callable[[str], None]
     ) -> None:
@@ -106,7 +106,7 @@ class _Cutting:
         return {c.promise: Sets(c, tuple(self.runs[c.promise]), tuple(self.undecided[c.promise])) for c in self.found}
 
     def _may_cut(self, known: Cores, chosen: tuple[str, ...]) -> bool:
-        """Not where the promise is proved without these rules, nor where fewer of them cut it already."""
+        """Return whether the rules may cut the promise, which is not proved without them and not cut by fewer."""
         if any(set(rules_taken(run)) <= set(chosen) for run in self.runs[known.promise]):
             return False
         if any(not set(one.rules) & set(chosen) for one in known.sufficient):
@@ -121,7 +121,7 @@ class _Cutting:
                 break
             try:
                 made = explore(spec, left, bounds, max_states=self.states[len(chosen) - 1], stop_when_violated="all")
-            except BoundsError:  # its numbers have no room in a state
+            except BoundsError:  # the numbers do not fit into a state
                 whole = False
                 continue
             whole &= made.complete or not set(left) - set(made.violated)
@@ -135,13 +135,12 @@ class _Cutting:
 
 
 def file_of(variant: Variant) -> Path | None:
-    """Return where the sets of a variant are stored."""
     folder = folder_of(variant)
     return None if folder is None else folder / f"sets-{variant.name}.json"
 
 
 def asked(entry: ProtocolEntry) -> list[Variant]:
-    """The variants of a protocol whose sets are searched: those that every run proves."""
+    """Return the variants of a protocol whose sets are searched, which are those that every run proves."""
     return [v for v in entry.variants if v.main and v.is_proved_in("smoke")]
 
 
@@ -163,7 +162,7 @@ def _promise(one: Sets) -> dict[str, Any]:
 
 
 def read(variant: Variant) -> SavedSets | None:
-    """The sets stored of a variant; None if none are.  CatalogueError if they are of another model."""
+    """Return the stored sets of a variant, or None. Errors: CatalogueError if they are of another model."""
     file = file_of(variant)
     if file is None or not file.exists():
         return None
@@ -192,12 +191,11 @@ def _read_promise(name: str, row: Mapping[str, Any]) -> Sets:
 
 
 AGAIN = 10
-"""What Z3 does for a question varies a little from process to process: a proof that was found within the limit is held
-against more than that."""
+"""Z3's effort varies from process to process, so that stored proofs are checked with this many times the limit."""
 
 
 def faults(variant: Variant, sets: SavedSets) -> Iterator[str]:
-    """The faults of saved sets, a sentence each: a run that is none any more, or a set that proves nothing."""
+    """Yield a sentence for each stored run that does not fit any more, and each stored set that proves nothing."""
     raw = variant.properties.protocol.spec
     outs = [taken_out(raw, rule) for rule in rules_of(raw)]
     every = [one for sets_of in sets.promises.values() for one in sets_of.cores.sufficient]

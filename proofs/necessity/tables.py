@@ -1,9 +1,9 @@
-"""Tables of verdicts as they are stored: next to the code that makes them, each with the hash of the models it is of.
+"""This module stores tables of verdicts next to the code that makes them, each with the hash of its models.
 
 `fencepost necessity PROTOCOL --kept proofs/verdicts/PROTOCOL.json --table proofs/verdicts/PROTOCOL.md` makes a table,
-and judges again only what has changed since: a verdict is stored under the hash of the variant that it is of, and of
-the fuller one that was asked in its place.  The hash is of what the models mean, not of words or engines; after a
-change of an engine, leave out ``--kept``.
+and judges again only what has changed. A verdict is stored under the hash of its variant, and of the fuller one that
+was asked in its place. The hash covers what the models mean, not words or engines, so that after a change of an engine
+``--kept`` has to be left out.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ HASH = re.compile(r"models ([0-9a-f]{16})")
 
 
 class _Meaning:
-    """The meaning of protocols and properties as text, without words and line numbers; each term once."""
+    """A `_Meaning` has the meaning of protocols and properties as text, without words and lines, each term once."""
 
     def __init__(self) -> None:
         self.numbers: dict[Term, int] = {}
@@ -67,7 +67,7 @@ class _Meaning:
 
 
 def digest(variant: Variant) -> str:
-    """A hash of what a verdict on the variant depends on."""
+    """Return a hash of what a verdict on the variant depends on."""
     meaning = _Meaning()
     meaning.spec(variant.properties.protocol.spec)
     meaning.properties(variant.properties.properties.values())
@@ -88,8 +88,7 @@ def _hash(text: str) -> str:
 
 
 def digest_of(entries: Sequence[ProtocolEntry]) -> str:
-    """A hash of the models of a protocol and its parts, with the dangers that they have, and of the saved runs that
-    tell where a promise can be broken."""
+    """Return a hash of the models of a protocol and its parts, with their dangers, and of the stored runs."""
     every = [variant for entry in entries for variant in entry.variants]
     parts = [(v, _dangers(v.properties.protocol.spec), _runs(v)) for v in every]
     return _hash("\n".join(f"{v.name} {digest(v)} {had} {runs}" for v, had, runs in parts))
@@ -111,8 +110,8 @@ def _runs(variant: Variant) -> str:
 
 @dataclass
 class SavedFacts:
-    """Verdicts of earlier runs, each under what it depends on.  ``used``: those that were asked for in this run, and
-    are written again; ``digests``: of the variants that were asked about, by identity."""
+    """A `SavedFacts` has verdicts of earlier runs, each under what it depends on. ``used`` has those that were asked
+    for in this run, and are written again. ``digests`` has those of the variants that were asked about, by identity."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -120,7 +119,7 @@ class SavedFacts:
 
     @classmethod
     def read(cls, file: Path) -> "SavedFacts":
-        """Nothing is stored in a file that does not exist."""
+        """Return the verdicts in a file, or none without a file. Errors: InputError for a file of another kind."""
         if not file.exists():
             return cls()
         try:
@@ -130,7 +129,7 @@ class SavedFacts:
             raise InputError(f"{file}: these are no verdicts of earlier runs ({why}); name another file") from None
 
     def write(self, file: Path, whole: bool = True) -> None:
-        """``whole``: what was not asked for in this run is of models that are no more, and is left out."""
+        """Write the verdicts, and, unless ``whole``, also those that this run did not ask for."""
         rows = self.used if whole else self.rows | self.used
         lines = [json.dumps({"key": key, **row}) for key, row in rows.items()]
         write_text(file, "[\n" + ",\n".join(lines) + "\n]\n")
@@ -141,26 +140,25 @@ class SavedFacts:
         return _hash(repr((variant.name, digest(variant), full, named, profile, entry.survivors.get((*named, "")[:2]))))
 
     def models(self) -> str:
-        """A hash of the models of all variants that were asked about."""
+        """Return a hash of the models of all variants that were asked about."""
         return _hash("\n".join(sorted(f"{variant.name} {hashed}" for variant, hashed in self.digests.values())))
 
     def has(self, key: str) -> bool:
         return key in self.rows
 
     def find(self, key: str, spec: Spec) -> Necessity:
-        """What is stored under a key that there is."""
         row = self.rows[key]
         self.used[key] = row
         return Necessity(**{**row, "spec": spec, "kept": True})
 
     def add(self, key: str, found: Necessity) -> None:
-        """Of a run only its steps are stored: `fencepost show … --without` prints the rest."""
+        """Store a verdict. For a run only its steps are stored, since `fencepost show … --without` prints the rest."""
         steps = [str(event) for event in found.trace.events] if found.trace is not None else found.evidence
         row = found.as_dict() | {"evidence": steps, "seconds": round(found.seconds, 1), "reason": found.reason}
         self.used[key] = {name: value for name, value in row.items() if name != "kept"}
 
     def remember(self, variant: Variant, name: str, ask: Callable[[], Any]) -> Any:
-        """A word of the table on one variant: as it was found on the same model with the same dangers, or asked for."""
+        """Return a fact about a variant, as found earlier on the same model and dangers, or from ``ask``."""
         spec = variant.properties.protocol.spec
         if id(variant) not in self.digests:
             self.digests[id(variant)] = variant, digest(variant)
@@ -175,7 +173,7 @@ def page(
     entry: ProtocolEntry, entries: Sequence[ProtocolEntry], judged: Sequence[Necessity], tests: Path | None,
     saved: SavedFacts | None = None,
 ) -> str:  # fmt: skip
-    """A protocol's table as it is stored.  ``saved``: what was found before."""
+    """Return a protocol's table as it is stored. ``saved`` has what was found before."""
     name = entry.name
     command = f"fencepost necessity {name} --kept proofs/verdicts/{name}.json --table proofs/verdicts/{name}.md"
     return f"""# Verdicts: {name}
@@ -195,8 +193,8 @@ a search has one in for a promise only where it met it within bounds in which so
 
 
 def page_of_all(rows: Iterable[Row], models: Mapping[str, str]) -> tuple[str, list[str]]:
-    """One table of all protocols, and the rules without a verdict.  A rule that several protocols are about has what
-    each of them says in its row.  ``models``: the hash of each protocol's models."""
+    """Return one table of all protocols, and the rules without a verdict. The row of a rule that several protocols are
+    about has the verdict of each. ``models`` has the hash of each protocol's models."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row.rule.number, []).append(row)
@@ -218,7 +216,6 @@ rule was taken out of one, or it breaks by itself, the dangers that its model ha
 
 
 def _cells(rows: Sequence[Row]) -> str:
-    """Return what one or several protocols say of a rule."""
     rows_of = [row for row in rows if has_verdict(row.verdict)] or rows[:1]
     if not rows_of:
         return f"{NO_VERDICT} | "
@@ -231,7 +228,7 @@ RELEASES = FOLDER / "releases.json"
 
 
 def all_saved() -> SavedFacts:
-    """Return what is stored next to the code, of all protocols and of the table of releases."""
+    """Return what is stored next to the code, for all protocols and for the table of releases."""
     saved = SavedFacts()
     for file in (*(FOLDER / f"{protocol}.json" for protocol in PROTOCOLS), RELEASES):
         saved.rows |= SavedFacts.read(file).rows
@@ -239,8 +236,7 @@ def all_saved() -> SavedFacts:
 
 
 def write_facts(file: Path, saved: SavedFacts, whole: bool = True) -> None:
-    """The words on variants that were asked for in this run, and that no protocol's own file has.  ``whole``: as in
-    `Kept.write`."""
+    """Write the facts of this run that no protocol's own file has. ``whole`` is as in `SavedFacts.write`."""
     theirs = {key for protocol in PROTOCOLS for key in SavedFacts.read(FOLDER / f"{protocol}.json").rows}
     rows, used = ({key: row for key, row in of.items() if key not in theirs} for of in (saved.rows, saved.used))
     SavedFacts(rows=rows, used=used).write(file, whole)
@@ -251,11 +247,10 @@ def table_of(protocol: str) -> Path:
 
 
 def is_of_these_models(text: str, entries: Sequence[ProtocolEntry]) -> bool:
-    """Is this table of the models as they are now?"""
     found = HASH.search(text)
     return found is not None and found[1] == digest_of(entries)
 
 
 def saved_counts() -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by area, the rules that the saved tables have a verdict on, and those that none has."""
+    """Return, by area, the rules on which the stored tables have a verdict, and those on which none has."""
     return counts({p.name: p.read_text(encoding="utf-8") for p in sorted(FOLDER.glob("*.md"))})

@@ -1,13 +1,14 @@
-"""Which rules a proof needs: the minimal sets of rules that suffice for it, and from them what each rule is to it.
+"""This module finds which rules a proof needs, by the minimal sets of rules that suffice for it, and derives the
+standing of each rule.
 
-Rules are taken out as a whole (`loosening`).  A set of rules suffices for a promise if the promise is proved by
-induction with all other rules taken out, from the lemmas that are left then: rules and lemmas shrink
-together, as in the inductive validity cores of Kind 2.  A rule is *must* if it is in every minimal set, *may* if it is
-in some, and *not needed* if it is in none: of the proofs that these lemmas allow.
+Rules are taken out as a whole (`rule_removal`). A set of rules suffices for a promise if the promise is proved by
+induction with all other rules taken out, from the lemmas that remain. Rules and lemmas shrink together, as in the
+inductive validity cores of Kind 2. A rule is *must* if it is in every minimal set, *may* if it is in some, and *not
+needed* if it is in none, with respect to the proofs that these lemmas allow.
 
-Sets are enumerated by their duality with cuts: what takes a rule from each known sufficient set either reveals another
-one or is a minimal set without which there is no proof.  When every such hitting set is a cut, the enumeration is
-complete.
+Sets are enumerated by their duality with cuts. Taking out a rule of each known sufficient set either reveals another
+sufficient set, or is a minimal set without which there is no proof. When every such hitting set is a cut, the
+enumeration is complete.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,11 +26,12 @@ from fencepost.proofs.readings.solver.solving import Question
 from fencepost.properties.catalogue import Variant
 
 RLIMIT = 400_000
-"""Of each step of a proof that is tried: enough for all but the hardest, and refusals take all of it."""
+"""Each step of a tried proof has this limit, which is enough for all but the hardest. A refusal uses the whole limit.
+"""
 SPARING = 100_000
-"""Of each attempt to do without one more lemma or rule."""
+"""Each attempt to do without one more lemma or rule has this limit."""
 MOST = 3_000
-"""Sets of rules that are tried for a promise."""
+"""At most this many sets of rules are tried for a promise."""
 
 Standing = Literal["must", "may", "not needed"]
 Rules = frozenset[str]
@@ -37,8 +39,7 @@ Rules = frozenset[str]
 
 @dataclass(frozen=True)
 class Sufficient:
-    """Rules that suffice for the proof of a promise, none of which can be left out, and the lemmas that the proof then
-    rests on."""
+    """A `Sufficient` is a minimal set of rules that proves a promise, with the lemmas that the proof rests on."""
 
     rules: tuple[str, ...]
     lemmas: tuple[str, ...]
@@ -46,8 +47,9 @@ class Sufficient:
 
 @dataclass(frozen=True)
 class Cores:
-    """The rules that the proof of one promise needs.  ``unproved``: the minimal sets of rules without which there is no
-    proof; ``complete``: are these all sets; ``tried``: how many sets it took."""
+    """A `Cores` has the rules that the proof of one promise needs. ``unproved`` has the minimal sets of rules without
+    which there is no proof. ``complete`` is true if these are all sets, and ``tried`` counts the sets that were tried.
+    """
 
     promise: str
     rules: tuple[str, ...]
@@ -57,7 +59,6 @@ class Cores:
     tried: int
 
     def standing(self, rule: str) -> Standing:
-        """The standing of a rule for the promise: must, may, or not needed."""
         among = [rule in one.rules for one in self.sufficient]
         return "must" if among and all(among) else "may" if any(among) else "not needed"
 
@@ -66,7 +67,7 @@ class Cores:
 
 
 def pool(variant: Variant) -> dict[str, Property]:
-    """The promises and lemmas from which a proof may choose: those declared for mutants too."""
+    """Return the promises and lemmas from which a proof may choose, including those declared for mutants."""
     every = variant.promised | (variant.for_mutants.properties if variant.for_mutants is not None else {})
     spared = {n for n, verdict in variant.expected.items() if verdict == "violated"} | set(variant.leaves_out)
     return {n: p for n, p in every.items() if p.kind == "always" and n not in spared}
@@ -77,13 +78,12 @@ def promises_of(variant: Variant) -> list[str]:
 
 
 def cores(variant: Variant, most: int = MOST) -> list[Cores]:
-    """Of each promise of a variant, but for those whose proof takes more than ``RLIMIT`` for a step."""
+    """Return the cores of each promise of a variant that is proved within ``RLIMIT`` for each step."""
     proofs = Proofs(variant)
     return [made for name in promises_of(variant) if (made := _enumerate(proofs, name, most)) is not None]
 
 
 def _enumerate(proofs: "Proofs", promise: str, most: int) -> Cores | None:
-    """None if the promise is not proved with all rules within the limit."""
     rules, tried = proofs.rules, 0
 
     def proves(chosen: Rules) -> bool:
@@ -128,7 +128,7 @@ def _ordered(chosen: Iterable[str], rules: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
-    """The minimal sets with a rule of each of these; of no sets, the empty one; none, if one of them is empty."""
+    """Return the minimal sets that contain a rule of each given set."""
     hitting: list[Rules] = [frozenset()]
     for one in sets:
         more = {h for h in hitting if h & one} | {h | {r} for h in hitting if not h & one for r in one}
@@ -138,16 +138,14 @@ def _hitting_sets(sets: list[Rules], rules: tuple[str, ...]) -> list[Rules]:
 
 @dataclass
 class _Tried:
-    """Results on one step of a proof: sets of rules and lemmas that are enough, and sets that are not."""
-
     enough: list[frozenset[Term]] = field(default_factory=list)
     wanting: list[frozenset[Term]] = field(default_factory=list)
 
 
 class Proofs:
-    """Induction on one variant, with any of its rules taken out: one solver an action, in which every lemma and every
-    rule stands behind a switch, so that an answer names those that it needed.  ``lemmas``: those to choose from,
-    promises included; ``minimal``: should an answer name as few as can be?"""
+    """A `Proofs` does induction on one variant, with any of its rules taken out. Each action has one solver, in which
+    every lemma and every rule has a switch, so that an answer names those that it needed. ``lemmas`` has those to
+    choose from, promises included. ``minimal`` asks for answers with as few as possible."""
 
     def __init__(
         self, variant: Variant, lemmas: Iterable[str] | None = None, *, minimal: bool = True, rlimit: int = RLIMIT
@@ -167,9 +165,9 @@ class Proofs:
         self._initially: frozenset[str] | None = None
 
     def inductive(self, rules: Rules) -> frozenset[str]:
-        """The largest set of promises and lemmas that is inductive with these rules and no other."""
+        """Return the largest set of promises and lemmas that is inductive with these rules and no other."""
         if rules not in self._inductive:
-            # What falls with more rules falls with fewer.
+            # A property that fails with more rules also fails with fewer.
             above = [proved for more, proved in self._inductive.items() if more > rules]
             left = {
                 n: t for n, t in self.always.items() if n in self._at_first() and all(n in proved for proved in above)
@@ -190,7 +188,7 @@ class Proofs:
         return all(self._support(action, n, assumed) is not None for n in chosen for action in self._writing(n))
 
     def lemmas(self, rules: Rules, promise: str) -> tuple[str, ...]:
-        """The lemmas that the proof of a promise from these rules rests on, as few as each of its steps needs."""
+        """Return the lemmas that the proof of a promise from these rules needs, as few as each step allows."""
         left = {n: self.always[n] for n in self.inductive(rules)}
         switches = frozenset(self.switch[rule] for rule in rules)
         needed, new = {promise}, [promise]
@@ -206,7 +204,6 @@ class Proofs:
         return tuple(n for n in self.always if n in needed - {promise})
 
     def _at_first(self) -> frozenset[str]:
-        """The properties that hold of the initial state."""
         if self._initially is None:
             question = Question.initial(self.spec, self.rlimit)
             held = []
@@ -218,8 +215,7 @@ class Proofs:
         return self._initially
 
     def _fallen(self, left: Mapping[str, Term], switches: frozenset[Term]) -> list[str]:
-        """The properties that some action breaks, found action by action; one that has fallen is not assumed any
-        more."""
+        """Return the properties broken by the first action that breaks any. They are not assumed any more."""
         for action in self.spec.actions.values():
             assumed = frozenset(left.values()) | switches
             changed = written(action)
@@ -235,7 +231,6 @@ class Proofs:
         return (action for action in self.spec.actions.values() if read & written(action))
 
     def _support(self, action: Action, name: str, assumed: frozenset[Term]) -> frozenset[Term] | None:
-        """Rules and lemmas among those assumed that are enough for the action to preserve a property."""
         tried = self._tried.setdefault((action.name, name), _Tried())
         found = next((core for core in tried.enough if core <= assumed), None)
         if found is not None or any(assumed <= wanting for wanting in tried.wanting):

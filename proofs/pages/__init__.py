@@ -1,5 +1,5 @@
-"""Runs of a model as pages that people look at, each one file for a browser.
+"""This package draws runs of a model as pages for a browser, each one file.
 
-Read `stories` (what of a run is reported, as plain data), `page` (that data in one self-contained HTML file),
-`verdict_page` (all verdicts of a run in one such file).
+`stories` has the reported run as plain data, `page` puts that data into one self-contained HTML file, and
+`verdict_page` puts all verdicts of a run into one such file.
 """

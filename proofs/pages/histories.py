@@ -1,8 +1,10 @@
-"""A violation in a history as a page: the events that it is about, in the lanes of the processes that they name.
+"""This module draws a violation in a history as a page, with the relevant events in the lanes of the processes that
+they name.
 
-Of a property, those events of its history that could matter, by its `key`, and of these those that name what the event
-that violates it names, or the one that explains it: the same transaction, producer id, request, set.  Of conformance,
-all of them.  Up to the violation, and of those the last `MOST`; how many there are is reported.
+The violation of a property has those events of its history that could matter, by the property's `key`, and that name
+what the violating event or the one that explains it names, such as the same transaction, producer id, request or set. A
+violation of conformance has all events. In both cases these are the last `MOST` events up to the violation, and their
+total is reported.
 """
 
 from typing import Any
@@ -21,13 +23,13 @@ from fencepost.properties.history.vocabulary import Vocabulary
 Columns = dict[str, np.ndarray]
 
 MOST = 60
-"""Events on a page."""
+"""A page has at most this many events."""
 IDENTITIES = ("txn_id", "txn", "producer_id", "record", "request", "grant", "set", "round", "generation", "token")
-"""Columns that say what an event is about."""
+"""These columns identify what an event is about."""
 
 
 def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel | None = None) -> Story:
-    """The first violation of a property, or of what ``kernel`` judges.  HistoryError where there is no such history."""
+    """Return the page of a violation of a property, or of what ``kernel`` judges. Errors: HistoryError."""
     properties = properties_of(opened.manifest.protocol)
     columns, place = _history(opened, properties.vocabulary, first.history)
     manifest = opened.manifest
@@ -67,12 +69,11 @@ def page_of_violation(opened: HistoryDirectory, first: Violation, kernel: Kernel
 
 
 def is_readable(opened: HistoryDirectory, first: Violation) -> bool:
-    """Is its history whole in one row group?  One that is cut is too large for a page to be made of it."""
+    """Return whether the violation's history is complete in one row group, as a page needs it."""
     return first.history not in opened.manifest.cut
 
 
 def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> tuple[Columns, str]:
-    """The rows of one history, with the place of each in the row group that they are in, and which that is."""
     for piece in opened.pieces:
         if piece.first_history <= number <= piece.last_history:
             columns, _ = read_piece(piece, vocabulary, vocabulary.schema.names)
@@ -85,7 +86,7 @@ def _history(opened: HistoryDirectory, vocabulary: Vocabulary, number: int) -> t
 
 
 def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Columns, at: int, other: int) -> np.ndarray:
-    """The rows up to the violation that may matter to it, and are about the same; and the one that explains it."""
+    """Return the rows up to the violation that may matter to it and share its subject, and the explaining one."""
     absent = {column.name: column.absent for column in vocabulary.columns}
     related = np.arange(len(columns["kind"])) <= at
     for name in item.key:
@@ -103,7 +104,6 @@ def _related(vocabulary: Vocabulary, item: HistoryProperty[Any], columns: Column
 
 
 def _filled(vocabulary: Vocabulary, columns: Columns, row: int) -> dict[str, int]:
-    """Return what an event fills, but for the common columns."""
     absent = {column.name: column.absent for column in vocabulary.columns}
     used = vocabulary.used_by[_kind(vocabulary, columns, row)]
     return {name: int(columns[name][row]) for name in used if columns[name][row] != absent[name]}
@@ -114,6 +114,5 @@ def _kind(vocabulary: Vocabulary, columns: Columns, row: int) -> str:
 
 
 def _step(vocabulary: Vocabulary, columns: Columns, row: int, lanes: list[str], explains: bool) -> Step:
-    """One event, with when it happened, and its step in the history."""
     says = f"Step {row}, at {columns['time_us'][row] / 1000:,.3f} ms." + " It explains the violation." * explains
     return event_step(_kind(vocabulary, columns, row), _filled(vocabulary, columns, row), lanes, says)

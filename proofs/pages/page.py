@@ -1,4 +1,4 @@
-"""Stories as one HTML file that needs nothing else: no script, style, image or link of another host.
+"""This module writes stories as one HTML file that needs no script, style, image or link of another host.
 
 The page's own style and script are allowed by their hashes and nothing else is, so that words of a recording, which
 enter it as data, can run nothing even if they were taken for markup.
@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 
 def page(stories: Sequence[Story]) -> str:
-    """The whole text of the file; of several stories the first is shown, and the others can be chosen."""
+    """Return the text of the file. The first of several stories is displayed, and the others can be chosen."""
     return _template().render(
         stories=stories,
         policy=Markup(policy()),  # made of hashes alone
@@ -29,12 +29,10 @@ def page(stories: Sequence[Story]) -> str:
 
 
 def policy() -> str:
-    """Allows the page's own style and script."""
     return policy_of(own("page.css"), _script())
 
 
 def policy_of(style: str, script: str) -> str:
-    """Allows this style and this script, and nothing else."""
     allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
     return f"default-src 'none'; base-uri 'none'; form-action 'none'; {allowed}"
 
@@ -44,7 +42,7 @@ def _script() -> str:
 
 
 def as_data(value: object) -> str:
-    """JSON that may stand in a script element: nothing in it ends that element, or begins a comment in it."""
+    """Return JSON that is safe in a script element: nothing in it ends the element, or begins a comment."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -54,12 +52,11 @@ def _hash(text: str) -> str:
 
 
 def own(name: str) -> str:
-    """The text of a file of this folder."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def environment() -> Environment:
-    """For templates in which whatever is put in is text."""
+    """Return an environment for templates in which every inserted value is escaped."""
     return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 

@@ -1,9 +1,9 @@
-"""A program that fails as a page: the calls that were made, and the events of the implementation that came of them.
+"""This module draws a failing program as a page, with the calls that were made, and the events of the implementation
+that followed.
 
-Calls stand in a lane of their own, events in the lanes of the processes that they name, and the model in addition to
-them: an event reaches its lane where it is a step of the model.  The first event, or call, that no state of the model
-explains, or that breaks a promise, is marked, and does not reach it; what is false of the model's nearest step is
-reported.
+Calls are in a lane of their own, events are in the lanes of the processes that they name, and the model has a lane that
+an event reaches if it is a step of the model. The first event or call that no state of the model explains, or that
+breaks a promise, is marked, and does not reach that lane. What is false of the model's nearest step is reported.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from fencepost.proofs.testing.failures import Disagreement
 from fencepost.properties.conformance_spec import DRIVEN, driven
 
 DRIVER, MODEL = "driver", "model"
-"""The lanes of the calls, and of the model."""
+"""Calls are in the first of these lanes, and the model in the second."""
 Taken = Mapping[str, Sequence[Do]]
-"""By kind of event, the steps of the model that it stands for."""
+"""A `Taken` has, by kind of event, the steps of the model that it stands for."""
 
 
 def pages_of(report: AgreementReport) -> list[Story]:
-    """Return what failed, what differs, and what is broken as predicted."""
+    """Return pages of what failed, what differs, and what is broken as predicted."""
     found = [report.failure] if report.failure is not None else []
     stories = [_page(report, each, "disagrees") for each in (*found, *report.differences)]
     return stories + [_page(report, each, "breaks it, as predicted") for each in report.predicted.values()]
@@ -47,7 +47,6 @@ def _page(report: AgreementReport, failure: Disagreement, verdict: str) -> Story
 
 
 def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
-    """Calls and events in order: in words, with what an event fills, and whether it is the bad one."""
     for made in failure.run:
         yield made.call, None, made.bad == -1 and not made.events
         for place, (kind, filled) in enumerate(made.events):
@@ -56,7 +55,6 @@ def _rows(failure: Disagreement) -> Iterator[tuple[str, Filled | None, bool]]:
 
 
 def _taken(report: AgreementReport) -> Taken:
-    """Nothing of a protocol that was handed over as an object, and has no name."""
     agreeing = driven(report.protocol) if report.protocol in DRIVEN else None
     if agreeing is None or agreeing.follow is None:
         return {}
@@ -65,7 +63,7 @@ def _taken(report: AgreementReport) -> Taken:
 
 
 def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barred: bool) -> Step:
-    """A call, or an event with what it is in the model.  ``barred``: here no state of the model fits any more."""
+    """Return a call, or an event with its steps in the model. ``barred`` means that no state of the model fits."""
     if filled is None:
         return Step(text, "", "A call of the driver.", lanes.index(DRIVER), (), (), (), ())
     made = event_step(text, filled, lanes, "The implementation shows it.")
@@ -84,6 +82,5 @@ def _step(text: str, filled: Filled | None, lanes: list[str], taken: Taken, barr
 
 
 def _in_words(step: Do, filled: Filled) -> str:
-    """Those that are taken in some states only are taken perhaps."""
     given = (f"{name}={filled[column]}" for name, column in step.parameters.items() if column in filled)
     return f"{'perhaps ' * (step.when is not None)}{name_in_words(step.action)}({', '.join(given)})"

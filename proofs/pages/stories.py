@@ -1,4 +1,5 @@
-"""A run for a page: its lanes, its steps with what they change, and which property holds after each."""
+"""This module turns a run into data for a page, with its lanes, its steps and their changes, and the standing of each
+property."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,22 +13,20 @@ from fencepost.proofs.readings.plain import Plain, PlainError
 from fencepost.proofs.readings.words import differences, name_in_words, say_state, say_value
 from fencepost.proofs.results import Event, State, Trace
 
-# What of a run is reported: its lanes, its steps with what they change, and which property holds after each.
-#
-# A lane is a process: a member of a sort that acts or keeps state of its own, such as a broker or a partition.  Sorts
-# with the names of `HANDED_OVER`, such as requests and transactions, are what processes hand to each other.  A step
-# stands in the lane of the process that is named first, or in `CENTRE` where what is handed over is, or nothing; and it
-# reaches the others that it names, and those whose entries it changes.
+# A lane is a process, which is a member of a sort that acts or has state of its own, such as a broker or a partition.
+# Members of the sorts in `HANDED_OVER`, such as requests and transactions, are what processes hand to each other. A
+# step is in the lane of its first process, or in `CENTRE` if something handed over comes first or nothing is named. It
+# reaches the other processes that it names, and those whose entries it changes.
 
 HANDED_OVER = frozenset({"Call", "Id", "Part", "Prefix", "Record", "Request", "Send", "Txn"})
-"""Sorts whose members have no lane: any other sort, of a protocol of one's own too, is one of processes."""
+"""Members of these sorts have no lane. Members of any other sort, also of the user's own protocol, are processes."""
 CENTRE = "cluster"
-"""The lane of what no process is named of: the coordinator, the controller, the leader of a log."""
+"""This lane has steps in which no process is named, such as those of a coordinator, controller or log leader."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """``what`` was ``old`` and is ``new``.  ``ghost``: no rule reads it, only properties do."""
+    """A `Change` states that ``what`` was ``old`` and is ``new``. No rule reads a ``ghost``."""
 
     what: str
     old: str
@@ -37,8 +36,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Step:
-    """``lane``, ``reaches``: places among the lanes; ``dangers``: what goes wrong by this step; ``rules``: the numbers
-    of those that the action encodes."""
+    """A `Step` is one step of a run. ``lane`` and ``reaches`` are indices of lanes, ``dangers`` has what goes wrong by
+    this step, and ``rules`` the numbers of the rules that the action encodes."""
 
     action: str
     words: str
@@ -52,8 +51,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Standing:
-    """A property, and whether it holds after so many steps, from none on; ``broken_at``: the first number of steps
-    after which it does not."""
+    """A `Standing` states whether a property holds after each number of steps. ``broken_at`` is the first failure."""
 
     name: str
     says: str
@@ -65,11 +63,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Story:
-    """A run as it is reported.  ``about``: the lines that say what was judged; ``left_out``: what the model does not
-    have, which stands next to the verdict; ``states``: after each number of steps, what differs from zero, a line each;
-    ``broken_at``: the number of steps after which what was asked is broken, if a state or a step breaks it; ``rules``:
-    what each rule says that a step follows; ``loop``: the number of steps after which an endless run goes on as it did
-    before."""
+    """A `Story` is a run as it is reported. ``about`` has the lines that describe what was judged, and ``left_out``
+    what the model does not have, which stands next to the verdict. ``states`` has, after each number of steps, what
+    differs from zero, a line each. ``broken_at`` is the number of steps after which the property is broken, if a state
+    or a step breaks it. ``rules`` has the text of each rule that a step follows. ``loop`` is the number of steps after
+    which an endless run repeats itself."""
 
     title: str
     says: str
@@ -90,8 +88,9 @@ class Story:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run was looked for.  ``title``: protocol and variant; ``says``: what the variant is; ``verdict``: in
-    words, and ``good`` if it is no trouble; ``about``, ``left_out``: as in `Story`."""
+    """An `Asked` is the purpose for which a run was looked for. ``title`` names protocol and variant, and ``says``
+    describes the variant. ``verdict`` is in words, and ``good`` if it is no trouble. ``about`` and ``left_out`` are as
+    in `Story`."""
 
     title: str
     says: str
@@ -103,7 +102,8 @@ class Asked:
 
 
 def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds: Bounds, trace: Trace) -> Story:
-    """A run within bounds as a story; ``properties``: those whose standing is reported, the one asked for first.
+    """Return a run within bounds as a story. ``properties`` has those whose standing is reported, after the one asked
+    for.
 
     A property that cannot be judged state by state, such as progress, has no standing.
     """
@@ -125,30 +125,27 @@ def narrate(asked: Asked, spec: Spec, properties: Mapping[str, Property], bounds
 
 
 def process(kind: ScalarType) -> str | None:
-    """The name of the process that a value of this sort is; None if it is none."""
+    """Return the name of the process that a value of this sort is, or None if it is not a process."""
     kind = kind.of if isinstance(kind, OptionType) else kind
     return kind.name.lower() if isinstance(kind, AtomsType) and kind.name not in HANDED_OVER else None
 
 
 def _named(action: Action, event: Event) -> list[str]:
-    """The lanes of the processes that a step names, in the order of its parameters."""
     found = ((process(kind), event.parameters[name]) for name, kind in action.parameters)
     return list(dict.fromkeys(f"{name} {number}" for name, number in found if name is not None))
 
 
 def _acts(action: Action) -> bool:
-    """Return whether a process takes the step: it is named before what is handed over."""
+    """Return whether a process takes the step, which is so if its first parameter of a sort is a process."""
     sorts = [kind for _, kind in action.parameters if isinstance(kind, AtomsType)]
     return bool(sorts) and process(sorts[0]) is not None
 
 
 def lane_of(action: Action, event: Event) -> str:
-    """The lane in which a step stands."""
     return _named(action, event)[0] if _acts(action) else CENTRE
 
 
 def _touched(spec: Spec, before: State, after: State) -> list[str]:
-    """The lanes of the processes whose entries a step changes, ghosts aside."""
     found = []
     for variable, kind in spec.types.items():
         if variable in spec.ghosts or not isinstance(kind, MapType) or before[variable] == after[variable]:
@@ -161,8 +158,7 @@ def _touched(spec: Spec, before: State, after: State) -> list[str]:
 
 
 def lanes_of(spec: Spec, trace: Trace) -> list[str]:
-    """Every lane that has a step or is reached by one: sorts in the order in which they appear, members by number, and
-    the centre after the processes that act of themselves."""
+    """Return every lane that has a step or is reached by one, with the centre after the first sort of processes."""
     seen: dict[str, None] = {}
     needs_centre = False
     for place, event in enumerate(trace.events):
@@ -178,7 +174,7 @@ def lanes_of(spec: Spec, trace: Trace) -> list[str]:
 
 
 def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
-    """The steps of a run in these lanes, which have all of `lanes_of` among them."""
+    """Yield the steps of a run in lanes that include all of `lanes_of`."""
     places = {lane: place for place, lane in enumerate(lanes)}
     for place, event in enumerate(trace.events):
         action = spec.actions[event.action]
@@ -194,7 +190,7 @@ def steps_of(spec: Spec, trace: Trace, lanes: Sequence[str]) -> Iterator[Step]:
 
 
 def parameters_in_words(action: Action, event: Event) -> str:
-    """``client 0, txn 1, to 2``: members of sorts by their sort, other values by the parameter's name."""
+    """Return ``client 0, txn 1, to 2``, with a member by its sort, and other values by the parameter's name."""
     words = []
     for name, kind in action.parameters:
         value = event.parameters[name]
@@ -208,7 +204,6 @@ def parameters_in_words(action: Action, event: Event) -> str:
 
 
 def _cited(action: Action) -> tuple[str, ...]:
-    """The rules that an action and its guards and updates encode, once each."""
     rules = (action.rule, *(g.rule for g in action.guards), *(u.rule for u in action.updates))
     return tuple(dict.fromkeys(number for number in rules if number is not None))
 
@@ -221,24 +216,22 @@ def _changes(spec: Spec, before: State, after: State) -> Iterator[Change]:
 
 
 def standing_of(plain: Plain, one: Property, trace: Trace) -> Standing | None:
-    """Return whether a property holds after each step; None of one that cannot be judged so, such as progress."""
+    """Return whether a property holds after each step, or None for one that cannot be judged so, such as progress."""
     if one.kind not in ("always", "step", "sometimes") or not variables(one.term) <= plain.spec.types.keys():
         return None
     try:
         holds = tuple(_holds(plain, one, trace))
-    except PlainError:  # it speaks of what these bounds say nothing of
+    except PlainError:  # the property needs bounds that are not given
         return None
     broken = next((steps for steps, held in enumerate(holds) if not held), None)
     return Standing(name_in_words(one.name), one_line(one.doc), one.rule or "", one.role, holds, broken)
 
 
 def rules_of(steps: Iterable[Step]) -> dict[str, str]:
-    """What each rule says that these steps follow."""
     return {number: RULES[number].says for step in steps for number in step.rules}
 
 
 def _holds(plain: Plain, one: Property, trace: Trace) -> Iterator[bool]:
-    """After each number of steps: of a property of states there, of one of steps by the last step."""
     for place, state in enumerate(trace.states):
         if one.kind != "step":
             yield plain.holds(one, state)
@@ -252,30 +245,29 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-# The lanes of events that an implementation or a history reveals: the processes that their columns name.
-#
-# What an event fills is a mapping from its columns to their values, without those that do not apply to it.
+# The lanes of events are the processes that their columns name. What an event fills is a mapping from its columns to
+# their values, without those that do not apply to it.
 
 Filled = Mapping[str, int]
 
 PROCESSES = ("client", "node", "broker", "slot", "thread", "instance", "owner", "task", "connector", "partition")
-"""Columns whose values have lanes: an event stands in the lane of the first that it fills, and reaches the others."""
+"""Values of these columns have lanes. An event is in the lane of the first that it fills, and reaches the others."""
 
 
 def event_lanes_of(filled: Filled) -> list[str]:
-    """The lanes that an event names, its own first: the centre if it names none."""
+    """Return the lanes that an event names, its own first, or the centre if it names none."""
     return [f"{name} {filled[name]}" for name in PROCESSES if name in filled] or [CENTRE]
 
 
 def in_order(named: Iterable[Sequence[str]]) -> list[str]:
-    """All of these lanes, by process and number; the centre comes last."""
+    """Return all lanes, ordered by process and number, with the centre last."""
     seen = {lane for lanes in named for lane in lanes}
     ordered = sorted(seen - {CENTRE}, key=lambda lane: (PROCESSES.index(lane.split()[0]), int(lane.split()[1])))
     return [*ordered, *([CENTRE] if CENTRE in seen else [])]
 
 
 def event_step(kind: str, filled: Filled, lanes: Sequence[str], says: str) -> Step:
-    """An event in its place among all lanes; ``says``: a sentence of it."""
+    """Return an event as a step in its lane. ``says`` is a sentence about the event."""
     named = event_lanes_of(filled)
     own, *others = [lanes.index(lane) for lane in named]
     words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in filled.items() if name not in PROCESSES)

@@ -1,7 +1,7 @@
-"""Every verdict of a run as one HTML file: by protocol, variant and property, and by rule.
+"""This module writes every verdict of a run as one HTML file, by protocol, variant and property, and by rule.
 
-Three clicks lead to a verdict: on the protocol, the variant and the property, or on the source, the rule and the
-property.  A run that breaks a promise is drawn as `page` draws it, when its place is opened.
+Three clicks lead to a verdict, either on the protocol, the variant and the property, or on the source, the rule and the
+property. A run that breaks a promise is drawn as `page` draws it, when its place is opened.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ STYLES, SCRIPTS = ("page.css", "verdicts.css"), ("view.js", "verdicts.js")
 
 @dataclass(frozen=True)
 class Run:
-    """What an engine found that breaks a property: in ``words``, and by the ``command`` that prints it.  ``story``: its
-    place among the stories that are drawn; None where the evidence is in words alone."""
+    """A `Run` is what an engine found that breaks a property, in ``words``, and by the ``command`` that prints it.
+    ``story`` is its index among the stories that are drawn, or None where the evidence is in words alone."""
 
     engine: str
     words: tuple[str, ...]
@@ -30,8 +30,8 @@ class Run:
 
 @dataclass(frozen=True)
 class Item:
-    """The verdicts on one property of one variant.  ``tone``: good, predicted, bad or open; ``engines``: each that
-    judged it, and how it came to its verdict; ``further``: sentences about it."""
+    """An `Item` has the verdicts on one property of one variant. ``tone`` is good, predicted, bad or open. ``engines``
+    has each engine that judged it, and how it reached its verdict, and ``further`` has sentences about it."""
 
     anchor: str
     name: str
@@ -47,7 +47,7 @@ class Item:
 
 @dataclass(frozen=True)
 class VariantView:
-    """``against``: the dangers that each engine met; ``lemmas``: names of those that hold, as expected."""
+    """A `VariantView` is a variant, with ``against``, the dangers met by each engine, and the ``lemmas`` that hold."""
 
     anchor: str
     name: str
@@ -61,7 +61,7 @@ class VariantView:
 
 @dataclass(frozen=True)
 class ProtocolView:
-    """``cells``: its line of the table."""
+    """A `ProtocolView` is a protocol on the page. ``cells`` is its line of the table."""
 
     anchor: str
     name: str
@@ -72,7 +72,7 @@ class ProtocolView:
 
 @dataclass(frozen=True)
 class Cited:
-    """A property of a variant that is about a rule: its verdict, and where it stands on the page."""
+    """A `Cited` is a property of a variant that is about a rule, with its verdict and its anchor on the page."""
 
     anchor: str
     name: str
@@ -82,7 +82,7 @@ class Cited:
 
 @dataclass(frozen=True)
 class Without:
-    """What breaks where a rule is got wrong, in ``words``, and the ``command`` that prints the run."""
+    """A `Without` is what breaks where a rule is got wrong, in ``words``, and the ``command`` that prints the run."""
 
     words: str
     command: str
@@ -90,7 +90,7 @@ class Without:
 
 @dataclass(frozen=True)
 class RuleView:
-    """``without``: by where it is from, which says so, what is known of the rule from earlier runs."""
+    """A `RuleView` is a rule. ``without`` has, by a description of its source, what earlier runs found about it."""
 
     anchor: str
     number: str
@@ -103,8 +103,9 @@ class RuleView:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The whole page.  ``about``: what was run, and when; ``columns``: of the table; ``unexpected``: the properties
-    that are not as expected; ``problems``: where engines disagree; ``open``: what was left unchecked."""
+    """A `Verdicts` is the whole page. ``about`` states what was run, and when, and ``columns`` has the columns of the
+    table. ``unexpected`` has the properties that are not as expected, ``problems`` the disagreements of engines, and
+    ``open`` what was left unchecked."""
 
     conclusion: str
     about: str
@@ -120,7 +121,7 @@ class Verdicts:
 
 
 def verdict_page(verdicts: Verdicts) -> str:
-    """The whole text of the file."""
+    """Return the text of the file."""
     style, script = ("".join(map(own, names)) for names in (STYLES, SCRIPTS))
     return _template().render(
         page=verdicts,
@@ -133,7 +134,7 @@ def verdict_page(verdicts: Verdicts) -> str:
 
 
 def _shared(stories: Sequence[Story]) -> dict[str, Any]:
-    """Stories, with what many of them say once: the sentences of steps by number, and the rules."""
+    """Return stories in which shared parts stand once, which are the sentences of steps, by number, and the rules."""
     sentences: dict[str, int] = {}
     found = []
     for story in stories:

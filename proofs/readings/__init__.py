@@ -1,6 +1,6 @@
-"""Readings of the traced tree: one meaning for each engine, held against one another by tests.
+"""This package has the readings of the traced tree, one meaning for each engine, which tests compare.
 
-Read `plain` (Python functions on dicts) and `words` (text) first; then `columns` (NumPy, many states at once), `ground`
-(fields and instances under bounds) and `solver` (Z3); `equal` proves the last two to be one; `tla` writes
-modules for TLC.
+`plain` (Python functions on dicts) and `words` (text) are the simplest. `columns` uses NumPy for many states at once,
+`ground` has fields and instances under bounds, and `solver` uses Z3. `equal` proves that the last two agree, and `tla`
+writes modules for TLC.
 """

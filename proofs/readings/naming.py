@@ -1,7 +1,8 @@
-"""A protocol as a table of rules in which a long expression that stands in several places is named once.
+"""This module prints a protocol as a table of rules in which a long expression that occurs in several places is named
+once.
 
-A name is that of the protocol's own helper method which returned the expression, ``size(latest_set)``, and so leads to
-where the model says it.  What no helper returned is called x1, x2, … within one action.
+The name is that of the protocol's own helper method that returned the expression, such as ``size(latest_set)``, and so
+leads to its place in the model. An expression that no helper returned is called x1, x2, … within one action.
 """
 
 import inspect
@@ -19,15 +20,16 @@ from fencepost.model.language.tree.types import ScalarType
 from fencepost.proofs.readings.words import say, say_action
 
 LONG = 40
-"""Characters from which on an expression that stands in several places is better named."""
+"""An expression with more than this many characters that occurs in several places is named."""
 
 Fold = dict[Term, Term]
-"""Expressions, each with the name that stands for it, as a term that is stated as that name."""
+"""A `Fold` maps expressions to terms that are printed as their names."""
 
 
 def say_actions(protocol: type[Protocol], spec: Spec) -> Iterator[str]:
-    """Every action as `say_action` has it, with names, each explained by the action that uses it first.  ``spec``: the
-    protocol settled, or a mutant of it, whose changed expressions are not what a helper returns any more."""
+    """Yield the lines of every action as `say_action` does, with names, each explained by the first action that uses
+    it. ``spec`` is the protocol settled, or a mutant of it, whose changed expressions are no longer what a helper
+    returns."""
     names = Names(protocol, spec)
     for action in spec.actions.values():
         folded, further = numbered(names.folded(action), names.fold)
@@ -38,7 +40,7 @@ def say_actions(protocol: type[Protocol], spec: Spec) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a helper: what it was given by parameter, Python values among it, and the term that it returned."""
+    """A `Call` is one call of a helper, with its arguments by parameter and the term that it returned."""
 
     helper: str
     given: tuple[tuple[str, Any], ...]
@@ -46,8 +48,8 @@ class Call:
 
 
 class Names:
-    """The names of a protocol's expressions.  Its actions are run on symbols once more, with helpers that note what
-    they return: equal terms are one object, so that each is found again wherever it stands."""
+    """A `Names` has the names of a protocol's expressions. The protocol's actions are run once more on symbols, with
+    helpers that record what they return. Equal terms are one object, so that each is found again wherever it occurs."""
 
     def __init__(self, protocol: type[Protocol], spec: Spec) -> None:
         self.spec = protocol.spec
@@ -69,11 +71,11 @@ class Names:
         self._used.clear()
 
     def folded(self, action: Action) -> Action:
-        """An action with names for the largest expressions that have one."""
+        """Return an action with names for the largest expressions that have one."""
         return _with_roots(action, self._fold)
 
     def explained(self) -> Iterator[str]:
-        """The definitions of names that were used since and not yet explained, in other names."""
+        """Yield the definitions, in other names, of names that were used since the last call and not yet explained."""
         while self._used:
             node = next(iter(self._used))
             del self._used[node]
@@ -96,7 +98,8 @@ class Names:
         return helper
 
     def _name(self, call: Call) -> None:
-        """Has a name from now on, if it is one of those helpers; what it was given was computed and named before."""
+        """Name a call's result, if its helper is one whose results are named. The arguments of the call were computed
+        and named before."""
         kind = call.returned.type
         if call.helper in self.helpers and call.returned not in self.fold and isinstance(kind, ScalarType):
             given = ", ".join(self._stated(value) for _, value in call.given)
@@ -109,12 +112,12 @@ class Names:
         if root in self.fold:
             self._used[root] = None
             for _, value in self.calls[root].given:
-                self._stated(value)  # its name has their names in it
+                self._stated(value)  # the name contains the arguments' names
             return self.fold[root]
         return with_args(root, tuple(map(self._fold, root.args))) if root.args else root
 
     def _definition(self, call: Call) -> str:
-        """``size(g) is …`` of any arguments; of those of this call where the helper asks what they are."""
+        """Return ``size(g) is …`` for any arguments, or for those of this call where the helper examines them."""
         body = self.spec.helpers[call.helper]
         symbols = {n: _settled(v.term) for n, v in call.given if isinstance(v, Symbol)}
         free = {n: Symbol(local(n, node.type)) for n, node in symbols.items() if isinstance(node.type, ScalarType)}
@@ -152,7 +155,6 @@ def _with_roots(action: Action, changed: Callable[[Term], Term]) -> Action:
 
 
 def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
-    """Return how often each expression stands in the text of these."""
     counts: Counter[Term] = Counter()
     left = list(roots)
     while left:
@@ -163,8 +165,7 @@ def _occurrences(roots: Iterable[Term]) -> Counter[Term]:
 
 
 def numbered(action: Action, fold: Fold) -> tuple[Action, list[tuple[Term, str]]]:
-    """An action in which what is long and stands there several times is called x1, x2, …; and what these are.  What
-    speaks of a quantifier's variable is left where that is bound."""
+    """Return an action in which long repeated expressions are called x1, x2, …, and what these are."""
     parameters = {name for name, _ in action.parameters}
     known = parameters | {name.data for node, name in fold.items() if free_locals(node) <= parameters}
     further: list[tuple[Term, str]] = []

@@ -1,8 +1,8 @@
-"""The plain reading: a protocol as ordinary Python functions on dicts, compiled to source once.
+"""This module is the plain reading, which compiles a protocol to ordinary Python functions on dicts.
 
-It is what single replays, counterexample paths and the agreement machines run.  Without bounds, numbers and sorts are
-unlimited and only quantifiers over them are refused; with bounds, a step that leaves them is cut (None), as in every
-other reading.
+Single replays, counterexample paths and the agreement machines use the plain reading. Without bounds, numbers and sorts
+are unlimited and only quantifiers over them are refused. With bounds, a step that leaves them is cut (None), as in
+every other reading.
 """
 
 import itertools
@@ -32,12 +32,10 @@ from fencepost.proofs.results import Event, State
 
 
 class PlainError(Exception):
-    """The plain reading can't be made or run as asked: a quantifier without a bound, or a constant without a value."""
+    """This error means that the plain reading lacks a quantifier's bound or a constant's value."""
 
 
 class _Compiled(dict[str, Callable[..., Any]]):
-    """By action, a function that is compiled when it is asked for first."""
-
     def __init__(self, compiled: Callable[[str], Callable[..., Any]]) -> None:
         super().__init__()
         self._compiled = compiled
@@ -48,10 +46,10 @@ class _Compiled(dict[str, Callable[..., Any]]):
 
 
 class Plain:
-    """A settled protocol, runnable.  ``constants``: value of each constant; ``bounds``: sizes of sorts and ranges, or
-    None.
+    """A `Plain` is a settled protocol that can be run. ``constants`` has the value of each constant, and ``bounds`` the
+    sizes of sorts and ranges, or None.
 
-    ``ghosts=False`` leaves out the updates of ghosts, which no rule reads.
+    With ``ghosts=False``, the updates of ghost variables are left out, which no rule reads.
     """
 
     def __init__(
@@ -71,24 +69,22 @@ class Plain:
         self._events: dict[str, tuple[Event, ...]] = {}
 
     def initial(self) -> State:
-        """The initial state."""
         state: State = {name: zero_value(kind) for name, kind in self.spec.types.items()}
         if self.spec.initial:
             state = self._compile(self._update_source(self.spec.initial, ""))(state)
         return state
 
     def enabled(self, state: State, event: Event) -> bool:
-        """Do all guards hold (and, under bounds, all limits)?"""
+        """Return whether all guards hold (and, under bounds, all limits)."""
         return bool(self._guards[event.action](state, *event.parameters.values()))
 
     def step(self, state: State, event: Event) -> State | None:
-        """The state after an enabled event; None if it lies beyond the bounds.  Does not check that the event is
-        enabled."""
+        """Return the state after an event, which is not checked to be enabled, or None if it lies beyond the bounds."""
         after = self._steps[event.action](state, *event.parameters.values())
         return after if self.bounds is None or (after is not None and self.within(after)) else None
 
     def events(self, action: str) -> tuple[Event, ...]:
-        """Every parameter choice of one action, under bounds."""
+        """Return every parameter choice of one action, under bounds."""
         if action not in self._events:
             parameters = self.spec.actions[action].parameters
             choices = itertools.product(*(self.domain(kind) for _, kind in parameters))
@@ -97,39 +93,38 @@ class Plain:
         return self._events[action]
 
     def successors(self, state: State) -> Iterator[tuple[Event, State | None]]:
-        """Every enabled event with the state after it (None where it is cut)."""
+        """Yield every enabled event with the state after it (None where it is cut)."""
         for name in self.spec.actions:
             for event in self.events(name):
                 if self.enabled(state, event):
                     yield event, self.step(state, event)
 
     def holds(self, item: Property | Term, state: State, after: State | None = None, **parameters: int) -> bool:
-        """The value of a property, or of any Bool term, in a state; a step property takes the state after as well."""
+        """Return the value of a property, or of any Bool term, in a state. A step property needs the state after."""
         return bool(self.evaluate(item.term if isinstance(item, Property) else item, state, after, **parameters))
 
     def evaluate(self, root: Term, state: State, after: State | None = None, **parameters: Any) -> Any:
-        """The value of a term; ``parameters`` are those of its locals that it does not bind."""
+        """Return the value of a term. ``parameters`` has its locals that it does not bind."""
         names = "".join(f", {python_name(n)}" for n in parameters)
         return self._cached(root, f"lambda S, T{names}: {{}}")(state, after, *parameters.values())
 
     def function(self, source: str, names: dict[str, Any]) -> Any:
-        """Python source that is made of ``text``, compiled; ``names``: what else it refers to."""
+        """Compile Python source that is made of ``text``. ``names`` has what else it refers to."""
         return eval(source, self._namespace | names)
 
     def loops(self, node: Term) -> str:
-        """A quantifier's variables as the loops of a comprehension."""
+        """Return a quantifier's variables as the loops of a comprehension."""
         return self._loops(node.data)
 
     def places(self, variables: Sequence[tuple[str, ScalarType]], term: Term) -> str:
-        """The loops of a comprehension over all choices for which a term may be anything but zero: over all of them,
-        where ranges are small."""
+        """Return the loops of a comprehension over all choices, which include those for which a term is not zero."""
         return self._loops(variables)
 
     def _loops(self, variables: Sequence[tuple[str, ScalarType]]) -> str:
         return " ".join(f"for {python_name(n)} in {self._range(k)}" for n, k in variables)
 
     def domain(self, kind: ScalarType) -> range | tuple[Any, ...]:
-        """All values of a scalar type under the bounds; PlainError if there is no bound."""
+        """Return all values of a scalar type under the bounds. Errors: PlainError if there is no bound."""
         if kind not in self._domains:
             self._domains[kind] = self._domain(kind)
         return self._domains[kind]
@@ -150,7 +145,6 @@ class Plain:
         return range(evaluate_bound(kind.upto, self.bounds) + 1)
 
     def within(self, state: State) -> bool:
-        """Does every value lie in its range?"""
         return all(self._fits(kind, state[name]) for name, kind in self.spec.types.items())
 
     def _fits(self, kind: Type, value: Any) -> bool:
@@ -173,7 +167,7 @@ class Plain:
         return scope["function"]
 
     def _cached(self, root: Term, shape: str) -> Any:
-        key = f"f{id(root)} {shape}"  # one term may be asked for with other parameters in addition to its own
+        key = f"f{id(root)} {shape}"  # one term may be compiled with different parameters
         if key not in self._namespace:
             self._namespace[key] = eval(shape.format(self.text(root)), self._namespace)
         return self._namespace[key]
@@ -216,7 +210,7 @@ class Plain:
         return "\n".join([*lines, "    return N", ""])
 
     def _cut_outside(self, keys: tuple[ScalarType, ...]) -> Iterator[str]:
-        """Under bounds, a step that assigns at a key past its range has no state, even if what it assigns is zero."""
+        """Yield lines by which, under bounds, an assignment at a key past its range cuts the step, even one of zero."""
         for i, kind in enumerate(keys):
             if self.bounds is not None and isinstance(kind, NumberType):
                 yield f"    if k[{i}] not in {self._range(kind)}: return None"
@@ -226,7 +220,7 @@ class Plain:
         return repr(domain)
 
     def text(self, node: Term) -> str:
-        """A term as a Python expression of S and T, the states before and after a step, and of its locals."""
+        """Return a term as a Python expression of S and T, the states before and after a step, and of its locals."""
         a = [self.text(x) for x in node.args if node.op not in ("forall", "exists", "latest")]
         match node.op:
             case "const":
@@ -282,7 +276,7 @@ def _latest(sequence: tuple[Any, ...], upto: int, body: Callable[[Any], bool]) -
 
 
 def zero_value(kind: Type) -> Any:
-    """The value of a variable before anything is assigned."""
+    """Return the value of a variable before anything is assigned."""
     match kind:
         case BoolType():
             return False
@@ -296,5 +290,4 @@ def zero_value(kind: Type) -> Any:
 
 
 def freeze(state: State) -> tuple[Any, ...]:
-    """A state as a hashable value; equal states give equal values."""
     return tuple(tuple(sorted(v.items())) if isinstance(v, dict) else v for v in state.values())

@@ -1,14 +1,14 @@
-"""Where a term can be anything but zero: so that a quantifier, or an assignment to a whole map, over far more values
-than there are entries looks at the entries alone.
+"""This module finds where a term can be anything but zero, so that a quantifier, or an assignment to a whole map, over
+far more values than there are entries visits the entries alone.
 
-`loops` takes a term and the variables that it ranges over, and gives the loops of a comprehension, as Python source.
-They go through every choice of values for which the term is not the zero value of its type (of a Bool: for which it is
-true), and as a rule through some others, so that the term still has to be evaluated:
+`loops` takes a term and the variables that it ranges over, and returns the loops of a comprehension, as Python source.
+The loops visit every choice of values for which the term is not the zero value of its type (for a Bool, every choice
+for which it is true), and usually some others, so that the term still has to be evaluated:
 
     begun[t] and owner[t] = c          for (t_,) in S['begun'] if 0 <= t_ < 96
     fate[t, p] = OPEN or t = latest    the entries of fate; and the one value of t, with every p
 
-It rests on maps having no entry where they are zero, as the plain reading leaves them.
+The loops rely on maps having no entry where they are zero, as the plain reading leaves them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,47 +20,46 @@ from fencepost.model.language.tree.terms import Term, free_locals, subterms
 from fencepost.model.language.tree.types import BoolType, OptionType, ScalarType
 
 FEW = 8
-"""So many choices are gone through one by one: to look for their places would take as long."""
+"""This many choices are visited one by one, since finding their places would take as long."""
 ENTRIES = 16
-"""Of a map, as a guess, by which the shortest of several loops is taken."""
+"""A map is assumed to have this many entries when the shortest of several loops is chosen."""
 
 Domain = Callable[[ScalarType], range | tuple[object, ...]]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Loops that bind some of the variables.  ``count``: how often they go round, as a guess."""
+    """A `Places` has loops that bind some of the variables. ``count`` estimates the number of their iterations."""
 
     loops: tuple[str, ...] = ()
     bound: frozenset[str] = frozenset()
     count: int = 1
 
     def and_in(self, other: "Places") -> "Places":
-        """Return where both are; these alone, where they bind the same variable."""
+        """Return the places that are in both, or only the first ones if both bind one variable."""
         if self.bound & other.bound:
             return self
         return Places((*self.loops, *other.loops), self.bound | other.bound, self.count * other.count)
 
 
 Support = tuple[Places, ...] | None
-"""A term is zero but in one of these; None: that cannot be stated."""
+"""A `Support` has the places outside of which a term is zero, or is None if that is unknown."""
 
 
 def python_name(local: str) -> str:
-    """A local's name in Python source."""
     return local.replace(".", "_") + "_"
 
 
 class Sparse:
-    """The sparse forms of one comprehension.  ``text``: a term as a Python expression; ``domain``: all values of a
-    type.  The source refers to ``chain`` of itertools."""
+    """A `Sparse` makes the loops of one comprehension. ``text`` gives a term as a Python expression, and ``domain`` all
+    values of a type. The source refers to ``chain`` of itertools."""
 
     def __init__(self, variables: Mapping[str, ScalarType], text: Callable[[Term], str], domain: Domain) -> None:
         self.variables, self.text, self.domain = dict(variables), text, domain
-        self._bound = set(variables)  # here or further in: nothing that a place is computed from may depend on it
+        self._bound = set(variables)  # names bound here or inside, which no place may depend on
 
     def loops(self, term: Term) -> str:
-        """The loops of a comprehension over all choices for which the term may be anything but zero."""
+        """Return the loops of a comprehension over all choices for which the term may be anything but zero."""
         self._bound.update(name for node in subterms(term) for name in _binds(node))
         everything, found = self._choices(self.variables), self._support(term)
         if found is None or (found and (everything <= FEW or sum(map(self._cost, found)) >= everything)):
@@ -81,7 +80,7 @@ class Sparse:
         return " ".join([*places.loops, *(f"for {name} in {values!r}" for name, values in rest)])
 
     def _support(self, term: Term, positive: bool = True) -> Support:
-        """Return where a term is not zero; with ``positive=False``, where a Bool is false."""
+        """Return where a term is not zero, or, with ``positive=False``, where a Bool is false."""
         match term.op:
             case "const":
                 return () if _is_zero(term) == positive else None
@@ -121,7 +120,6 @@ class Sparse:
         return tuple(found)
 
     def _entries(self, mapping: Term, *keys: Term) -> Support:
-        """Those of a map."""
         if mapping.op != "state":
             return None
         parts: list[str] = []
@@ -137,7 +135,7 @@ class Sparse:
         return (Places((loop,), frozenset(bound), ENTRIES),) if bound else None
 
     def _tests(self, variable: str) -> Iterator[str]:
-        """That a value is one of its type's: a map may have entries elsewhere."""
+        """Yield tests that a value is one of its type's, since a map may have entries elsewhere."""
         kind, name = self.variables[variable], python_name(variable)
         values = self.domain(kind)
         if isinstance(values, range):
@@ -174,7 +172,6 @@ def _is_zero(constant: Term) -> bool:
 
 
 def _binds(node: Term) -> Iterable[str]:
-    """Yield what a term binds in its arguments."""
     if node.op in ("forall", "exists"):
         return [name for name, _ in node.data]
     return node.data[:1] if node.op == "latest" else ()

@@ -1,7 +1,8 @@
-"""The words reading: terms, steps and traces as text, for rule tables, explanations and reports.
+"""This module is the words reading, which turns terms, steps and traces into text, for rule tables, explanations and
+reports.
 
-Nothing here knows a protocol: names come from its variables, sentences from its docstrings, numbers from the rules its
-guards cite.
+The module does not depend on any protocol. Names come from a protocol's variables, sentences from its docstrings, and
+numbers from the rules its guards cite.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ _NEGATED = {"eq": "!=", "lt": ">=", "le": ">"}
 
 
 def say(node: Term) -> str:
-    """A term in words: ``first[r] + size <= committed``, ``every b: not held …``."""
+    """Return a term in words, such as ``first[r] + size <= committed`` or ``for every b: …``."""
     a = node.args
     match node.op:
         case "const":
@@ -69,7 +70,7 @@ def _inner(node: Term) -> str:
 
 
 def say_value(value: Any, kind: Type) -> str:
-    """A single value: members of enumerations by name, none and truth values as words."""
+    """Return a single value as text, with members of enumerations by name, and none and truth values as words."""
     match kind:
         case OptionType(of):
             return "none" if value is None else say_value(value, of)
@@ -81,7 +82,6 @@ def say_value(value: Any, kind: Type) -> str:
 
 
 def say_update(update: Update) -> str:
-    """One assignment of an action, as text."""
     if update.appends:
         return f"append {say(update.value)} to {update.variable}"
     if update.keys:
@@ -97,8 +97,7 @@ def name_in_words(name: str) -> str:
 
 
 def leaning(result: Result) -> str:
-    """The properties that a verdict of ``not proved`` leans on: `` (leans on granted is booked)``; nothing of any
-    other."""
+    """Return what a verdict of ``not proved`` leans on, as `` (leans on granted is booked)``, or nothing."""
     names = ", ".join(map(name_in_words, result.evidence.get("leans_on", ())))
     return f" (leans on {names})" if names else ""
 
@@ -108,7 +107,7 @@ def rule_tag(number: str | None) -> str:
 
 
 def say_action(action: Action) -> Iterator[str]:
-    """An action as a small table: sentence, guards and updates with the rules they encode."""
+    """Yield an action as a small table, with its sentence, and its guards and updates with the rules they encode."""
     parameters = ", ".join(f"{n}: {kind}" for n, kind in action.parameters)
     kind = f", {action.fair}ly fair" if action.fair else f", fault (at most {action.budget})" if action.budget else ""
     yield f"{action.name}({parameters}){kind}{rule_tag(action.rule)}"
@@ -127,7 +126,7 @@ def first_sentence(doc: str) -> str:
 
 
 def differences(spec: Spec, before: State, after: State) -> Iterator[str]:
-    """The changes of a step, one variable or entry a line: ``cursor[0]: 0 -> 2``."""
+    """Yield the changes of a step, one variable or entry a line: ``cursor[0]: 0 -> 2``."""
     for name, kind in spec.types.items():
         old, new = before[name], after[name]
         if old == new:
@@ -147,7 +146,7 @@ def differences(spec: Spec, before: State, after: State) -> Iterator[str]:
 
 
 def say_trace(spec: Spec, trace: Trace, *, ghosts: bool = False) -> Iterator[str]:
-    """A trace step by step: the event, its sentence, and what it changed."""
+    """Yield a trace step by step, with the event, its sentence, and what it changed."""
     for i, event in enumerate(trace.events):
         doc = first_sentence(spec.actions[event.action].doc) if event.action in spec.actions else ""
         yield f"{i + 1:3}  {event}" + (f"   {doc}" if doc else "")
@@ -161,7 +160,7 @@ def say_trace(spec: Spec, trace: Trace, *, ghosts: bool = False) -> Iterator[str
 
 
 def say_state(spec: Spec, state: State) -> Iterator[str]:
-    """Only what differs from zero, one variable a line."""
+    """Yield the variables that differ from zero, one a line."""
     for name, kind in spec.types.items():
         value = state[name]
         if isinstance(kind, MapType):
@@ -174,7 +173,7 @@ def say_state(spec: Spec, state: State) -> Iterator[str]:
 
 
 def say_obligation(o: "Obligation") -> str:
-    """An obligation as a sentence: ``allocate preserves disjoint blocks``."""
+    """Return an obligation as a sentence, such as ``allocate preserves disjoint blocks``."""
     subject = name_in_words(o.action)
     return {
         "initial": f"init satisfies {name_in_words(o.property)}",

@@ -1,3 +1,2 @@
-"""What several commands have in common: arguments and options, how verdicts are printed and runs drawn, how far work
-has come, and how a command ends.
-"""
+"""This package has what several commands share: arguments and options, the printing of verdicts and runs, the progress
+of work, and the end of a command."""

@@ -1,4 +1,4 @@
-"""Exit codes: what each one says, in one table; and the one line that a command ends in where it cannot go on."""
+"""This module defines the exit codes in one table, and the one-line message of a command that cannot go on."""
 
 import codecs
 import os
@@ -15,19 +15,19 @@ CODES = {
     2: "bad input or environment, reported in one line, or nothing at all could be judged",
     130: "interrupted, by Ctrl-C or SIGTERM; what was found so far is in the reports",
 }
-"""What a command says by its exit code.  The help of each command and README have this table.  A part that is
-inconclusive is told beside the verdict, and never makes a 0 by itself."""
+"""This table has the meaning of each exit code, and appears in the help of each command and in README. An inconclusive
+part is reported with the verdict, and does not change exit code 0."""
 HOLDS, NOT_SO, REFUSED, INTERRUPTED = CODES
 TRACEBACK = "FENCEPOST_TRACEBACK"
-"""The environment variable that asks for all of a traceback where there is one."""
+"""This environment variable asks for the whole traceback of an error."""
 NOTHING_JUDGED = "nothing could be judged, which is no success"
 IN_THE_CODE = "this is a mistake in the code there, and no verdict"
 HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def code_of(verdicts: Iterable[str], wrong: int) -> int:
-    """The exit code of these verdicts, ``wrong`` of which are not as expected.  Where all are unknown, or lean on what
-    is unknown, nothing was judged, and that is said."""
+    """Return the exit code of these verdicts, ``wrong`` of which are not as expected. If all are unknown or not proved,
+    report that nothing was judged."""
     if all(verdict in ("unknown", "not proved") for verdict in verdicts):
         say(NOTHING_JUDGED)
         return REFUSED
@@ -35,7 +35,7 @@ def code_of(verdicts: Iterable[str], wrong: int) -> int:
 
 
 def table() -> str:
-    """The table as the help of a command shows it."""
+    """Return the table as the help of a command prints it."""
     lines = [line for code, says in CODES.items() for line in _row(code, says)]
     return "\n".join(["\b", "Exit codes:", *lines])
 
@@ -48,7 +48,6 @@ def _row(code: int, says: str) -> Iterable[str]:
 
 
 def in_ascii(error: UnicodeError) -> tuple[str, int]:
-    """Signs in place of those that a terminal has not."""
     assert isinstance(error, UnicodeEncodeError)
     missing = error.object[error.start : error.end]
     return "".join(LIKE.get(sign, "?") for sign in missing), error.end
@@ -58,7 +57,7 @@ LIKE = {"…": "...", "–": "-", "—": "-", "→": "->", "×": "x", "µ": "u",
 
 
 def make_printable() -> None:
-    """Lets both streams print every text, also where the terminal knows ASCII only."""
+    """Let both streams print every text, even where the terminal supports only ASCII."""
     codecs.register_error("fencepost.in_ascii", in_ascii)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and "utf" not in (stream.encoding or "").lower():
@@ -66,18 +65,18 @@ def make_printable() -> None:
 
 
 def say(why: str, command: str = "fencepost") -> None:
-    """One line on the error stream."""
+    """Print one line on the error stream."""
     try:
         click.echo(f"{command}: {' '.join(why.split())}", err=True)
-    except OSError:  # the error stream is full or closed: the exit code is left to say it
+    except OSError:  # the error stream is full or closed, so only the exit code remains
         return
 
 
 def ended_by(error: BaseException) -> int:
-    """Says in one line what has ended a command, and returns its exit code."""
+    """Report in one line what ended a command, and return its exit code."""
     if os.environ.get(TRACEBACK) and not isinstance(error, click.ClickException | KeyboardInterrupt):
         traceback.print_exception(error)
-    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):  # what click makes of both
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, EOFError):  # an Abort may be an end of input
         error = error.__cause__
     if isinstance(error, click.Abort | KeyboardInterrupt):
         say("interrupted")
@@ -88,24 +87,23 @@ def ended_by(error: BaseException) -> int:
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "fencepost"
         say(f"{error.format_message().rstrip('.')}; see {command} --help", command)
     elif isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-        _leave_streams()  # who was reading has seen enough, and needs no word more
+        _leave_streams()  # the reader has closed the pipe, and needs no message
     else:
         say(_why(error))
     return REFUSED
 
 
 def _leave_streams() -> None:
-    """What is still to be written goes nowhere: the interpreter would try again at its end, and complain."""
+    """Discard pending output, since the interpreter would try to write it again at its end, and complain."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-    except (OSError, ValueError):  # a stream of a test, which is no file
+    except (OSError, ValueError):  # a test's stream is not a file
         return
 
 
 def _why(error: BaseException) -> str:
-    """What went wrong, where, and what to do."""
     if isinstance(error, MemoryError) or "out of memory" in str(error)[:200]:
         return f"memory ended{_while(error)}; use smaller bounds, fewer histories or fewer cores"
     if isinstance(error, RecursionError):
@@ -123,23 +121,21 @@ def _why(error: BaseException) -> str:
 
 
 def _input_errors() -> tuple[type[BaseException], ...]:
-    """The errors that mean bad input or environment; imported when one has been raised."""
     try:
         from fencepost.model.language.checks.errors import InputError
         from fencepost.proofs.connection_errors import wire_errors
-    except Exception:  # the language itself was edited, and is what cannot be imported
+    except Exception:  # an edit of the language may break its import
         return (OSError,)
     return (OSError, InputError, *wire_errors())
 
 
 def _frames(error: BaseException) -> list[tuple[str, int | None]]:
-    """The files and lines that were being run, outermost first, without what stands for no file."""
     walked = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     return [(file, line) for file, line in walked if not file.startswith("<")]
 
 
 def _place(error: BaseException) -> str:
-    """The file and line where it was raised; of an error in a library, the line that called it."""
+    """Return the file and line where the error was raised, or the line that called the library that raised it."""
     frames = _frames(error)
     libraries = (os.path.dirname(os.__file__), "site-packages", "dist-packages")
     ours = [(file, line) for file, line in frames if not any(folder in file for folder in libraries)]
@@ -154,6 +150,5 @@ def _while(error: BaseException) -> str:
 
 
 def _text_of(file: Any) -> str:
-    """A file of the checkout from its root on, any other in full."""
     text = os.path.realpath(str(file))
     return os.path.relpath(text, HERE) if text.startswith(HERE + os.sep) else str(file)

@@ -1,9 +1,9 @@
-"""A command's work in a process of its own, and a verdict from its parent alone.
+"""This module runs a command's work in a process of its own, and takes the verdict from the parent process alone.
 
-Commands run what others wrote: implementations, simulators, models, client libraries.  Whatever ends the process in
-there, be it ``os._exit(0)``, a crash of a library or the system that is out of memory, would give the command an exit
-code that no verdict stands behind.  So the process that was started only waits.  The one that it forks sends it the
-exit code through a pipe when the command has come to its end; one that ends without is reported as that: exit code 2.
+Commands run code that others wrote, such as implementations, simulators, models and client libraries. Such code may end
+its process through ``os._exit(0)``, a crash of a library or a lack of memory, and the command would then have an exit
+code without a verdict. So the process that was started only forks a child and waits. The child sends the exit code
+through a pipe when the command is complete. A child that ends without doing so is reported with exit code 2.
 """
 
 import ctypes
@@ -17,12 +17,14 @@ from fencepost.proofs.cli.shared.exits import INTERRUPTED, REFUSED, say
 from fencepost.proofs.cli.shared.interrupts import SIGNALS, interrupt
 
 PATIENCE_S = 4.0
-"""After an interrupt a command ends by itself in two; what keeps it from that is beyond Python, and is killed."""
+"""A command ends within two seconds of an interrupt. A command that takes longer is stuck outside Python, and is
+killed."""
 PR_SET_PDEATHSIG = 1
 
 
 def guarded(work: Callable[[], int]) -> int:
-    """The exit code of this work; called before any thread is begun, and returns in both processes."""
+    """Run the work in a child process, and return its exit code. Call this function before any thread is started. The
+    function returns in both processes."""
     if not hasattr(os, "fork"):
         return work()
     parent, (reading, writing) = os.getpid(), os.pipe()
@@ -30,7 +32,7 @@ def guarded(work: Callable[[], int]) -> int:
     if not child:
         os.close(reading)
         _end_with(parent)
-        for each in SIGNALS:  # a terminal sends them to both, and the parent passes them on: the second comes late
+        for each in SIGNALS:  # the child gets a signal twice, from the terminal and from the parent
             signal.signal(each, interrupt)
         code = work()
         os.write(writing, bytes([code]))
@@ -40,15 +42,14 @@ def guarded(work: Callable[[], int]) -> int:
 
 
 def _end_with(parent: int) -> None:
-    """This process is killed when its parent is, which cannot stop it any more."""
-    with suppress(OSError, AttributeError):  # of other systems than Linux
+    """Have this process killed when its parent is, since the parent can no longer stop it then."""
+    with suppress(OSError, AttributeError):  # the system is not Linux
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(INTERRUPTED)
 
 
 def _awaited(child: int, reading: int) -> int:
-    """The exit code that the child has sent; any other end is reported in one line."""
     interrupted = False
 
     def pass_on(number: int, _: FrameType | None) -> None:
@@ -63,7 +64,7 @@ def _awaited(child: int, reading: int) -> int:
     signal.signal(signal.SIGALRM, lambda *_: _signalled(child, signal.SIGKILL))
     _, status = os.waitpid(child, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    os.set_blocking(reading, False)  # what a process that the child has left behind keeps open is not waited for
+    os.set_blocking(reading, False)  # a process that the child left behind may hold the pipe open
     with suppress(BlockingIOError):
         if byte := os.read(reading, 1):
             return byte[0]
@@ -80,7 +81,6 @@ def _signalled(child: int, number: int) -> None:
 
 
 def _ended(code: int) -> str:
-    """Why there is no verdict."""
     if code >= 0:
         return (
             f"something that was run ended the process with exit code {code} before there was a verdict; "

@@ -1,8 +1,9 @@
-"""Ctrl-C and SIGTERM, wherever they find us: as a KeyboardInterrupt that comes out, within two seconds.
+"""This module turns Ctrl-C and SIGTERM, wherever they arrive, into a KeyboardInterrupt that is raised within two
+seconds.
 
-In the middle of Z3's Python binding it would come out as an error of ctypes; in a destructor, or a callback of the
-garbage collector, it would be lost, and the run would go on; and while a library computes without coming back to
-Python, it would not come out at all.  Then a thread of its own writes what was found so far, and ends the process.
+In the middle of Z3's Python binding, an interrupt would surface as an error of ctypes. In a destructor, or a callback
+of the garbage collector, it would be lost, and the run would go on. While a library computes without returning to
+Python, it would not be raised at all, so that a separate thread writes what was found so far and ends the process.
 """
 
 import multiprocessing
@@ -21,7 +22,7 @@ from typing import Any, NoReturn
 import click
 
 AGAIN_AFTER = 0.002  # seconds; calls of the binding are far shorter
-PATIENCE = 1.2  # seconds in which the command ends by itself, else it is ended
+PATIENCE = 1.2  # seconds that a command has to end by itself
 SHOW_CURSOR = "\x1b[?25h"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -33,18 +34,17 @@ class _Writer:
 
 
 _writers: list[_Writer] = []
-"""What writes the reports of the commands under way, as far as they have come; what knows most comes last."""
+"""These writers write the partial reports of the commands under way. The writer that knows most comes last."""
 _begun: list[Callable[[], object]] = []
-"""What says in each report that was asked for that nothing was found yet."""
+"""These functions write, to each report that was asked for, that nothing was found yet."""
 _writing = threading.Lock()
 _ending = threading.Event()
-"""Set by the first interrupt: one that comes after it would break off what is being written, and is passed over."""
+"""The first interrupt sets this event. Later ones are ignored, since they would break off what is being written."""
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Within, an interrupt waits until Z3's binding is left, and one that was lost comes again.  Only the main thread
-    gets any."""
+    """Delay interrupts within the context until Z3's binding has returned, and raise lost interrupts again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -67,10 +67,9 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def when_interrupted(write: Callable[[], object], ready: Callable[[], object] = lambda: True) -> Iterator[None]:
-    """Has what was found so far written if an interrupt ends what is done within, once there is something, which
-    ``ready`` says.  Of several, one within another, the innermost that is ready is asked.
-
-    ``write`` may be called in another thread, while a library is at work in this one: it must not ask Z3 anything."""
+    """Write what was found so far if an interrupt ends the work within the context, provided that ``ready`` returns
+    true. Of several nested contexts, the innermost that is ready writes. ``write`` may be called in another thread
+    while a library works in this one, so it must not call Z3."""
     writer = _Writer(write, ready)
     _writers.append(writer)
     try:
@@ -88,9 +87,9 @@ def reported(
     file: Path | None, document: Callable[[], Any], ready: Callable[[], object] = lambda: True,
     further: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:  # fmt: skip
-    """Writes a command's report to its file, if there is one, when what is done within is over; cut short where an
-    interrupt ends it and there is something, which ``ready`` says.  ``further``: what an interrupt has to write or
-    print besides."""
+    """Write a command's report to its file, if there is one, when the work within the context is done. After an
+    interrupt, the report is marked as cut short, and is written if ``ready`` returns true. ``further`` writes or prints
+    what else is due after an interrupt."""
     from fencepost.proofs.report import cut_short, write_json
 
     def so_far() -> None:
@@ -105,18 +104,17 @@ def reported(
 
 
 def has_report() -> bool:
-    """Would an interrupt leave a report with more in it than that it was interrupted?"""
+    """Return whether an interrupt would leave a report with more in it than the interrupt itself."""
     return any(writer.ready() for writer in _writers)
 
 
 def nothing_yet(file: Path, write: Callable[[], object]) -> None:
-    """Has a report say that nothing was found, if an interrupt comes before anything else is written to its file."""
+    """Have an empty report written if an interrupt comes before anything else is written to the file."""
     before = _state(file)
     _begun.append(lambda: write() if _state(file) == before else None)
 
 
 def _state(file: Path) -> tuple[int, ...]:
-    """What changes when a report is written; nothing where there is none."""
     with suppress(OSError):
         known = file.stat()
         return known.st_ino, known.st_mtime_ns, known.st_size
@@ -124,37 +122,36 @@ def _state(file: Path) -> tuple[int, ...]:
 
 
 def write_so_far() -> None:
-    """Writes the reports of what is under way, once."""
+    """Write the reports of the work under way, once."""
     with _writing:
         while _writers:
-            with suppress(Exception):  # what is half done may not make a report; who asked for it still can
+            with suppress(Exception):  # a partial result may not make a report, but an outer writer still can
                 if (writer := _writers.pop()).ready():
                     writer.write()
                     _writers.clear()
                     _begun.clear()
         while _begun:
-            with suppress(Exception):  # the disk is full, and no line is left to say it in
+            with suppress(Exception):  # the disk may be full, and nothing more can be printed
                 _begun.pop()()
 
 
 def leave(code: int) -> NoReturn:
-    """Ends this process and those that it began, without waiting for what they are doing."""
+    """End this process and its child processes, without waiting for their work."""
     for process in multiprocessing.active_children():
         process.kill()
     with suppress(Exception):
         util._run_finalizers(0)  # type: ignore[attr-defined]
-        # Semaphores are given back by it, else a process of Python's own complains of them.
+        # This releases semaphores, of which Python's resource tracker would complain.
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
-            stream.write(SHOW_CURSOR if stream.isatty() else "")  # which progress has hidden
+            stream.write(SHOW_CURSOR if stream.isatty() else "")  # the progress display has hidden the cursor
             stream.flush()
     os._exit(code)
 
 
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Within, a thread hears of each signal when it arrives, which is before Python hears of it, and ends the process
-    if what is done within is not over soon."""
+    """Run a thread within the context that gets each signal at once, and ends the process if the work does not end."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -166,7 +163,7 @@ def _watched() -> Iterator[None]:
     finally:
         over.set()
         signal.set_wakeup_fd(before, warn_on_full_buffer=False)
-        os.close(writing)  # at which the thread ends
+        os.close(writing)  # this ends the thread
         watcher.join()
 
 
@@ -183,7 +180,7 @@ def _watch(reading: int, over: threading.Event) -> None:
 
 
 def interrupt(_: int, frame: FrameType | None) -> None:
-    """The handler of both signals."""
+    """Handle both signals."""
     if _ending.is_set():
         return
     while frame is not None:

@@ -1,5 +1,5 @@
-"""Arguments and options of the commands: protocols by name, bounds, files to write; all refused before any work
-begins."""
+"""This module has arguments and options of the commands, such as protocols by name, bounds and files to write. Bad
+values are refused before any work begins."""
 
 import json
 import os
@@ -24,14 +24,13 @@ if TYPE_CHECKING:  # which reads histories, for which `--help` need not wait
 
 
 def import_from_here() -> None:
-    """Modules of the working directory can be imported from here on, after everything that is installed: only where
-    one of them was named."""
+    """Make modules of the working directory importable, after everything that is installed."""
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
 
 
 class OutputFile(click.Path):
-    """A file that will be written when the work is done: refused before the work begins if that cannot be."""
+    """An `OutputFile` is an option for a file to write. An impossible one is refused early."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
@@ -46,7 +45,7 @@ class OutputFile(click.Path):
 
 
 class ProtocolName(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions only
-    """A protocol, perhaps with a variant, by its public name; or by the package of one's own that it is in."""
+    """A `ProtocolName` is a protocol or variant by its public name, or by the package of the user's own protocol."""
 
     name = "protocol"
 
@@ -58,7 +57,7 @@ PROTOCOL = ProtocolName()
 
 
 def _begun(_: click.Context, __: click.Parameter, file: Path | None) -> Path | None:
-    """A file for a report: an interrupt leaves one also before there is anything to report."""
+    """Return the file for a report, and have an interrupt write a report there even before there are results."""
     if file is not None:
         from fencepost.proofs.report import SCHEMA, cut_short, write_json
 
@@ -95,21 +94,18 @@ CORES = click.option("--cores", type=click.IntRange(1, 1024), help="Processes th
 
 
 def on_spark(master: str | None) -> "SparkSettings | None":
-    """Spark's settings where a master was named."""
     from fencepost.proofs.scale.units import SparkSettings
 
     return None if master is None else SparkSettings(master)
 
 
 def jobs_on(master: str | None, number: int) -> "AbstractContextManager[Jobs | None]":
-    """So many jobs on Spark where a master was named; None for work that is done in this process."""
     from fencepost.proofs.scale.jobs import Jobs
 
     return nullcontext() if master is None else Jobs(number, spark=on_spark(master))
 
 
 def _is_there(_: click.Context, __: click.Parameter, solver: str | None) -> str | None:
-    """Refuses to ask a solver that is not installed, before anything is proved."""
     if solver is not None:
         from fencepost.proofs.engines.second.asking import require_cvc5
 
@@ -124,10 +120,11 @@ SECOND = click.option(
 
 
 def public_name(name: str) -> str:
-    """``leases.fenced/core``, which names a package, as ``fenced/core``, under which it is known from here on.
+    """Return a name such as ``leases.fenced/core``, which names a package, as ``fenced/core``, under which the protocol
+    is registered from then on.
 
-    A name is a package's if it has a point, or if it is of no protocol, but of a folder here with Python in it.
-    Nothing else is imported from the working directory.
+    A name means a package if it contains a dot, or if it names no protocol but a folder of the working directory with
+    Python files. Nothing else is imported from the working directory.
     """
     package, slash, variant = name.partition("/")
     if "." not in package:
@@ -146,8 +143,7 @@ def _is_a_folder_here(package: str) -> bool:
 
 
 def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Completions of a protocol's name."""
-    if "." in begun:  # a package of one's own: what it is called in the end
+    if "." in begun:  # a package is completed only if it is a protocol's
         with suppress(InputError):
             return [begun] if public_name(begun) in protocols() else []
         return []
@@ -155,7 +151,7 @@ def complete_protocol(_: click.Context, __: click.Parameter, begun: str) -> list
 
 
 def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """Completions of a protocol or a variant: the variants once it is clear of which protocol."""
+    """Return completions of a protocol or a variant. Variants are included once the protocol is unambiguous."""
     named = begun.partition("/")[0]
     names = complete_protocol(ctx, param, named)
     if "." in named and names:
@@ -167,13 +163,13 @@ def complete_variant(ctx: click.Context, param: click.Parameter, begun: str) -> 
 
 
 def chosen(name: str) -> list[tuple[ProtocolEntry, Variant]]:
-    """The variant that was named, or all main ones of the protocol."""
+    """Return the named variant, or all main variants of the named protocol."""
     entry, variant = find(name)
     return [(entry, v) for v in ([variant] if variant else [v for v in entry.variants if v.main])]
 
 
 def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
-    """The variant that was named, or the protocol's only one; CatalogueError if there are several to choose from."""
+    """Return the named variant, or the protocol's only one. Errors: CatalogueError if there are several variants."""
     [first, *more] = chosen(name)
     if more:
         there = ", ".join(f"{entry.name}/{variant.name}" for entry, variant in (first, *more)[:3])
@@ -182,7 +178,7 @@ def the_one(name: str) -> tuple[ProtocolEntry, Variant]:
 
 
 def whole(name: str) -> ProtocolEntry:
-    """The protocol that was named; CatalogueError if only one variant of it was."""
+    """Return the named protocol. Errors: CatalogueError if only one variant of it was named."""
     entry, variant = find(name)
     if variant is not None:
         raise CatalogueError(f"this judges a protocol as a whole, with all its variants; name {entry.name}, not {name}")
@@ -190,7 +186,7 @@ def whole(name: str) -> ProtocolEntry:
 
 
 def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Property:
-    """A property of which a variant is asked, by its name, in words or not; CatalogueError for another."""
+    """Return a variant's property, by its name in the code or in words. Errors: CatalogueError for any other."""
     wanted = underscored(name)
     if wanted not in variant.asked:
         there = [name_in_words(n) for n, p in variant.asked.items() if p.role != "lemma"]
@@ -200,16 +196,15 @@ def asked_property(entry: ProtocolEntry, variant: Variant, name: str) -> Propert
 
 
 def config_option(says: str) -> Callable[[Any], Any]:
-    """``--config``: what a command's work is given by name, which says what names there are."""
     return click.option("--config", "pairs", multiple=True, metavar="NAME=VALUE", help=says)
 
 
 NEVER_NUMBERS = frozenset({"release", "kafka_version"})
-"""Keys of which no value is a number, though 4.3 looks like one."""
+"""Values of these keys are never numbers, though 4.3 looks like one."""
 
 
 def parse_config(pairs: Iterable[str]) -> dict[str, Any]:
-    """``["broken=answers_before_commit", "drop=0.1"]`` as a dict with numbers where they are numbers."""
+    """Return ``["broken=answers_before_commit", "drop=0.1"]`` as a dict, with numbers where the values are numbers."""
     parsed: dict[str, Any] = {}
     for text in pairs:
         name, equals, value = text.partition("=")
@@ -224,7 +219,7 @@ def parse_config(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def configured(pairs: Iterable[str], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """What is usual, with these changes; CatalogueError for a name that there is not, or a value of another type."""
+    """Return the usual values with these changes. Errors: CatalogueError for an unknown name or another type."""
     given = parse_config(pairs)
     for name, value in given.items():
         if name not in usual:
@@ -238,11 +233,11 @@ def configured(pairs: Iterable[str], usual: Mapping[str, Any]) -> dict[str, Any]
 
 LARGEST = 4096
 DIGITS = 9
-"""Of a bound: what is larger is refused before a state is laid out, which would take hours, or all memory."""
+"""A bound with more than this many digits is refused, because its states would take hours, or all memory."""
 
 
 def parse_bounds(changes: Iterable[str]) -> dict[str, int]:
-    """``["brokers=2"]`` as a dict; CatalogueError for anything else."""
+    """Return ``["brokers=2"]`` as a dict. Errors: CatalogueError for anything else."""
     parsed: dict[str, int] = {}
     for text in changes:
         name, equals, number = text.partition("=")

@@ -1,4 +1,4 @@
-"""Output of the commands: lines that read aloud, on standard output."""
+"""This module prints the commands' output on standard output, in lines that read aloud."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,15 +30,15 @@ SIGNS = {
 
 
 FEW = 2
-"""Killers that are printed by name."""
+"""This many killers are printed by name."""
 PIPED = 120
-"""Columns of a line where there is no terminal that has a width."""
+"""Lines have this many columns where no terminal gives a width."""
 NARROWEST = 24
-"""Columns that text has beside names, in however narrow a terminal."""
+"""The text next to names has at least this many columns, however narrow the terminal."""
 
 
 def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]:
-    """Rows of names and, at the end, text: names in columns as wide as the longest, the text wrapped beside them."""
+    """Yield rows of names, in columns as wide as the longest, with a text at the end that is wrapped next to them."""
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in rows), strict=True)]
     for *names, text in rows:
         head = indent + "".join(f"{name:<{width}}  " for name, width in zip(names, widths, strict=True))
@@ -46,7 +46,7 @@ def in_columns(rows: Sequence[Sequence[str]], indent: str = "") -> Iterator[str]
 
 
 def wrapped(text: str, head: str = "", further: str = "") -> list[str]:
-    """The lines of a text, the first after ``head`` and all others after ``further``, as wide as the terminal."""
+    """Return the lines of a text, the first after ``head``, the others after ``further``, as wide as the terminal."""
     width = max(console.width if console.is_terminal else PIPED, len(further) + NARROWEST)
     return textwrap.wrap(
         text, width, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
@@ -54,7 +54,6 @@ def wrapped(text: str, head: str = "", further: str = "") -> list[str]:
 
 
 def verdict_sign(kind: str, verdict: str) -> str:
-    """The word for a verdict: a witness is reached or not, everything else holds or is violated."""
     if kind == "sometimes":
         return {"holds": "[green]reached[/]", "violated": "[red]not reached[/]"}.get(verdict, SIGNS[verdict])
     return SIGNS[verdict]
@@ -65,14 +64,14 @@ def duration(seconds: float) -> str:
 
 
 def bound_in_words(bound: Mapping[str, int] | None) -> str:
-    """``brokers 2, ids 3``; faults that are switched off go unmentioned."""
+    """Return bounds as ``brokers 2, ids 3``, without faults that are switched off."""
     if bound is None:
         return "unbounded"
     return ", ".join(f"{name} {size}" for name, size in bound.items() if size) or "no faults"
 
 
 def verdict_line(results: Sequence[Result]) -> str:
-    """The verdicts of all engines on one property: ``no id twice   holds   induction 8 ms, explore``."""
+    """Return a line with the verdicts of all engines on one property: ``no id twice holds induction 8 ms, explore``."""
     sign, worst = sign_of(results), worst_of(results)
     wrong = "" if worst.as_expected else f"  [bold red]expected: {worst.expected}[/]"
     padding = " " * max(0, 21 - len(Text.from_markup(sign)))
@@ -81,14 +80,15 @@ def verdict_line(results: Sequence[Result]) -> str:
 
 
 def worst_of(results: Sequence[Result]) -> Result:
-    """Return the verdict on one property that counts: what is not as expected, else what is violated."""
+    """Return the verdict on one property that counts: the first unexpected one, else the first violation, else the
+    first."""
     unexpected = (r for r in results if not r.as_expected)
     violated = (r for r in results if r.verdict == "violated")
     return next(r for each in (unexpected, violated, results) for r in each)
 
 
 def sign_of(results: Sequence[Result]) -> str:
-    """The verdict of all engines on one property, as it is printed, with its colour."""
+    """Return the combined verdict of all engines on one property, as it is printed, with its colour."""
     worst = worst_of(results)
     word = "not promised" if "not_promised" in worst.evidence else worst.verdict
     predicted = " as predicted" if worst.as_expected and worst.verdict == "violated" else ""
@@ -96,8 +96,8 @@ def sign_of(results: Sequence[Result]) -> str:
 
 
 def killers_line(results: Sequence[Result]) -> str:
-    """Which mutations would have broken what holds: ``killers: 7 of 7 promises (txn.12 'append: guard 1 dropped' in 9
-    steps, …)``; nothing where none is asked for."""
+    """Return a line about the mutations that would have broken properties that hold: ``killers: 7 of 7 promises (txn.12
+    'append: guard 1 dropped' in 9 steps, …)``. The line is empty where none is asked for."""
     judged = [r for r in results if "killer" in r.evidence or r.verdict == "vacuous"]
     names = dict.fromkeys(r.property for r in judged)
     spared = dict.fromkeys(name_in_words(r.property) for r in results if "no_mutant" in r.evidence)
@@ -119,7 +119,7 @@ def killers_line(results: Sequence[Result]) -> str:
 
 
 def engine_in_words(result: Result) -> str:
-    """How one engine came to its verdict: time for a proof, steps for a counterexample."""
+    """Return how one engine reached its verdict, with the time of a proof or the steps of a counterexample."""
     if "reason" in result.evidence:
         return f"{result.engine}: {result.evidence['reason']}"
     steps = result.evidence.get("steps")
@@ -135,7 +135,7 @@ def engine_in_words(result: Result) -> str:
 
 
 def line_of(found: "Necessity") -> str:
-    """What became of one mistake about a rule, in a line."""
+    """Return a line with the verdict on one mistake about a rule."""
     steps = f" in {found.steps} steps" if found.steps is not None else ""
     what = f": {name_in_words(found.promise)} fails{steps}" if found.promise else ""
     again = " (kept from an earlier run on the same models)" if found.kept else ""
@@ -143,8 +143,7 @@ def line_of(found: "Necessity") -> str:
 
 
 def folder_of_tests() -> Path | None:
-    """The folder of tests in the current directory, of which a table names those that hold a rule; where there is none,
-    it is said that they are left out."""
+    """Return the folder of tests in the current directory, or print that there is none to take tests from."""
     from fencepost.proofs.necessity.rule_removal import NOT_INSTALLED
 
     if (tests := Path("tests")).is_dir():
@@ -154,8 +153,8 @@ def folder_of_tests() -> Path | None:
 
 
 def read_from(variants: Iterable[Variant], *further: str) -> dict[str, str]:
-    """Says which files are judged, and warns of another copy of them here; the files with their hashes, for JSON.
-    ``further``: modules that judge too."""
+    """Print which files are judged, and warn of another copy of them in the working directory. Return the files with
+    their hashes, for JSON. ``further`` names modules that judge too."""
     read = sources(variants, *further)
     console.print(described(read), markup=False)
     for sentence in other_copies(read, Path.cwd()):

@@ -1,4 +1,4 @@
-"""``--html``: runs as a page for a browser."""
+"""This module implements ``--html``, which draws runs as a page for a browser."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +30,8 @@ def story_of(
     entry: ProtocolEntry, variant: Variant, spec: "Spec", asked: "Property", bounds: Mapping[str, int],
     trace: "Trace", *, without: str = "", verdict: str = "", about: str = "",
 ) -> "Story":  # fmt: skip
-    """A run of a variant that breaks a property, or reaches it.  ``without``: the rule that was got wrong, and how;
-    ``verdict``, ``about``: in other words than those of a shortest run."""
+    """Return the story of a run that breaks a property, or reaches it. ``without`` names the rule that was got wrong,
+    and how. ``verdict`` and ``about`` replace the words for a shortest run."""
     from fencepost.proofs.pages.stories import Asked, narrate
     from fencepost.proofs.readings.words import name_in_words
 
@@ -48,17 +48,17 @@ def story_of(
 
 
 def explored(entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], made: "Exploration") -> "list[Story]":
-    """What an exploration has broken; then what it has reached."""
+    """Return the runs that break a property in an exploration, followed by those that reach one."""
     asked = [variant.asked[name] for name in made.traces]
     ordered = sorted(asked, key=lambda one: one.kind == "sometimes")
-    spec = made.kernels.ground.spec  # without what none of the properties reads
+    spec = made.kernels.ground.spec  # this spec lacks ghosts that no property reads
     return [story_of(entry, variant, spec, one, bounds, made.traces[one.name]) for one in ordered]
 
 
 def attempted(
     entry: ProtocolEntry, variant: Variant, reached: "Sequence[tuple[Obligation, Reached | None]]"
 ) -> "Iterator[Story]":
-    """The steps that broke a proof, each as a run of one step, those that exploration has a bound for."""
+    """Yield the steps that broke a proof, each as a run of one step, where exploration has bounds for them."""
     from fencepost.proofs.results import Trace
 
     for failed, words in reached:
@@ -74,7 +74,7 @@ def attempted(
 
 
 def judged(entry: ProtocolEntry, found: "Iterable[Necessity]") -> "Iterator[Story]":
-    """What breaks without a rule, of each verdict that has a run."""
+    """Yield the run of each necessity verdict that has one, in which a promise breaks without a rule."""
     for one in found:
         variant = entry.variant(one.variant)
         if one.trace is not None and one.promise is not None and one.bound is not None:
@@ -83,7 +83,7 @@ def judged(entry: ProtocolEntry, found: "Iterable[Necessity]") -> "Iterator[Stor
 
 
 def write_pages(stories: Sequence["Story"], html_file: Path | None) -> None:
-    """Writes the page, if one was asked for; where there is no run to be seen, nothing, and says so."""
+    """Write the page, if one was asked for. Where there are no runs, print that nothing is written."""
     if html_file is None:
         return
     if not stories:

@@ -1,5 +1,5 @@
-"""How far long work has come, and about how long the rest takes: a bar on a terminal, and silence or a line a minute
-elsewhere."""
+"""This module reports how far long work has come, and about how long the rest takes. Progress is a bar on a terminal,
+and a line a minute or nothing elsewhere."""
 
 import threading
 import time
@@ -14,8 +14,8 @@ EACH_S = 60.0
 
 
 class TimeLeft(ProgressColumn):
-    """The work that is left, where it is known how much there is to do: ``12 of 61, about 40 s left``.  The first
-    steps, in which everything is loaded, say little of the others."""
+    """A `TimeLeft` column displays the remaining work where its total is known: ``12 of 61, about 40 s left``. The
+    first steps load everything, so their time is a bad estimate of the rest."""
 
     def render(self, task: Task) -> Text:
         if task.total is None:
@@ -26,43 +26,39 @@ class TimeLeft(ProgressColumn):
 
 
 def time_in_words(seconds: float) -> str:
-    """``40 s``, ``3 min``, ``2 h``."""
+    """Return a time as ``40 s``, ``3 min`` or ``2 h``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
 
 
 FIGURES = 62
-"""Columns of a terminal that bar, time and estimate take."""
+"""The bar, the time and the estimate take this many columns of a terminal."""
 
 
 class Bar:
-    """Work under way, on a terminal: its label, how much is done, of how much if that is known, and about how long
-    the rest takes.  May be called from other threads."""
+    """A `Bar` displays the progress of work on a terminal, with the remaining time, and is thread-safe."""
 
     def __init__(self, progress: Progress, label: str, total: float | None) -> None:
         self._progress = progress
         self._task = progress.add_task(self._fitting(label), total=total)
 
     def show(self, label: str | None = None, *, done: float | None = None, total: float | None = None) -> None:
-        """Another label, or figures; what is not given stays as it is."""
+        """Set another label, or other figures. Arguments that are None change nothing."""
         fitting = None if label is None else self._fitting(label)
         self._progress.update(self._task, description=fitting, completed=done, total=total)
 
     def _fitting(self, label: str) -> str:
-        """Return as much of the label as leaves room for the figures; its end says most."""
         room = max(20, self._progress.console.width - FIGURES)
         return label if len(label) <= room else f"…{label[1 - room :]}"
 
     def advance(self, steps: float = 1) -> None:
-        """Note that so much more is done."""
         self._progress.advance(self._task, steps)
 
 
 @contextmanager
 def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
-    """A bar on a terminal, below what is printed meanwhile; nothing elsewhere.  ``total``: the number of steps that
-    there are to do."""
+    """Display a bar on a terminal, and nothing elsewhere. ``total`` is the number of steps to do."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -79,7 +75,7 @@ def spinner(label: str, total: float | None = None) -> Iterator[Bar]:
 
 
 class Minutes:
-    """Counts steps; says how many are done each minute, and about how long the rest takes."""
+    """A `Minutes` counts steps, and prints each minute how many are done and about how long the rest takes."""
 
     def __init__(self, what: str, total: int, each_s: float = EACH_S) -> None:
         self.what, self.total, self.each_s = what, total, each_s
@@ -87,11 +83,10 @@ class Minutes:
         self.over = threading.Event()
 
     def advance(self) -> None:
-        """One more is begun."""
         self.done += 1
 
     def line(self) -> str:
-        """How far it has come, and about how long the rest takes."""
+        """Return how far the work has come, and about how long the rest takes."""
         if self.done >= self.total:
             return f"{self.done:,} {self.what}; what was found is being looked at"
         if self.done < 2:
@@ -100,14 +95,13 @@ class Minutes:
         return f"{self.done:,} of {self.total:,} {self.what}, about {time_in_words(left)} left"
 
     def say(self) -> None:
-        """Says so each minute, until it is over."""
         while not self.over.wait(self.each_s):
             errors.print(self.line(), markup=False, highlight=False)
 
 
 @contextmanager
 def each_minute(label: str, what: str, total: int) -> Iterator[Bar | Minutes]:
-    """A bar on a terminal, and a line a minute elsewhere."""
+    """Display a bar on a terminal, and print a line a minute elsewhere."""
     if errors.is_terminal:
         with spinner(label, total) as bar:
             yield bar

@@ -1,7 +1,7 @@
-"""The lines of a replay's report: one screen of sentences, in the terms of those who ran the system.
+"""This module prints a replay's report as one screen of sentences, in the terms of those who ran the system.
 
-Of each violated property, what it demands, the first violation with its events, and the command that draws it; what
-holds in a line, and what is not decided in one for each reason.  ``verbose``: a line for each property.
+Each violated property has its demand, the first violation with its events, and the command that draws it. Properties
+that hold share a line, and undecided ones have a line for each reason. With ``verbose``, each property has a line.
 """
 
 import shlex
@@ -23,7 +23,7 @@ from fencepost.properties.history.properties_of import properties_of
 from rich.markup import escape
 
 FEW = 3
-"""Properties that are named in a line about several."""
+"""A line about several properties names this many of them."""
 YEAR_10000_US = 253_402_300_800 * 10**6
 DEMANDED_BY_THE_MODEL = "every event is a step of the model, in the state that those before have led to"
 PREDICTED = "[green]violated as predicted[/]"
@@ -31,7 +31,7 @@ PREDICTED = "[green]violated as predicted[/]"
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of one report.  ``command``: the words of a replay of the same histories."""
+    """A `Lines` has the lines of one report. ``command`` holds the words of a replay of the same histories."""
 
     report: ReplayReport
     place: Location
@@ -40,7 +40,7 @@ class Lines:
     verbose: bool = False
 
     def all(self) -> Iterator[str]:
-        """Lines with markup."""
+        """Yield all lines, with markup."""
         report = self.report
         yield (
             f"{report.events:,} events, {report.histories:,} histories, {report.pieces} pieces, "
@@ -62,7 +62,7 @@ class Lines:
         opened = HistoryDirectory.open(self.place)
         try:
             found = witnesses(opened, [violated["first"] for violated in broken.values()])
-        except HistoryError:  # it was read a moment ago, and is being changed
+        except HistoryError:  # the history changed after it was judged
             found = {}
         for name, violated in broken.items():
             yield f"    {name_in_words(name):<28} [red]violated[/] {violated['count']:,} times"
@@ -91,14 +91,13 @@ class Lines:
             yield f"Draw it: {shlex.join([*self.command, *_check(first), '--html', 'RUN.html'])}"
 
     def _when(self, event: SeenEvent, seen: Witness) -> str:
-        """By the clock on the wall in a recording; else from the beginning of the history."""
+        """Return the time of an event, by the wall clock in a recording, else from the beginning of the history."""
         if self.manifest.source == "recorded" and 0 <= event.time_us < YEAR_10000_US:
             at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=event.time_us)
             return f"at {at:%Y-%m-%d %H:%M:%S.%f} UTC by the recorded clock"
         return f"{(event.time_us - seen.began_us) / 1e6:,.6f} s after the history began"
 
     def _predicted(self) -> Iterator[str]:
-        """What is no defect, and why."""
         totals = dict[str, int]()
         for name, by in self.report.predicted.items():
             steps = ", ".join(f"{excuse.partition(':')[0]} {count:,}" for excuse, count in by.items())
@@ -140,7 +139,6 @@ class Lines:
             yield f"    {', and '.join(says)}"
 
     def _left(self) -> Iterator[str]:
-        """What is undecided, unknown or not promised."""
         report = self.report
         undecided = [
             (name, f"[yellow]undecided[/] in {histories:,} histories", reason)
@@ -160,12 +158,10 @@ class Lines:
 
 
 def _check(first: Violation) -> tuple[str, ...]:
-    """Conformance is no history property that could be checked alone."""
     return () if first.property == CONFORMANCE else ("--check", name_in_words(first.property))
 
 
 def _names(names: Sequence[str]) -> str:
-    """Up to `FEW` in words, and how many more there are."""
     more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
     return ", ".join(map(name_in_words, names[:FEW])) + more
 

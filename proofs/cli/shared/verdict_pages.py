@@ -1,4 +1,4 @@
-"""``verify --html``: what a run found, gathered for the page of verdicts."""
+"""This module gathers what a run of ``verify --html`` found, for the page of verdicts."""
 
 import json
 import re
@@ -35,14 +35,14 @@ from fencepost.properties.catalogue import Profile, ProtocolEntry, Variant, prot
 from rich.text import Text
 
 DRAWN = ("explore", "progress")
-"""Engines whose evidence is a run, the one that is drawn first."""
+"""The evidence of these engines is a run. A run of the first engine is preferred for the drawing."""
 STANDINGS = ("proved", "held", "refuted", "not as expected", "not decided")
 JUDGEMENTS = ("necessary", "shown", "refuted", "liveness", "survives-bounded", "redundant")
 
 
 @dataclass
 class _Page:
-    """What is gathered.  ``items``: with the variant that each is of; ``taken``: anchors that are taken."""
+    """A `_Page` gathers the page of verdicts. ``items`` has items with variant and rule, ``taken`` anchor counts."""
 
     profile: Profile
     seed: int
@@ -51,7 +51,6 @@ class _Page:
     taken: Counter[str] = field(default_factory=Counter)
 
     def anchor(self, *words: str) -> str:
-        """A name that nothing else on the page has."""
         name = re.sub(r"[^\w.]+", "-", "-".join(words)).strip("-")
         self.taken[name] += 1
         return name if self.taken[name] == 1 else f"{name}-{self.taken[name]}"
@@ -61,7 +60,7 @@ def gathered(
     judged: Sequence[tuple[ProtocolEntry, Sequence[Result]]], tallies: Sequence[Tally], problems: Sequence[str],
     left_open: Sequence[str], profile: Profile, seed: int, seconds: float, done: Callable[[], None],
 ) -> Verdicts:  # fmt: skip
-    """The page of a run of ``verify``; ``done`` is called after each protocol."""
+    """Return the page of a run of ``verify``. ``done`` is called after each protocol."""
     page = _Page(profile, seed)
     views = []
     for (entry, results), one in zip(judged, tallies, strict=True):
@@ -100,7 +99,7 @@ def _protocol(page: _Page, entry: ProtocolEntry, results: Sequence[Result], one:
 def _variant(
     page: _Page, above: str, entry: ProtocolEntry, protocol: str, name: str, results: Sequence[Result]
 ) -> VariantView:
-    """Of another protocol where a system of several is replayed: then the verdicts alone are reported."""
+    """Return the view of one variant. A variant of another protocol, replayed with this one, has only verdicts."""
     variant = next((v for v in entry.variants if (protocol, v.name) == (entry.name, name)), None)
     anchor = page.anchor(above, *([] if protocol == entry.name else [protocol]), name)
     place = f"{protocol}/{name}"
@@ -159,7 +158,6 @@ def _rule_of(result: Result, asked: str | None) -> str:
 
 
 def _killed(killer: Mapping[str, Any] | None) -> str:
-    """What would have broken a property that holds."""
     if killer is None:
         return ""
     if "plant" in killer:
@@ -171,7 +169,6 @@ def _killed(killer: Mapping[str, Any] | None) -> str:
 
 
 def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Sequence[Result]) -> Run | None:
-    """What breaks the property: drawn where the steps are known that it is broken by, and in words elsewhere."""
     broken = [r for r in mine if r.verdict == "violated" and r.kind != "sometimes"]
     ordered = sorted(broken, key=lambda r: DRAWN.index(r.engine) if r.engine in DRAWN else len(DRAWN))
     if not ordered:
@@ -189,22 +186,20 @@ def _run(page: _Page, entry: ProtocolEntry, variant: Variant | None, mine: Seque
 
 
 def _drawn(entry: ProtocolEntry, variant: Variant, found: Result) -> Story | None:
-    """The run as a story: its steps are taken again, and have to break the property.  Without states, and what the
-    model leaves out: each step says what it changes, and the variant what it stands against."""
+    """Return the run as a story, without states, after taking its steps again, which have to break the property."""
     asked, events = variant.asked.get(found.property), found.evidence.get("events")
     if asked is None or events is None or found.bound is None:
         return None
     run = KeptRun(found.property, (), "", tuple(events), found.evidence.get("loop"))
     try:
         trace = replay_of(run, variant.spec, asked, found.bound)
-    except DoesNotFit:  # a refinement's step, or a property of more than the model says: its words are there
+    except DoesNotFit:  # a refinement's step, for example, is reported in words
         return None
     story = story_of(entry, variant, variant.spec, asked, found.bound, trace)
     return replace(story, left_out=(), states=((),) * (len(story.steps) + 1))
 
 
 def _rules(page: _Page, entries: Sequence[ProtocolEntry]) -> dict[str, list[RuleView]]:
-    """By source, all rules of those sources that something on the page is about."""
     cited: dict[str, list[Cited]] = {}
     for place, rule, item in page.items:
         about = Cited(item.anchor, f"{place}: {item.name}", item.verdict, item.tone)
@@ -227,7 +222,7 @@ def _rules(page: _Page, entries: Sequence[ProtocolEntry]) -> dict[str, list[Rule
 
 
 def _without(entries: Iterable[ProtocolEntry]) -> dict[str, dict[str, list[Without]]]:
-    """By rule, and by the file that has it, what breaks where the rule is got wrong, as it was found before."""
+    """Return, by rule and by file of verdicts, what breaks where the rule is got wrong, as an earlier run found it."""
     named = {entry.name for entry in entries}
     found: dict[str, dict[str, list[Without]]] = {}
     for owner in protocols().values():

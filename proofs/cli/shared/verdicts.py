@@ -1,4 +1,5 @@
-"""What ``fencepost verify`` prints: the verdicts under a heading, the table of protocols, and what to ask next."""
+"""This module formats what ``fencepost verify`` prints: the verdicts under a heading, the table of protocols, and the
+commands to run next."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -17,9 +18,9 @@ if TYPE_CHECKING:  # this imports Z3, which `--help` need not wait for
     from fencepost.proofs.tally import Tally
 
 WIDE = 120
-"""Columns of the table at most, so that it reads as well where it is piped."""
+"""The table has at most this many columns, so that it also reads well where it is piped."""
 MOST = 3
-"""Commands to ask next."""
+"""At most this many commands are suggested."""
 LEGEND = (
     "proved, held, refuted: pairs of a variant and a promise, each counted once. open dangers: of "
     f"{len(DANGERS)}, those that no\nproof and no search of some variant met, though nothing excludes them "
@@ -29,9 +30,9 @@ LEGEND = (
 
 
 def block(heading: str, results: Sequence[Result], *, unexpected_only: bool = False) -> Iterator[Text]:
-    """The verdicts under a heading: a line a property, with all engines that judged it, and lemmas as a count.
-    ``unexpected_only``: of these the properties on which some verdict is not as expected; nothing where there are
-    none."""
+    """Yield the verdicts under a heading, with a line for each property and all engines that judged it, and lemmas as a
+    count. With ``unexpected_only``, only properties with an unexpected verdict have lines, and there is no output
+    without any."""
     from fencepost.proofs.scope.scopes import scope_lines
 
     if unexpected_only and all(r.as_expected for r in results):
@@ -72,7 +73,7 @@ def _line(results: Sequence[Result]) -> Text:
 
 
 def table_of(tallies: Sequence["Tally"]) -> Table:
-    """A line a protocol, and one of all together where there are several."""
+    """Return a table with a line for each protocol, and a total where there are several."""
     from fencepost.proofs.tally import total
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -83,7 +84,7 @@ def table_of(tallies: Sequence["Tally"]) -> Table:
         table.add_row(one.name, *cells(one), style="red" if one.unexpected else None)
     if len(tallies) > 1:
         table.add_row("total", *cells(total(tallies)), style="bold")
-    # What it needs, also where nothing says how wide the output is: a pipe is taken for 80 columns.
+    # The table gets its full width even in a pipe, which Rich assumes to have 80 columns.
     table.width = Measurement.get(console, console.options.update_width(WIDE), table).maximum
     return table
 
@@ -95,7 +96,7 @@ COLUMNS = (
 
 
 def cells(one: "Tally") -> Iterator[str]:
-    """The line of a protocol, but for its name."""
+    """Yield the cells of a protocol's line after its name."""
     judged = (one.variants, one.proved, one.held, one.refuted, one.unexpected)
     counts = (*judged, one.histories, one.driven, len(one.open))
     yield from (f"{number:,}" for number in counts)
@@ -104,8 +105,8 @@ def cells(one: "Tally") -> Iterator[str]:
 
 
 def summary(results: Sequence[Result], seconds: float) -> str:
-    """The line of conclusion: ``381 verdicts in 122 s (109 by induction, …); 50 violations as predicted; 0 not as
-    expected``."""
+    """Return the line of conclusion: ``381 verdicts in 122 s (109 by induction, …); 50 violations as predicted; 0 not
+    as expected``."""
     counted: dict[str, int] = {}
     for r in results:
         counted[r.engine] = counted.get(r.engine, 0) + 1
@@ -123,9 +124,9 @@ def summary(results: Sequence[Result], seconds: float) -> str:
 def next_commands(
     results: Sequence[Result], problems: Sequence[str], names: Iterable[str], profile: Profile, seed: int, *, page: bool
 ) -> list[str]:
-    """Commands that a user would ask next, `MOST` at most: about what is not as expected, if there is such.
-    ``problems``: what engines disagree about; ``names``: the protocols that were named; ``page``: was the page of
-    verdicts written?"""
+    """Return at most `MOST` commands that a user would run next, about unexpected verdicts if there are any.
+    ``problems`` has the disagreements of engines, ``names`` the protocols that were named, and ``page`` whether the
+    page of verdicts was written."""
     wrong = [command_about(r, profile, seed) for r in results if not r.as_expected]
     for place, _, prop in (problem.partition(":")[0].partition(" ") for problem in problems):
         wrong.append(f'fencepost show {place} "{name_in_words(prop)}"{_profile(profile)}')
@@ -141,7 +142,7 @@ def next_commands(
 
 
 def command_about(result: Result, profile: Profile, seed: int) -> str:
-    """The command that prints more of one verdict: the run that breaks a promise, or what else has led to it."""
+    """Return the command that prints more about one verdict, such as the run that breaks a promise."""
     protocol = called(result.protocol)
     place = f"{protocol}/{result.variant}"
     if result.verdict == "vacuous" and result.engine != "replay":
@@ -163,13 +164,13 @@ def _within(result: Result, profile: Profile) -> str:
 
 
 def differing(variant: Variant, profile: Profile, bound: Mapping[str, int]) -> str:
-    """What of these bounds a command has to be given, since it is not the variant's own: `` --bound copies=1``."""
+    """Return options for the bounds that differ from the variant's own: `` --bound copies=1``."""
     usual = bounds_of(variant, profile)
     return "".join(f" --bound {n}={bound[n]}" for n in usual if n in bound and bound[n] != usual[n])
 
 
 def called(name: str) -> str:
-    """A protocol as a command takes it: one of one's own goes by its package."""
+    """Return a protocol's name as a command takes it, which is its package for the user's own protocol."""
     package = PROTOCOLS.get(name, "fencepost.")
     return name if package.startswith("fencepost.") else package
 

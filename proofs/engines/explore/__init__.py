@@ -1,8 +1,9 @@
-"""The explorer: breadth-first search over packed states, exhaustive within bounds.
+"""The explorer is a breadth-first search over packed states, exhaustive within bounds.
 
-Read `exploration` (what is asked, and what comes of it), `search` (level by level), `kernels` with `packing`, `emit`
-and `successors` (what is executed), `traces` and `fewest_switches` (runs). `compiled_search` is the same search with
-numba, `checkpoint` keeps one on disk, `reductions` leave out states that differ in names alone, and steps.
+`exploration` has the interface, and `search` proceeds level by level. `kernels`, with `packing`, `emit` and
+`successors`, has the code that is executed, and `traces` and `fewest_switches` find runs. `compiled_search` is the same
+search with numba, `checkpoint` stores a search on disk, and `reductions` leave out steps, and states that differ in
+names alone.
 """
 
 from fencepost.proofs.engines.explore.coverage import coverage, unsaid

@@ -1,10 +1,11 @@
-"""A search that is stored on disk as it goes: one that was interrupted goes on, and what was seen needs no memory.
+"""This module stores a search on disk as it proceeds, so that an interrupted search can go on, and the visited states
+need no memory.
 
     explore(spec, properties, bounds, checkpoint=Path("search"))      # the same once more goes on after the last level
 
-Each level is a file, mapped into memory where it is read; an index says what was found with it, and is replaced in one
-step when the file is whole.  A search of another model, of other bounds or properties, or by other code of this engine
-has another folder in the directory.
+Each level is a file, which is mapped into memory where it is read. An index holds what was found with each level, and
+is replaced in one step when the file is complete. A search of another model, with other bounds or properties, or by
+other code of this engine has its own folder in the directory.
 """
 
 import fcntl
@@ -26,9 +27,9 @@ INDEX = "search.json"
 
 
 class Record(msgspec.Struct):
-    """What was known when a level was there.  ``step``: by number of the property of steps, the row in the level before
-    and the instance that break it; ``taken``, ``cut``: by instance, ``stuck`` and ``generated``: until then;
-    ``candidates``: of this level."""
+    """A `Record` holds what was known after a level. ``step`` maps the number of each broken step property to the row
+    in the level before and the instance that break it. ``taken`` and ``cut`` count steps by instance up to this level,
+    as do ``stuck`` and ``generated`` in total. ``candidates`` is the count of this level alone."""
 
     step: dict[int, tuple[int, int]]
     taken: list[int]
@@ -39,7 +40,7 @@ class Record(msgspec.Struct):
 
 
 class _Index(msgspec.Struct):
-    """``model``, ``bounds``: for who looks into the folder."""
+    """An `_Index` is the index of a folder. ``model`` and ``bounds`` are for readers who inspect the folder."""
 
     model: str
     bounds: dict[str, int]
@@ -47,9 +48,9 @@ class _Index(msgspec.Struct):
 
 
 class Checkpoint:
-    """The folder of one search, which is this process's alone until it is closed.  ``records``: of the levels that are
-    there, but for the first, which every search begins with.  InputError: the folder is another's, or not as it was
-    written."""
+    """A `Checkpoint` is the folder of one search, which belongs to this process until it is closed. ``records`` has a
+    record for each stored level, without the first level, with which every search begins. Errors: InputError if another
+    search uses the folder, or if its content is damaged."""
 
     def __init__(self, directory: Path, kernels: Kernels) -> None:
         self.words = kernels.packing.words
@@ -67,7 +68,7 @@ class Checkpoint:
         self._lock.close()
 
     def levels(self) -> Iterator[tuple[Words, Record]]:
-        """What an earlier run has stored, level by level.  InputError: a file is not as it was written."""
+        """Yield what an earlier run has stored, level by level. Errors: InputError if a file is damaged."""
         for number, record in enumerate(self.records, 1):
             path = self._path(number)
             try:
@@ -76,7 +77,7 @@ class Checkpoint:
                 raise InputError(f"{path}: not as a search has written it ({error}); remove {self.folder}") from None
 
     def level(self, number: int, level: Words) -> Words:
-        """Writes a level, and gives it as it is mapped from its file."""
+        """Write a level, and return it as it is mapped from its file."""
         path = self._path(number)
         draft = path.with_suffix(".draft")
         with draft.open("wb") as file:
@@ -85,14 +86,14 @@ class Checkpoint:
         return self._mapped(path)
 
     def known(self, record: Record) -> None:
-        """The newest level is whole, and this was found with it."""
+        """Record that the newest level is complete, and what was found with it."""
         self.records.append(record)
         draft = self.folder / f"{INDEX}.draft"
         draft.write_bytes(msgspec.json.encode(self._index))
         draft.replace(self.folder / INDEX)
 
     def room(self, states: int) -> Words:
-        """A set of so many states on disk, to be written; it goes away with the process."""
+        """Return room on disk for a set of ``states`` states, which disappears with the process."""
         path = self.folder / f"run-{os.getpid()}-{states}.npy"
         made = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint64, shape=(self.words, states))
         path.unlink()
@@ -102,8 +103,8 @@ class Checkpoint:
         return self.folder / f"level-{number:05d}.npy"
 
     def _mapped(self, path: Path) -> Words:
-        # A file of no states cannot be mapped.  Pages are private, since arrays that may not be written are another
-        # type to the compiled search.
+        # A file of no states cannot be mapped. Pages are private, since read-only arrays are another type to the
+        # compiled search.
         empty = path.stat().st_size <= 128
         found = np.load(path, mmap_mode=None if empty else "c")
         if found.dtype != np.uint64 or found.ndim != 2 or len(found) != self.words:
@@ -112,7 +113,6 @@ class Checkpoint:
 
 
 def _key(kernels: Kernels) -> str:
-    """Return the hash of all that decides what a search finds."""
     ground = kernels.ground
     alike = kernels.symmetry and kernels.symmetry.sorts
     views = [(name, view) for name, of_name in ground.refinements.items() for view in of_name]
@@ -131,7 +131,7 @@ def _key(kernels: Kernels) -> str:
 
 
 def _shape(roots: Sequence[Node]) -> list[object]:
-    """Conditions as text can hold them, whatever numbers their nodes have got."""
+    """Return conditions in a form that does not depend on the numbers of their nodes."""
     nodes = below(roots)
     place = {node.number: at for at, node in enumerate(nodes)}
     rows = [(node.op, node.data, node.truth, [place[a.number] for a in node.args]) for node in nodes]
@@ -140,7 +140,6 @@ def _shape(roots: Sequence[Node]) -> list[object]:
 
 @cache
 def _code() -> str:
-    """The text of this engine, and NumPy's release, as one hash."""
     texts = [path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py"))]
     return hashlib.sha256(b"\0".join([np.__version__.encode(), *texts])).hexdigest()
 

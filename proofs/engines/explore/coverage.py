@@ -1,6 +1,6 @@
-"""Coverage of a refinement: which actions of the core the explored steps were.
+"""This module reports the coverage of a refinement, which is the set of the core's actions that explored steps took.
 
-A refinement under which every step leaves the core alone holds, and says nothing; this is what reveals that.
+A refinement under which every step leaves the core unchanged holds trivially. Coverage reveals that.
 """
 
 import itertools
@@ -16,13 +16,13 @@ from fencepost.proofs.readings.ground import Node
 
 
 def coverage(exploration: Exploration, name: str, among: Collection[str] | None = None) -> dict[str, tuple[str, ...]]:
-    """Return, by action of the core, the actions whose explored steps were it, as far as they changed the core's
-    variables; none for one that no step was.  ``among``: the actions of the core that are worth a second look, if not
-    all are."""
+    """Return, for each action of the core, the actions whose explored steps took it, as far as they changed the core's
+    variables. The tuple is empty for an action that no step took. ``among`` names the actions of the core that are
+    worth a second look, if not all are."""
     kernels = exploration.kernels
     actions, known = kernels.ground.refinements[name][0].actions, kernels.judge.taken[name]
     taken = {action: set(known.get(action, ())) for action in actions}
-    # The search is content with one action of the core for each step; a second look is for those it never came to.
+    # The search finds one action of the core for each step, so the missing ones get a second look.
     missing = {action for action, found in taken.items() if not found and (among is None or action in among)}
     for action, found in _Search(exploration, name, missing).run().items():
         taken[action] |= found
@@ -31,8 +31,8 @@ def coverage(exploration: Exploration, name: str, among: Collection[str] | None 
 
 
 def unsaid(exploration: Exploration, name: str) -> list[tuple[str, str]]:
-    """(action, action of the core): explored steps that are no other step of the core, although the refinement names
-    the steps of the core that the action is for, and not this one."""
+    """Return pairs (action, action of the core) of explored steps that match no other step of the core, although the
+    refinement names the core steps of that action and this one is not among them."""
     item, spec = exploration.kernels.ground.refinements[name][0], exploration.kernels.ground.spec
     taken = exploration.kernels.judge.taken[name]
     pairs = ((action, core) for action in spec.actions for core in item.actions if action in taken.get(core, ()))
@@ -40,7 +40,7 @@ def unsaid(exploration: Exploration, name: str) -> list[tuple[str, str]]:
 
 
 class _Search:
-    """Looks through all explored steps for those that some actions of the core are, until each is found."""
+    """A `_Search` looks for explored steps that match some actions of the core, until each action is found."""
 
     def __init__(self, exploration: Exploration, name: str, missing: set[str]) -> None:
         self.exploration, self.missing = exploration, missing
@@ -64,7 +64,7 @@ class _Search:
         return self.found
 
     def __call__(self, number: int, words: Words, rows: Rows, _: Broken) -> None:
-        for explained, steps in self.asked.get(number, ()):  # none if it changes the core of another refinement
+        for explained, steps in self.asked.get(number, ()):  # empty if only another refinement's core changes
             for action in steps.keys() - self.found.keys():
                 moving = explained.moving(words, rows)
                 if any(column.any() for column in explained.columns(action, steps[action], words, moving)):

@@ -1,8 +1,8 @@
-"""Emission: ground conditions and updates become the source of NumPy functions, executed once.
+"""This module turns ground conditions and updates into the source of NumPy functions.
 
-``expand`` takes a block of packed states and writes all their successors.  Fields are columns of bytes where their
-range allows, shared parts are computed once for the block, and what is not needed any more is deleted, so that a
-block's columns stay in the cache. ite is done with masks: ``np.where`` on bytes takes six times as long.
+``expand`` takes a block of packed states and writes all their successors. Fields are columns of bytes where their range
+allows, shared parts are computed once for the block, and what is no longer needed is deleted, so that a block's columns
+stay in the cache. The operation ite is done with masks, because ``np.where`` on bytes takes six times as long.
 """
 
 import re
@@ -21,7 +21,7 @@ NAMES: dict[str, Any] = {
 
 
 def kind_of(low: int, high: int) -> str:
-    """The narrowest column type for a range.  OverflowError beyond 64 bits, instead of wrapping silently."""
+    """Return the narrowest column type for a range. Errors: OverflowError beyond 64 bits, instead of wrapping."""
     for name, least, most in _KINDS:
         if least <= low and high <= most:
             return name
@@ -29,8 +29,7 @@ def kind_of(low: int, high: int) -> str:
 
 
 class Writer:
-    """Collects lines that compute nodes, each once.  ``roots`` in the order in which they will be asked for decide
-    what is deleted when."""
+    """A `Writer` collects lines that compute nodes, each once. The order of ``roots`` decides what is deleted when."""
 
     def __init__(self, packing: Packing, roots: Iterable[Iterable[Node]]) -> None:
         self.packing, self.lines = packing, list[str]()
@@ -46,7 +45,7 @@ class Writer:
         self.lines.append(text)
 
     def assign(self, key: object, text: str, owner: Node | None = None) -> str:
-        """The name of the value computed by ``text``, computed once per key; deleted with the last use of its owner."""
+        """Return the name of a value, which is computed once per key, and deleted with the last use of its owner."""
         found = self._names.get(key)
         if found is None:
             found = self._names[key] = f"v{self._count}"
@@ -57,7 +56,7 @@ class Writer:
         return found
 
     def end_turn(self, turn: int) -> None:
-        """Deletes what no later turn needs."""
+        """Delete what no later turn needs."""
         names = self._due.pop(turn, [])
         if names:
             self.line(f"del {', '.join(names)}")
@@ -65,7 +64,8 @@ class Writer:
             self._names = {k: n for k, n in self._names.items() if n not in gone}
 
     def value(self, node: Node, kind: str | None = None) -> str:
-        """A name or literal for the node, as a column of ``kind`` (by default its narrowest; B: truth values)."""
+        """Return a name or literal for the node, as a column of ``kind``, by default its narrowest, or B for truth
+        values."""
         own = "B" if node.truth else kind_of(node.low, node.high)
         kind = kind or own
         if node.op == "const":
@@ -160,7 +160,7 @@ def function(name: str, parameters: str, lines: Sequence[str]) -> str:
 
 
 def compile_source(source: str, *names: str) -> list[Any]:
-    """The functions of these names of an emitted source."""
+    """Return the named functions of an emitted source."""
     space: dict[str, object] = dict(NAMES)
 
     def bind(found: re.Match[str]) -> str:
@@ -168,14 +168,14 @@ def compile_source(source: str, *names: str) -> list[Any]:
         space[label] = NAMES[found[1]](int(found[2]))
         return label
 
-    # A literal such as U8(3) would be made anew for every block.
+    # A literal such as U8(3) would be created anew for every block.
     source = re.sub(r"\b(U8|I16|I32|I64|U64|B)\((-?\d+)\)", bind, source)
     exec(compile(source, f"<emitted {' '.join(names)}>", "exec"), space)
     return [space[name] for name in names]
 
 
 def columns(packing: Packing, roots: Sequence[Node]) -> Callable[[Words], list[NDArray[Any]]]:
-    """A function from words to one column per root, of its truth values or its numbers."""
+    """Return a function from words to one column per root, which holds its truth values or its numbers."""
     w = ", ".join(f"w{i}" for i in range(packing.words))
     writer = Writer(packing, [roots])
     names = [writer.value(r) if r.op != "const" else f"np.full(w0.size, {writer.value(r)})" for r in roots]

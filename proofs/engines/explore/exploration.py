@@ -1,7 +1,7 @@
-"""Exploration: every reachable state of a protocol within bounds, and what that says of its properties.
+"""This module explores every reachable state of a protocol within bounds, and decides its properties.
 
-``explore(spec, properties, {"brokers": 2, …})`` returns an Exploration: counts, verdicts with shortest traces, what
-was cut by the bounds.
+``explore(spec, properties, {"brokers": 2, …})`` returns an `Exploration` with counts, with verdicts and their shortest
+traces, and with the steps that the bounds cut off.
 """
 
 import multiprocessing
@@ -30,8 +30,8 @@ from fencepost.proofs.results import State, Trace, Verdict
 
 @dataclass(frozen=True)
 class Progress:
-    """The figures that the callback gets after each level.  ``warning``: that memory may not last, or why the search
-    stopped; ``decided``: properties on which there is a verdict by now."""
+    """A `Progress` has the figures that the callback gets after each level. ``warning`` states that memory may run out,
+    or why the search stopped. ``decided`` has the properties on which there is a verdict by now."""
 
     depth: int
     distinct: int
@@ -45,17 +45,19 @@ class Progress:
 
 @dataclass
 class Exploration:
-    """The result.  ``levels[d]``: how many states are first reached in d steps, ``states[d]``: those states, packed;
-    ``depth`` counts levels.
+    """An `Exploration` is the result of a search. ``levels[d]`` is the number of states first reached in d steps,
+    ``states[d]`` has those states, packed, and ``depth`` counts levels.
 
-    ``verdicts``: always and step properties hold, are violated, or unknown if the search was incomplete; a witness
-    holds if it was found. ``traces``: of each violated property or found witness, a shortest.  ``taken``, ``cut``:
-    steps per action, and steps not taken since they left the bounds; ``instances``: steps per instance
-    of an action.  ``deadlocks``: states that no action could leave, bounds aside.  ``generated`` counts all
-    steps and the start.  ``first``: the fewest steps of a run that ends with that action, ``met``: of one to a state
-    in which a danger is present, by the name of the condition (`Spec.presences`).  ``seconds`` is the search,
-    ``compile_seconds`` what came before it: grounding, and the code of the engine.  ``resumed``: how many of the states
-    an earlier search has stored.
+    In ``verdicts``, always and step properties hold, are violated, or are unknown if the search was incomplete. A
+    witness holds if it was found. ``traces`` has a shortest trace of each violated property and of each witness found.
+    ``taken`` and ``cut`` count, for each action, the steps and the steps not taken because they left the bounds, and
+    ``instances`` counts the steps of each instance of an action. ``deadlocks`` counts the states that no action could
+    leave, bounds aside. ``generated`` counts all steps and the start.
+
+    ``first`` has, by action, the fewest steps of a run that ends with it. ``met`` has, by the name of the condition
+    (`Spec.presences`), the fewest steps of a run to a state in which a danger is present. ``seconds`` is the time of
+    the search, and ``compile_seconds`` that of grounding and compiling before it. ``resumed`` is the number of states
+    that an earlier search had stored.
     """
 
     kernels: Kernels
@@ -87,15 +89,15 @@ class Exploration:
 
 
 READY_FROM = 100_000
-"""States from which the compiled search goes on by itself, where its code is in the cache."""
+"""From this many states on, the compiled search takes over unasked, if its code is in the cache."""
 COMPILED_FROM = 3_000_000
-"""States from which it is compiled for that, or a multiple of it where there is more to compile."""
+"""From this many states on, or a multiple for more source, the compiled search is compiled and takes over."""
 Callback = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
 class Start:
-    """A state from which to search, and how much of each budget a run to it has ``spent``."""
+    """A `Start` is a state from which to search. ``spent`` is how much of each budget a run to that state has used."""
 
     state: State
     spent: Mapping[str, int] = field(default_factory=dict)
@@ -114,23 +116,25 @@ def explore(
     max_depth: int | None = None, start: Start | None = None, checkpoint: Path | None = None,
     symmetry: bool = False, partial_order: bool = False,
 ) -> Exploration:  # fmt: skip
-    """Searches breadth first until nothing is new, ``max_states`` are exceeded, or memory (bytes; default 80 % of
-    what is free) would run out; from the initial state, or from ``start``, where what properties of steps say of the
-    initial one is not asked.
+    """Search breadth first until nothing is new, ``max_states`` are exceeded, or memory would run out, which is limited
+    to ``memory_limit`` bytes or 80 % of what is free. The search begins at the initial state, or at ``start``, in which
+    case the initial conditions of step properties are not checked.
 
-    ``spec`` must be settled.  ``stop_when_violated`` ends the search after the level that first breaks an always or
-    step property, or ``"all"`` of them; ``max_depth``, after that many steps.  ``engine``: "numpy"; "numba" (extra
-    ``fast``), which compiles for seconds and is several times faster then; or "auto", which begins with the one and
-    goes on with the other where that is there and pays.  Counts, verdicts and traces are the same.  Progress properties
-    are not decided here, but by ``fencepost.proofs.engines.progress``.  ``checkpoint``: a directory in which levels are
-    files, from which an interrupted search goes on.  ``symmetry``: keep one of the states that differ in the names of
-    interchangeable elements alone; runs have the names that they have, counts are of what was stored, and progress
-    cannot be judged then.  ``partial_order``: leave out steps that no property which is asked can distinguish from the
-    same ones in another order; verdicts and lengths of runs are the same, all else is of the steps that were taken, and
-    neither refinements nor progress can be judged then.  BoundsError: bounds missing or too large to pack.
+    ``spec`` must be settled. ``stop_when_violated`` ends the search after the level that first breaks an always or step
+    property, or ``"all"`` of them, and ``max_depth`` ends it after that many steps. ``engine`` is "numpy", "numba"
+    (extra ``fast``), which compiles for seconds and is then several times faster, or "auto", which begins with the
+    former and goes on with the latter where that is available and pays. Counts, verdicts and traces are the same.
+    Progress properties are not decided here, but by ``fencepost.proofs.engines.progress``.
+
+    ``checkpoint`` is a directory in which levels are files, from which an interrupted search goes on. ``symmetry``
+    stores one of the states that differ only in the names of interchangeable elements. Runs then have their real names,
+    counts are of the stored states, and progress cannot be judged. ``partial_order`` leaves out steps that no requested
+    property can distinguish from the same steps in another order. Verdicts and lengths of runs stay the same,
+    everything else is about the steps that were taken, and neither refinements nor progress can be judged. Errors:
+    BoundsError for bounds that are missing or too large to pack.
     """
     began = time.perf_counter()
-    # Bounds too large to pack are refused at once: to ground every action under them can take minutes.
+    # Bounds too large to pack are refused first, because grounding every action under them can take minutes.
     pack_fields(spec.name, lay_out(spec, bounds).fields)
     made = ground(spec, properties, bounds)
     if start is not None:
@@ -154,7 +158,7 @@ def explore(
 
 
 def _cores() -> int:
-    """Return how many threads to take: one where other processes do such work too, as those of `jobs` do."""
+    """Return how many threads to use, which is one in a worker process, such as those of `jobs`."""
     if multiprocessing.parent_process() is not None:
         return 1
     return min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -171,7 +175,7 @@ def _engine(name: str) -> type[Search]:
 
 
 class _Handing:
-    """When the compiled search goes on with what the other one has begun.  ``seconds``: what it took to be ready."""
+    """A `_Handing` decides when the compiled search takes over, and measures in ``seconds`` its preparation."""
 
     def __init__(self, kernels: Kernels, engine: str) -> None:
         self.kernels, self.seconds = kernels, 0.0
@@ -179,7 +183,7 @@ class _Handing:
         self._compile = False
 
     def over(self, search: Search, sizes: list[int]) -> Search:
-        """The search to go on with, after levels of these sizes."""
+        """Return the search to go on with, after levels of the given sizes."""
         if self._next is None or sum(sizes) < self._next or sizes[-1] < sizes[-2]:
             return search
         from fencepost.proofs.engines.explore.compiled_search.compiled import (
@@ -199,7 +203,7 @@ class _Handing:
         return search
 
     def back(self, search: Search) -> Search | None:
-        """The search that needs less memory, where this one has not enough, and its levels are on disk."""
+        """Return the search that needs less memory, if this one has too little and its levels are on disk."""
         if search.disk is None or type(search) is Search:
             return None
         self._next = None
@@ -210,8 +214,6 @@ class _Handing:
 
 @dataclass(frozen=True)
 class _Enough:
-    """Limits that end a search early: states, steps, and how many properties are violated."""
-
     states: int | None
     depth: int | None
     violated: int | None
@@ -266,7 +268,6 @@ def _run(
 
 
 def _settle(search: Search, result: Exploration, found: Found, presences: Presences) -> None:
-    """What the newest level says."""
     _note_first(result, search.tally.taken)
     settle_found(result, found)
     settle_found(result, search.check())
@@ -274,7 +275,6 @@ def _settle(search: Search, result: Exploration, found: Found, presences: Presen
 
 
 def _note_first(result: Exploration, taken: list[int]) -> None:
-    """Which actions were taken for the first time in the level that was just searched."""
     for instance, steps in zip(result.kernels.instances, taken, strict=True):
         if steps:
             result.first.setdefault(instance.action, len(result.states) - 1)
@@ -301,7 +301,7 @@ def _warning(predicted: int, limit: int) -> str | None:
 
 
 def settle_initial(result: Exploration) -> None:
-    """Verdicts of what properties of steps say of the initial state."""
+    """Record the verdicts of step properties on the initial state."""
     made = result.kernels.ground
     for name, node in made.initially.items():
         if not evaluate([node], made.initial)[0]:
@@ -310,7 +310,7 @@ def settle_initial(result: Exploration) -> None:
 
 
 def settle_found(result: Exploration, found: Found) -> None:
-    """Verdicts that a level decided, each with its trace; a property decided before keeps its shorter one."""
+    """Record the verdicts that a level decided, each with its trace. Properties decided before keep their traces."""
     kernels, levels, depth = result.kernels, result.states, len(result.states) - 1
     for number, row in found.state.items():
         name = kernels.states[number]
@@ -335,7 +335,6 @@ def count_actions(result: Exploration, taken: list[int], cut: list[int]) -> None
 
 
 def _conclude(result: Exploration) -> None:
-    """Verdicts of what the search did not decide on the way."""
     made = result.kernels.ground
     for name in (*made.always, *made.steps):
         result.verdicts.setdefault(name, "holds" if result.complete else "unknown")

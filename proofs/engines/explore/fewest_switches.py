@@ -1,9 +1,10 @@
-"""Of all shortest runs that show something, one in which it is least often another process's turn.
+"""This module finds, among all shortest runs to a violation or witness, one that switches least often between
+processes.
 
-Many shortest runs differ in how the steps of their processes interleave, and in which steps these are.  One in which
-each process goes on for as long as it can is the easiest to read, and the one that testers of concurrent programs ask
-for.  The levels of a search have them all: they are expanded once more, from the last one back, and of each the states
-are kept from which one of the wanted states is reached in as many steps as are left.
+Many shortest runs differ in how the steps of their processes interleave, and in which steps these are. A run in which
+each process goes on for as long as it can is the easiest to read, and testers of concurrent programs ask for it. The
+levels of a search contain all these runs. Levels are expanded once more, from the last one back, and in each level only
+states are retained from which a wanted state is reached in as many steps as are left.
 """
 
 from collections import Counter
@@ -21,16 +22,17 @@ from fencepost.proofs.engines.explore.traces import BLOCK, Expansion
 from fencepost.proofs.results import Event, Trace
 
 MOST = 300_000
-"""Steps between such states that are looked at, and states that show it: of 205 runs that break what variants are known
-to break none has so many, and the slowest takes 0.2 seconds."""
+"""At most this many steps between states, and at most as many final states, are considered. None of 205 known
+violations of variants has more, and the slowest search takes 0.2 seconds."""
 Key = tuple[int, ...]
 LaneOf = Callable[[Event], str]
 
 
 @dataclass(frozen=True)
 class FewestSwitches:
-    """A run, how often it is another process's turn in it, and how many shortest runs it is chosen from; ``of_all``:
-    are these all that show it, or those that end as the one that was found?"""
+    """A `FewestSwitches` has a run, its number of switches between processes, and the number of shortest runs from
+    which it was chosen. ``of_all`` is true if these are all shortest runs to the goal, and false if only those with the
+    same last step."""
 
     trace: Trace
     changes: int
@@ -40,8 +42,9 @@ class FewestSwitches:
 
 @dataclass
 class _Node:
-    """A state on shortest runs.  ``after``: its steps, each as an instance and a node of the next level; ``best``: by
-    the process of the step that led here, the fewest changes until here, and the node and step before."""
+    """A `_Node` is a state on shortest runs. ``after`` has its steps, each as an instance and a node of the next level.
+    ``best`` has, by the process of the step that led here, the fewest switches up to here, and the node and step
+    before."""
 
     key: Key
     after: list[tuple[int, "_Node"]] = field(default_factory=list)
@@ -50,18 +53,17 @@ class _Node:
 
 
 def changes_of_process(lanes: Sequence[str]) -> int:
-    """Return how often the next step is another process's."""
     return sum(a != b for a, b in pairwise(lanes))
 
 
 def fewest_switches(made: Exploration, asked: Property, lane_of: LaneOf, most: int = MOST) -> FewestSwitches | None:
-    """Of the runs that are as short as the property's trace, one with the fewest changes; None if there are more than
-    ``most`` steps to look at.  ``made``: a search that ended when it was broken, or reached."""
+    """Return, among the runs as short as the property's trace, one with the fewest switches, or None if there are more
+    than ``most`` steps to consider. ``made`` must be a search that ended when the property was broken or reached."""
     trace, kernels = made.traces[asked.name], made.kernels
     steps = len(trace)
     by_state = asked.kind != "step" and not isinstance(asked, Refinement)
     if kernels.symmetry is not None or kernels.partial_order is not None:
-        return None  # levels have not all states, and not all shortest runs
+        return None  # the levels lack some states and shortest runs
     if not steps:
         return FewestSwitches(trace, 0, 1, by_state)
     last = steps if by_state else steps - 1
@@ -95,7 +97,6 @@ def fewest_switches(made: Exploration, asked: Property, lane_of: LaneOf, most: i
 
 
 def _witness(made: Exploration, name: str, depth: int, most: int) -> list[Key] | None:
-    """The states of a level that show it; None if there are more than so many."""
     level, found = made.states[depth], list[int]()
     start, size = 0, sets.size(level)
     while start < size and len(found) <= most:
@@ -108,7 +109,6 @@ def _witness(made: Exploration, name: str, depth: int, most: int) -> list[Key] |
 
 
 def _first(made: Exploration, name: str, states: Words) -> int | None:
-    """The row of the first of these states that reveals it."""
     rows: dict[str, int] = {}
 
     def take_row(prop: int, row: int) -> None:
@@ -119,7 +119,6 @@ def _first(made: Exploration, name: str, states: Words) -> int | None:
 
 
 def _key_of(made: Exploration, depth: int, trace: Trace) -> Key:
-    """The packed form of a state of a trace, with what its budgets were spent on until there."""
     ground = made.kernels.ground
     spent = Counter(ground.spec.actions[event.action].budget for event in trace.events[:depth])
     budgets = {budget: number for budget, number in spent.items() if budget is not None}
@@ -160,7 +159,6 @@ def _runs_to(made: Exploration, ends: Sequence[Key], last: int, most: int) -> li
 
 
 def _walk(levels: Sequence[Sequence[_Node]], lanes: Sequence[str]) -> None:
-    """The fewest changes to each node, by the process of the step that led there; and how many runs lead there."""
     for node in levels[0]:
         node.best[""], node.runs = (0, None, -1, ""), 1
     for level in levels[:-1]:

@@ -1,4 +1,4 @@
-"""Graph: the reachable states with the steps between them, as arrays, and samples of the states.
+"""This module has the reachable states and the steps between them as arrays, and samples of the states.
 
 States are numbered level by level in the order of each level, the initial state first.
 """
@@ -22,9 +22,10 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True)
 class Graph:
-    """``source[i] -> target[i]`` by ``instance[i]``, sorted by source; ``depth`` of each state.
+    """A `Graph` has the steps ``source[i] -> target[i]`` by ``instance[i]``, sorted by source, and the ``depth`` of
+    each state.
 
-    ``stopped_state[i]``: there the protocol allows ``stopped_instance[i]``, of a fair action, and only the bounds do
+    In state ``stopped_state[i]`` the protocol allows ``stopped_instance[i]``, of a fair action, and only the bounds do
     not. ``unsearched`` marks states with successors that were not searched.
     """
 
@@ -42,11 +43,11 @@ class Graph:
 
 
 class TooManySteps(InputError):
-    """The graph has more steps than allowed."""
+    """This error means that the graph has more steps than allowed."""
 
 
 def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
-    """All states in blocks of set columns, each with the number of its first state."""
+    """Yield all states in blocks of set columns, each with the number of its first state."""
     first = 0
     for level in exploration.states:
         for start in range(0, sets.size(level), BLOCK):
@@ -55,8 +56,8 @@ def blocks(exploration: Exploration) -> Iterator[tuple[int, Words]]:
 
 
 def graph(exploration: Exploration, max_steps: int = 40_000_000) -> Graph:
-    """The explored graph, 24 bytes a step.  TooManySteps beyond ``max_steps``; ValueError of a search that has not all
-    states."""
+    """Return the explored graph, which takes 24 bytes for each step. Errors: TooManySteps beyond ``max_steps``, and
+    ValueError for a search that did not store all states."""
     if exploration.kernels.symmetry is not None:
         raise ValueError("a search up to names has not all states, between which steps would lead")
     if exploration.kernels.partial_order is not None:
@@ -94,7 +95,7 @@ def _columns(parts: list[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int
 
 
 class _Order:
-    """From a state to its number: all levels in one sorted set, each with its number."""
+    """An `_Order` maps each state to its number, by one sorted set of all levels."""
 
     def __init__(self, levels: list[Words]) -> None:
         joined = sets.join(levels)
@@ -102,8 +103,8 @@ class _Order:
         self.states, self.rows = sets.pick(joined, rows), rows
 
     def numbers(self, states: Words) -> NDArray[np.int64]:
-        """The number of each state; -1 where it is not known."""
-        # Looked up in order: at random each look-up would miss the cache some twenty times.
+        """Return the number of each state, or -1 where it is unknown."""
+        # The look-ups are in order, because each random one would miss the cache some twenty times.
         ordered = states[0].argsort()
         at = np.empty(states[0].size, np.int64)
         at[ordered] = self.states[0].searchsorted(states[0].take(ordered))
@@ -122,7 +123,7 @@ class _Order:
 
 
 def reachable_sample(exploration: Exploration, n: int, seed: int) -> list[State]:
-    """``n`` distinct reachable states (all, if there are fewer), drawn evenly; the same seed draws the same states."""
+    """Return ``n`` distinct reachable states, or all if there are fewer, drawn evenly by the seed."""
     count = exploration.distinct
     firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
     rows = np.sort(np.random.default_rng(seed).choice(count, size=min(n, count), replace=False))

@@ -1,7 +1,8 @@
-"""Judging: which steps of the core the steps of an instance are, block by block, until none is left unexplained.
+"""This module decides which steps of the core the steps of an instance match, block by block, until none is left
+unexplained.
 
-Conditions are compiled when they are first needed, and asked only of the steps that nothing explained so far: nearly
-all of them leave the core alone, or are the first step of the core that is tried.
+Conditions are compiled when they are first needed, and evaluated only for steps that are still unexplained. Nearly all
+steps leave the core unchanged, or match the first step of the core that is tried.
 """
 
 import itertools
@@ -18,17 +19,17 @@ from numpy.typing import NDArray
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Broken = list[tuple[int, int, int]]
-"""(property, instance, first row) of steps that must not be."""
+"""Each entry has the property, the instance and the first row of forbidden steps."""
 Judging = Callable[[int, Words, Rows, Broken], None]
-"""Called with the number of an instance, a block of states and the rows in which the instance is taken."""
+"""A `Judging` is called with an instance's number, a block of states and the rows in which it is taken."""
 GROUP = 32
 STUTTERS = -1
 
 
 @dataclass
 class Explained:
-    """How one instance's steps are explained: where they stutter, and the steps of the core that they may be, in
-    groups compiled together."""
+    """An `Explained` holds how one instance's steps are explained, with the condition under which they stutter, and the
+    steps of the core that they may match, in groups compiled together."""
 
     action: str
     packing: Packing
@@ -37,13 +38,13 @@ class Explained:
     compiled: dict[str | int, Callable[[Words], list[Mask]]] = field(default_factory=dict)
 
     def moving(self, words: Words, rows: Rows) -> Rows:
-        """The rows whose steps change the core."""
+        """Return the rows whose steps change the core."""
         if self.stutters.op == "const":
             return rows
         return rows[~self.columns(STUTTERS, [self.stutters], words, rows)[0]]
 
     def unexplained(self, words: Words, rows: Rows, taken: Callable[[str, str], None]) -> Rows:
-        """Return, of these rows, those whose steps are none of the core's; ``taken`` gets the others."""
+        """Return the rows whose steps match none of the core's. ``taken`` is called for the other rows."""
         left = self.moving(words, rows)
         for number, group in enumerate(self.groups):
             if not left.size:
@@ -59,15 +60,14 @@ class Explained:
         return left
 
     def columns(self, key: str | int, nodes: list[Node], words: Words, rows: Rows) -> list[Mask]:
-        """Conditions at some rows, compiled once per key."""
+        """Return the conditions at some rows, compiled once per key."""
         if key not in self.compiled:
             self.compiled[key] = conditions(self.packing, nodes)
         return self.compiled[key](tuple(w.take(rows) for w in words))
 
 
 class Judge:
-    """A Judging that holds steps against the core.  ``taken[refinement][action of the core]``: the actions whose steps
-    were explained by it."""
+    """A `Judge` explains steps by the core's. ``taken[refinement][core action]`` has the actions that it explained."""
 
     def __init__(self, ground: Ground, packing: Packing) -> None:
         self.ground, self.packing = ground, packing
@@ -84,10 +84,10 @@ class Judge:
                 broken.append((self._numbers[name], number, int(left[0])))
 
     def explained(self, number: int) -> list[tuple[str, Explained]]:
-        """Return, by refinement, of those whose core, in some view, the instance's steps may change."""
+        """Return the explanations for the refinements whose core, in some view, the instance's steps may change."""
         found = self._explained.get(number)
         if found is None:
-            with self._lock:  # several threads may ask, and a table of nodes is one thread's at a time
+            with self._lock:  # only one thread at a time may use the table of nodes
                 found = self._explained[number] = list(self._explain(self.ground.instances[number]))
         return found
 
@@ -101,7 +101,7 @@ class Judge:
 
 
 def _groups(candidates: list[tuple[str, Node]]) -> Iterator[list[tuple[str, Node]]]:
-    """One, two, four, … of them: what comes later is seldom asked for, and then shares its parts."""
+    """Yield one, two, four and more of the candidates. Later ones are seldom needed, and then share their parts."""
     rest, size = iter(candidates), 1
     while group := list(itertools.islice(rest, size)):
         yield group

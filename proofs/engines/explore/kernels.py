@@ -1,4 +1,4 @@
-"""Kernels: the emitted functions of one protocol, and what a block of states yields through them."""
+"""This module holds the emitted functions of one protocol, and what a block of states yields through them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,8 +19,7 @@ Rows = NDArray[np.int64]
 
 @dataclass
 class Tally:
-    """Counts of the expansion of some blocks.  ``judge``, if given, gets the steps that change a refinement's
-    core."""
+    """A `Tally` counts the expansion of some blocks. ``judge``, if given, gets the steps that change a core."""
 
     taken: list[int]
     cut: list[int]
@@ -30,10 +29,11 @@ class Tally:
 
 
 class Kernels:
-    """``expand(words, out, rows, tally)`` returns how many successors it wrote to ``out``, instance by instance;
-    ``rows``, if not None, gets the row of each one's predecessor.  ``check(words, found)`` calls found(property, row)
-    for the first row that decides a property.  ``symmetry``: of a search that keeps one of several alike states;
-    ``partial_order``: of one that leaves steps out.  ``follow``: ``expand``, for the steps that a search takes."""
+    """A `Kernels` has the emitted functions of a protocol. ``expand(words, out, rows, tally)`` returns how many
+    successors it wrote to ``out``, instance by instance. ``rows``, if not None, gets the row of each one's predecessor.
+    ``check(words, found)`` calls found(property, row) for the first row that decides a property. ``symmetry`` is set
+    for a search that stores one state of each symmetry class, and ``partial_order`` for one that leaves steps out.
+    ``follow`` is ``expand`` restricted to the steps that a search takes."""
 
     def __init__(self, ground: Ground, alike: Iterable[Property] | None = None, *, partial_order: bool = False) -> None:
         self.ground = ground
@@ -58,9 +58,9 @@ class Kernels:
         return Tally([0] * len(self.instances), [0] * len(self.instances), 0, [], judge)
 
     def stopped(self) -> tuple[list[int], Callable[[Words], list[NDArray[np.bool_]]]]:
-        """Instances of fair actions that a bound can stop, and a function giving for each of them the column of
-        states in which the protocol allows it but the bounds do not.  Emitted when asked for: only progress needs it.
-        """
+        """Return the instances of fair actions that a bound can stop, and a function that gives for each of them the
+        column of states in which the protocol allows it but the bounds do not. The function is emitted on demand, since
+        only progress needs it."""
         table, owed = self.ground.table, dict[int, Node]()
         for number, instance in enumerate(self.instances):
             blocked = table.both((instance.guard, table.negate(table.both((instance.limit, instance.fits)))))

@@ -1,4 +1,4 @@
-"""Memory: how much a search may hold, and whether its next level will still fit."""
+"""This module decides how much memory a search may hold, and whether its next level will still fit."""
 
 import os
 
@@ -6,12 +6,11 @@ SHARE = 0.8
 
 
 def default_limit() -> int:
-    """Bytes: 80 % of what is available now."""
     return int(SHARE * available())
 
 
 def available() -> int:
-    """Bytes of memory that can be had without swapping, as far as the system says."""
+    """Return how many bytes of memory can be had without swapping, as far as the system reports."""
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:
@@ -26,10 +25,10 @@ def available() -> int:
 
 
 def predict(held: int, sizes: list[int], candidates: int, word_bytes: int, merging: int) -> int:
-    """Bytes held at the peak of the next level, if it grows as the last one did.
+    """Return the bytes held at the peak of the next level, if it grows as the last one did.
 
-    ``candidates``: successors of the last level after each chunk was made unique.  The peak is in the merge of all
-    runs: twice their size, ``merging`` states so far of which are in memory.
+    ``candidates`` counts the successors of the last level after each chunk was made unique. The peak is in the merge of
+    all runs and takes twice their size, of which ``merging`` states are in memory so far.
     """
     if len(sizes) < 2 or sizes[-1] == 0:
         return held

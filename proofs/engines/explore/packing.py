@@ -1,9 +1,9 @@
-"""Packing: where each field lies in as few 64-bit words as can be, mostly one or two.
+"""This module places fields in as few 64-bit words as possible, usually one or two.
 
-A field has bits of its own, and within one byte if that can be arranged, since a byte is cheap to cut out of a column
-of states.  Where a state is just too long for a word, fields share bits as digits of one number (three values of 5
-take 7 bits, not 9), which is cheaper than a second word: that doubles the time of a search with NumPy, and adds half to
-a compiled one.
+A field has bits of its own, within one byte if that can be arranged, since a byte is cheap to cut out of a column of
+states. Where a state is just too long for a word, fields share bits as digits of one number (three values of 5 take 7
+bits, not 9). Sharing is cheaper than a second word, which doubles the time of a search with NumPy, and adds half to a
+compiled one.
 """
 
 import itertools
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 Words = tuple[NDArray[np.uint64], ...]
 WORD, BYTE = 64, 8
 MOST = 16
-"""Words of a state at most: 1,024 bits, far beyond what can be searched to the end, where memory is the limit."""
+"""A state has at most this many words, which is 1,024 bits, far beyond what can be searched to the end."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """``bits`` bits of a word from ``offset`` up, holding the fields ``members`` as digits, the first one lowest."""
+    """A `Cell` has ``bits`` bits of a word from ``offset`` up, with ``members`` as digits, the first one lowest."""
 
     word: int
     offset: int
@@ -37,7 +37,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Packing:
-    """``sizes[i]``: how many values field i has; ``cell[i]``: index of its cell, None where it has but one value."""
+    """A `Packing` is the layout of a state. ``sizes[i]`` is the number of values of field i, and ``cell[i]`` the index
+    of its cell, or None where the field has only one value."""
 
     words: int
     sizes: tuple[int, ...]
@@ -45,7 +46,7 @@ class Packing:
     cell: tuple[int | None, ...]
 
     def weight(self, field: int) -> int:
-        """By what a field's value is multiplied in its cell."""
+        """Return the factor by which a field's value is multiplied in its cell."""
         home = self.cell[field]
         assert home is not None
         members = self.cells[home].members
@@ -74,7 +75,7 @@ def product(numbers: object) -> int:
 
 
 def pack_fields(name: str, fields: Sequence[Field]) -> Packing:
-    """The shortest layout that fits.  BoundsError, with the largest variables, beyond `MOST` words."""
+    """Return the shortest layout that fits. Errors: BoundsError, with the largest variables, beyond `MOST` words."""
     sizes = tuple(f.high + 1 for f in fields)
     groups: list[tuple[int, ...]] = [(i,) for i, size in enumerate(sizes) if size > 1]
     shared = _share_bits(groups, sizes)
@@ -91,7 +92,7 @@ def _bits(group: Sequence[int], sizes: Sequence[int]) -> int:
 
 
 def _share_bits(groups: list[tuple[int, ...]], sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Fields put together, those that waste most first, until one word is enough or nothing more is won."""
+    """Combine fields, those that waste most first, until one word is enough or nothing more is gained."""
     left, result = list(groups), []
     total = sum(_bits(g, sizes) for g in groups)
     while total > WORD:
@@ -111,7 +112,7 @@ def _share_bits(groups: list[tuple[int, ...]], sizes: Sequence[int]) -> list[tup
 
 
 def _best_share(count: Counter[int]) -> tuple[int, ...] | None:
-    """Sizes whose product, within a byte, saves most bits; fewer fields where two choices save the same."""
+    """Return the sizes whose product, within a byte, saves most bits, and the fewest sizes that do."""
     best, most = None, 0
     small = sorted(s for s in count if 1 < s <= 128)
     for many in range(2, 6):
@@ -126,7 +127,7 @@ def _best_share(count: Counter[int]) -> tuple[int, ...] | None:
 
 
 def _place(groups: list[tuple[int, ...]], sizes: Sequence[int], words: int) -> list[Cell] | None:
-    """Largest first, each within a byte; if that fails, anywhere within a word; None if that fails as well."""
+    """Place the largest fields first, each within a byte or else within a word. Return None if neither is possible."""
     order = sorted(groups, key=lambda g: (-_bits(g, sizes), g))
     for unit in (BYTE, WORD):
         used = [0] * (words * WORD // unit)
@@ -147,7 +148,7 @@ def _place(groups: list[tuple[int, ...]], sizes: Sequence[int], words: int) -> l
 
 
 def _room(used: list[int], bits: int, unit: int) -> int | None:
-    """The first unit, or start of a row of empty units of one word, with room for that many bits."""
+    """Return the first unit, or start of a row of empty units of one word, with room for that many bits."""
     if bits <= unit:
         return next((i for i, u in enumerate(used) if u + bits <= unit), None)
     need, per_word = -(-bits // unit), WORD // unit

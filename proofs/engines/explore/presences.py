@@ -1,6 +1,6 @@
-"""Presences: at which depth a danger is first there, for those that are a shape of the state and no step.
+"""This module finds the depth at which each danger is first present, for dangers that are conditions on a state.
 
-Each condition is asked until a state has it and then no more, so that what is met early costs nothing later.
+Each condition is evaluated until a state meets it and then no more, so that what is met early costs nothing later.
 """
 
 from fencepost.proofs.engines.explore import sets
@@ -12,7 +12,7 @@ BLOCK = 1 << 15
 
 
 class Presences:
-    """The conditions that no level so far has met, compiled together."""
+    """A `Presences` has the conditions that no level so far has met, compiled together."""
 
     def __init__(self, kernels: Kernels) -> None:
         self.packing = kernels.packing
@@ -20,12 +20,12 @@ class Presences:
         self._compile()
 
     def _compile(self) -> None:
-        # A condition that no state within the bounds can meet has become a constant, and is not asked.
+        # A condition that no state within the bounds can meet is constant, and is not evaluated.
         self.waiting = {name: node for name, node in self.waiting.items() if node.op != "const" or node.data}
         self.ask = conditions(self.packing, list(self.waiting.values())) if self.waiting else None
 
     def look(self, level: Words, depth: int, met: dict[str, int]) -> None:
-        """Notes which conditions the states of this level meet, and at which depth that is."""
+        """Note which conditions the states of a level meet, and at which depth."""
         for start in range(0, sets.size(level), BLOCK):
             if self.ask is None:
                 return

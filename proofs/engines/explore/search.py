@@ -1,9 +1,9 @@
-"""Search: breadth first over sorted sets of packed states, block by block, on several threads.
+"""This module searches breadth first over sorted sets of packed states, block by block, on several threads.
 
-Each level: successors of the frontier in blocks, each thread's sorted and made unique in chunks; then, range of keys
-by range of keys, chunks merged, what was seen before taken out, and the ranges joined, which is the next frontier, in
-order.  What has been seen is a list of sorted runs, merged when the last but one is no more than twice the last.
-Counts and sets do not depend on the number of threads.
+In each level, the successors of the frontier are made in blocks, and those of each thread are sorted and made unique in
+chunks. Then, for each range of keys, the chunks are merged and visited states are removed. The joined ranges are the
+next frontier, in order. The visited states are a list of sorted runs, which are merged when the last but one is no more
+than twice the last. Counts and sets do not depend on the number of threads.
 """
 
 import threading
@@ -23,27 +23,27 @@ BLOCK = 1 << 15
 CHUNK = 1 << 19
 SMALL = 1 << 14
 ON_DISK = 1 << 20
-"""States of a run from which on it is a file, where the search has files."""
+"""A run with at least this many states is a file, where the search has files."""
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class OutOfMemory(Exception):
-    """The level would not fit; what was found so far stands."""
+    """This error means that the next level would not fit into memory. What was found so far stands."""
 
 
 @dataclass
 class Found:
-    """Where properties were decided: index in the level, smallest first.  ``step``: (property) -> (row in the level
-    before, instance)."""
+    """A `Found` records where properties were decided. ``state`` has the smallest index in the level for each property,
+    and ``step`` has the row in the level before and the instance."""
 
     state: dict[int, int] = field(default_factory=dict)
     step: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 class Search(AbstractContextManager["Search"]):
-    """``levels[d]`` are the states first reached in d steps.  ``held`` counts the bytes of levels, runs and chunks that
-    are in memory; with ``disk`` levels are files, and so are large runs."""
+    """A `Search` proceeds level by level, and ``levels[d]`` has the states first reached in d steps. ``held`` counts
+    the bytes of levels, runs and chunks that are in memory. With ``disk``, levels and large runs are files."""
 
     def __init__(self, kernels: Kernels, threads: int, memory_limit: int, disk: Checkpoint | None = None) -> None:
         self.kernels, self.threads, self.memory_limit, self.disk = kernels, threads, memory_limit, disk
@@ -76,26 +76,23 @@ class Search(AbstractContextManager["Search"]):
 
     @property
     def _levels_held(self) -> int:
-        """States of levels that are in memory."""
         return self.distinct if self.disk is None else 0
 
     @property
     def merging(self) -> int:
-        """States that the largest merge of runs may hold in memory."""
         return self.distinct if self.disk is None else 0
 
     def predict(self, sizes: list[int]) -> int:
-        """Bytes held at the peak of the next level, after levels of these sizes."""
         return memory.predict(self.held, sizes, self.candidates, self.word_bytes, self.merging)
 
     def restore(self, level: Words, record: Record) -> Found:
-        """Goes on after a level that an earlier search has stored; what was found with it."""
+        """Go on after a level that an earlier search has stored, and return what was found with it."""
         self._append(level)
         self._recorded(record)
         return Found(step=dict(record.step))
 
     def take_over(self, other: "Search") -> None:
-        """Goes on where another search is, with its levels, which that one must not go on with."""
+        """Go on from the levels of another search, which must not be used any more."""
         self.tally, self.pool = other.tally, other.pool
         self.generated, self.candidates = other.generated, other.candidates
         for level in other.levels[1:]:
@@ -103,7 +100,6 @@ class Search(AbstractContextManager["Search"]):
         self.levels = other.levels
 
     def record(self, found: Found) -> Record:
-        """Of the newest level."""
         mine = self.tally
         return Record(found.step, mine.taken, mine.cut, mine.stuck, self.generated, self.candidates)
 
@@ -112,8 +108,7 @@ class Search(AbstractContextManager["Search"]):
         self.generated, self.candidates = record.generated, record.candidates
 
     def step(self) -> Found:
-        """One more level, empty at the end; which step properties its steps break.  OutOfMemory before the limit is
-        reached."""
+        """Add one more level, and return which step properties its steps break. Errors: OutOfMemory."""
         frontier, found = self.levels[-1], Found()
         chunks = self._expand(frontier, found)
         self.candidates = sum(map(sets.size, chunks))
@@ -136,7 +131,6 @@ class Search(AbstractContextManager["Search"]):
         return found
 
     def _remaining(self, level: Words) -> Words:
-        """The newest level, from its file if there is to be one."""
         return level if self.disk is None else self.disk.level(len(self.levels), level)
 
     def _append(self, level: Words) -> None:
@@ -151,7 +145,6 @@ class Search(AbstractContextManager["Search"]):
         return list(self.pool.map(task, items))
 
     def _expand(self, frontier: Words, found: Found) -> list[Words]:
-        """Sorted chunks of all successors."""
         count = sets.size(frontier)
         workers = self.threads if self.pool is not None and count > SMALL else 1
         length = max(BLOCK // 4, min(BLOCK, -(-count // (2 * workers))))
@@ -190,13 +183,12 @@ class Search(AbstractContextManager["Search"]):
         return chunks
 
     def _chunk(self, words: Words) -> Words:
-        """The set of these states, or of those that stand for them."""
         made = sets.sort_unique(sets.to_set_order(words))
         symmetry = self.kernels.symmetry
         return made if symmetry is None else sets.sort_unique(sets.to_set_order(symmetry.least(sets.to_words(made))))
 
     def _buffer(self, length: int) -> Words:
-        """This thread's room for a chunk and one more block's successors; untouched pages cost nothing."""
+        """Return this thread's room for a chunk and one more block's successors. Untouched pages cost nothing."""
         room = CHUNK + length * len(self.kernels.instances)
         have: Words | None = getattr(self._local, "buffer", None)
         if have is None or have[0].size < room:
@@ -211,7 +203,6 @@ class Search(AbstractContextManager["Search"]):
         self.generated += sum(tally.taken)
 
     def _fresh(self, chunks: list[Words]) -> Words:
-        """The union of the chunks without what was seen before."""
         if not chunks:
             return sets.part(self.levels[0], 0, 0)
         keys = sets.pivots(max(chunks, key=sets.size), _ranges(self.candidates))
@@ -252,5 +243,4 @@ class Search(AbstractContextManager["Search"]):
 
 
 def _ranges(states: int) -> int:
-    """So many that the states of one fit into a core's cache."""
     return max(1, min(128, states >> 15))

@@ -1,8 +1,8 @@
-"""Sorted sets of packed states, and the operations on them that a search is made of.
+"""This module has sorted sets of packed states, and the operations on them that a search uses.
 
-A set is one column of words, ascending, or for states of several words as many columns: (key, all words but the
-highest), where the key mixes all words so that equal keys are rare, and gives the highest word back.  Sets are exact:
-where keys coincide the other words decide.
+A set is one ascending column of words. For states of several words it has as many columns: a key and all words but the
+highest. The key mixes all words so that equal keys are rare, and the highest word can be recovered from it. Sets are
+exact, because the other words decide where keys coincide.
 """
 
 from collections.abc import Sequence
@@ -22,12 +22,12 @@ _MIX_B, _UNDO_B = np.uint64(B), np.uint64(UNDO_B)
 
 
 def _mixed(low: Words) -> Column:
-    """The contribution of the lower words to the key: each times an odd number of its own."""
+    """Return the contribution of the lower words to the key, each multiplied by an odd number of its own."""
     return reduce(xor, (word * np.uint64(pow(A, i, 2**64)) for i, word in enumerate(low, 1)))
 
 
 def to_set_order(words: Words) -> Words:
-    """Packed words as set columns."""
+    """Return packed words as set columns."""
     if len(words) == 1:
         return words
     *low, high = words
@@ -35,7 +35,7 @@ def to_set_order(words: Words) -> Words:
 
 
 def to_words(columns: Words) -> Words:
-    """Set columns as packed words."""
+    """Return set columns as packed words."""
     if len(columns) == 1:
         return columns
     key, *low = columns
@@ -59,11 +59,11 @@ def join(sets: Sequence[Words]) -> Words:
 
 
 def sort_unique(columns: Words, parts: int = 0) -> Words:
-    """The set of these states, in new arrays; may reorder the arrays given.  ``parts``: of how many sorted sets they
-    are joined, if they are."""
+    """Return the set of these states, in new arrays, perhaps reordering the given ones. ``parts`` is the number of
+    sorted sets that they were joined from, if any."""
     if size(columns) <= 1:
         return tuple(c.copy() for c in columns)
-    # Merging a few sorted parts is what a stable sort is good at; else the vectorised sort is twice as fast.
+    # A stable sort is good at merging a few sorted parts. Otherwise the vectorised sort is twice as fast.
     kind: Literal["stable"] | None = "stable" if 0 < parts <= 6 else None
     if len(columns) == 1:
         states = columns[0]
@@ -77,7 +77,6 @@ def sort_unique(columns: Words, parts: int = 0) -> Words:
 
 
 def _differ(columns: Sequence[Column]) -> NDArray[np.bool_]:
-    """Return whether each row is another than the one before it."""
     return reduce(or_, (c[1:] != c[:-1] for c in columns))
 
 
@@ -85,17 +84,16 @@ def _sort_rows(columns: Words, kind: Literal["stable"] | None) -> Words:
     order = columns[0].argsort(kind=kind)
     made = pick(columns, order)
     same = made[0][1:] == made[0][:-1]
-    # Two states with one key: their order must not depend on the sort.
+    # The order of two states with one key must not depend on the sort.
     return pick(columns, order_of(columns)) if np.any(same & _differ(made[1:])) else made
 
 
 def order_of(columns: Words) -> NDArray[np.int64]:
-    """The rows in ascending order."""
     return np.lexsort(tuple(reversed(columns))) if len(columns) > 1 else columns[0].argsort()
 
 
 def merge(a: Words, b: Words) -> Words:
-    """The union of two disjoint sets."""
+    """Return the union of two disjoint sets."""
     if len(a) == 1:
         states = np.concatenate((a[0], b[0]))
         states.sort(kind="stable")
@@ -104,7 +102,7 @@ def merge(a: Words, b: Words) -> Words:
 
 
 def subtract(states: Words, seen: Words) -> Words:
-    """The states that are not in ``seen``."""
+    """Return the states that are not in ``seen``."""
     if size(states) == 0 or size(seen) == 0:
         return states
     at = seen[0].searchsorted(states[0])
@@ -117,7 +115,7 @@ def subtract(states: Words, seen: Words) -> Words:
 
 
 def _look_further(states: Words, seen: Words, at: NDArray[np.int64], absent: NDArray[np.bool_]) -> None:
-    """Where the first of several equal keys is another state, the next ones are asked."""
+    """Correct ``absent`` where the first of several equal keys is another state, by looking at the next ones."""
     last = size(seen) - 1
     doubtful = (absent & (seen[0].take(at, mode="clip") == states[0])).nonzero()[0]
     step = 1
@@ -132,7 +130,7 @@ def _look_further(states: Words, seen: Words, at: NDArray[np.int64], absent: NDA
 
 
 def position(states: Words, one: Words) -> int | None:
-    """Return where a single state stands in a set; None if it is not in it."""
+    """Return the index of a single state in a set, or None if it is not in the set."""
     start = int(states[0].searchsorted(one[0][0]))
     while start < size(states) and states[0][start] == one[0][0]:
         if all(c[start] == o[0] for c, o in zip(states, one, strict=True)):
@@ -142,11 +140,11 @@ def position(states: Words, one: Words) -> int | None:
 
 
 def pivots(states: Words, ranges: int) -> Column:
-    """Keys that cut a set into so many ranges of about equal size."""
+    """Return keys that cut a set into ``ranges`` ranges of about equal size."""
     rows = np.linspace(0, size(states), ranges + 1)[1:-1].astype(np.int64)
     return np.unique(states[0].take(rows))
 
 
 def cuts(states: Words, keys: Column) -> list[int]:
-    """Ends of the ranges of a set between pivots; equal keys stay together."""
+    """Return the ends of the ranges of a set between pivots. Equal keys stay together."""
     return [0, *states[0].searchsorted(keys).tolist(), size(states)]

@@ -1,6 +1,7 @@
-"""Successors: the source of ``expand`` and ``check``, put together from one protocol's instances and properties.
+"""This module emits the source of ``expand`` and ``check`` from one protocol's instances and properties.
 
-For each instance: where it is enabled, the predecessors there gathered, the bits that change cleared and set again.
+For each instance, the source finds where it is enabled, gathers the predecessors there, and clears and sets the bits
+that change.
 """
 
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def emit_expand(ground: Ground, packing: Packing, w: str) -> str:
 
 
 def _broken(ground: Ground, instance: Instance) -> dict[int, Node]:
-    """By number of the step property: where this instance may be taken and breaks it.  Mostly folds to nowhere."""
+    """Return, by number of the step property, where this instance may be taken and breaks it."""
     table, result = ground.table, {}
     for number, name in enumerate(ground.steps):
         if name in ground.refinements:  # judged step by step, on the rows where the instance is taken only
@@ -57,7 +58,7 @@ def _broken(ground: Ground, instance: Instance) -> dict[int, Node]:
 
 
 def _shared(packing: Packing, ground: Ground, instance: Instance) -> list[Node]:
-    """Fields that must be read because they share a cell with one that changes."""
+    """Return the fields that must be read because they share a cell with one that changes."""
     homes = {packing.cell[f] for f, _ in instance.updates}
     fields = ground.layout.fields
     return [
@@ -95,12 +96,10 @@ def _successors(writer: Writer, ground: Ground, packing: Packing, number: int, b
 
 
 def _column(writer: Writer, node: Node) -> str:
-    """A truth value as a column, a constant one included."""
     return writer.value(node) if node.op != "const" else f"np.full(w0.size, {bool(node.data)})"
 
 
 def _write(packing: Packing, values: list["Value"], word: int) -> Iterator[str]:
-    """Lines that write one word of the successors."""
     keep, constant, dynamic = _word_update(packing, values, word)
     yield f"o = o{word}[k:k + m]; w{word}.take(i, out=o, mode='clip')"
     if keep != 2**64 - 1:
@@ -116,7 +115,7 @@ Value = tuple[int, int | None, str | None]
 
 
 def _cell_values(writer: Writer, ground: Ground, packing: Packing, instance: Instance) -> list[Value]:
-    """(cell, constant or None, column or None) of every cell that changes."""
+    """Return (cell, constant or None, column or None) for every cell that changes."""
     changed = dict(instance.updates)
     result: list[Value] = []
     for home in sorted({packing.cell[f] for f in changed} - {None}):  # type: ignore[type-var]
@@ -142,8 +141,7 @@ def _cell_values(writer: Writer, ground: Ground, packing: Packing, instance: Ins
 
 
 def _word_update(packing: Packing, values: list[Value], word: int) -> tuple[int, int, dict[int, list[str]]]:
-    """Bits to keep, bits to set, and by shift the columns to put in; columns of one byte are joined before they are
-    gathered."""
+    """Return the bits to retain, the bits to set, and by shift the columns to insert, joined within each byte."""
     keep, constant, dynamic = 2**64 - 1, 0, dict[int, list[str]]()
     for home, fixed, column in values:
         cell = packing.cells[home]

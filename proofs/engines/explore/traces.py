@@ -1,6 +1,6 @@
-"""Traces: the way from the initial state to a state of some level, found again by expanding the level before it.
+"""This module finds the run from the initial state to a state of some level, by expanding the level before it again.
 
-No predecessors are stored: of each level on the way back, blocks are expanded until the state appears.  The first
+No predecessors are stored. In each level on the way back, blocks are expanded until the state appears. The first
 predecessor in the order of the level is taken, and its first instance, so that the same search gives the same trace.
 """
 
@@ -21,7 +21,7 @@ BLOCK = 1 << 13
 
 
 class Expansion:
-    """All successors of a block: ``words``, with the row of each one's predecessor and the number of its instance."""
+    """An `Expansion` has all successors of a block as ``words``, with each one's predecessor row and instance."""
 
     def __init__(self, kernels: Kernels, states: Words) -> None:
         count = sets.size(states)
@@ -36,8 +36,7 @@ class Expansion:
 
 
 class Traces(Mapping[str, Trace]):
-    """Shortest traces by property.  Each is found again only when it is asked for: few traces of a search are ever
-    asked for."""
+    """A `Traces` has shortest traces by property, each computed on demand, because few of them are ever used."""
 
     def __init__(self) -> None:
         self._steps: dict[str, int] = {}
@@ -48,7 +47,6 @@ class Traces(Mapping[str, Trace]):
         self._steps[name], self._find[name] = steps, find
 
     def steps(self, name: str) -> int:
-        """Return how long the trace is."""
         return self._steps[name]
 
     def __getitem__(self, name: str) -> Trace:
@@ -68,15 +66,15 @@ def state_at(kernels: Kernels, states: Words, row: int) -> State:
 
 
 def predecessor(kernels: Kernels, level: Words, state: Words) -> tuple[int, int]:
-    """Row and number of the instance of a step from ``level`` to ``state`` (set columns of length 1), or to one for
-    which that is stored."""
+    """Return the row and the instance number of a step from ``level`` to ``state`` (set columns of length 1), or to a
+    state for which that one is stored."""
     target, symmetry = sets.to_words(state), kernels.symmetry
     for start in range(0, sets.size(level), BLOCK):
         made = Expansion(kernels, sets.part(level, start, start + BLOCK))
         hit = _are(made.words if symmetry is None else symmetry.least(made.words), target)
         found = hit.nonzero()[0]
         if found.size:
-            # Successors stand instance by instance; the smallest row is what does not depend on the block.
+            # Successors are ordered by instance. Only the smallest row does not depend on the block.
             best = found[made.rows[found].argmin()]
             return start + int(made.rows[best]), int(made.instances[best])
     raise AssertionError(
@@ -89,12 +87,12 @@ def _are(words: Words, one: Words) -> NDArray[np.bool_]:
 
 
 def trace_to(kernels: Kernels, levels: list[Words], depth: int, row: int) -> Trace:
-    """A shortest trace to that state, or to one that is stored as it."""
+    """Return a shortest trace to a row of a level, or to a state that the row is stored for."""
     return _run(kernels, levels, _way(kernels, levels, depth, row))
 
 
 def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tuple[int, int]]:
-    """From the first level on, the row at which each step begins, and the number of its instance."""
+    """Return, from the first level on, the row at which each step begins, and the number of its instance."""
     found = []
     for level in range(depth - 1, -1, -1):
         row, number = predecessor(kernels, levels[level], sets.part(levels[level + 1], row, row + 1))
@@ -103,7 +101,7 @@ def _way(kernels: Kernels, levels: list[Words], depth: int, row: int) -> list[tu
 
 
 def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) -> Trace:
-    """The run of such steps, with the names that it has: a level has one of the states that differ in names."""
+    """Return the run of some steps with real names, since a level stores one of the states that differ in names."""
     symmetry = kernels.symmetry
     at = sets.to_words(sets.part(levels[0], 0, 1))
     states, events = [_decoded(kernels, at)], []
@@ -121,14 +119,12 @@ def _run(kernels: Kernels, levels: list[Words], way: Sequence[tuple[int, int]]) 
 
 
 def _after(kernels: Kernels, words: Words, instance: int) -> Words:
-    """The state after a step, packed."""
     made = Expansion(kernels, sets.to_set_order(words))
     at = int((made.instances == instance).argmax())
     return tuple(w[at : at + 1] for w in made.words)
 
 
 def _event(kernels: Kernels, before: Words, after: Words, action: str) -> Event:
-    """The step of an action that leads from one state to the other."""
     made = Expansion(kernels, sets.to_set_order(before))
     for at in _are(made.words, after).nonzero()[0]:
         event = kernels.instances[int(made.instances[at])].event
@@ -142,9 +138,9 @@ def _decoded(kernels: Kernels, words: Words) -> State:
 
 
 def runs_to(kernels: Kernels, levels: list[Words], places: Sequence[tuple[int, int]]) -> list[tuple[Event, ...]]:
-    """A shortest run to each of these states, given as (depth, row): levels are expanded once for all of them."""
+    """Return a shortest run to each of these states, given as (depth, row). Levels are expanded once for all."""
     runs: list[list[Event]] = [[] for _ in places]
-    at: dict[int, int] = {}  # the row that each run has come to, on its way back
+    at: dict[int, int] = {}  # the row of each run on the way back
     for depth in range(max((d for d, _ in places), default=0), 0, -1):
         at |= {n: row for n, (d, row) in enumerate(places) if d == depth}
         for n, (row, instance) in _predecessors(kernels, levels[depth - 1], levels[depth], at).items():
@@ -177,5 +173,4 @@ def _predecessors(
 
 
 def trace_step(kernels: Kernels, levels: list[Words], depth: int, row: int, instance: int) -> Trace:
-    """A shortest trace to that state, and one step further."""
     return _run(kernels, levels, [*_way(kernels, levels, depth, row), (row, instance)])

@@ -1,4 +1,4 @@
-"""Progress: promises about the end, on the explored graph, under weak and strong fairness."""
+"""This package decides progress properties on the explored graph, under weak and strong fairness."""
 
 from fencepost.proofs.engines.progress.check import ProgressResult, check_progress
 

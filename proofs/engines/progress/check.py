@@ -1,9 +1,9 @@
-"""Progress: whether what is promised in the end does come, once faults have used up their budgets and all that is
-owed is done.
+"""This module decides whether what is promised to happen eventually does, once faults have used up their budgets and
+all fairness obligations are met.
 
-``check_progress(exploration)`` decides each progress property on the explored graph.  From every state where its
-first condition holds, the second must come to hold on every fair behaviour; otherwise the trace reveals a way into a
-cycle, or into a state where nothing is owed.
+``check_progress(exploration)`` decides each progress property on the explored graph. From every state where its first
+condition holds, the second must come to hold on every fair behaviour. If it does not, the trace leads into a cycle, or
+into a state where no fairness obligation is open.
 """
 
 import time
@@ -24,9 +24,10 @@ from fencepost.proofs.results import Event, Trace, Verdict
 
 @dataclass(frozen=True)
 class ProgressResult:
-    """``trace`` of a violated property: its last event leads back to ``states[loop]``, or ``loop`` is the last state,
-    and it stays there. ``parameters``: for which choice it fails.  ``waiting``: states met on the way that wait;
-    ``note`` says what limits the verdict."""
+    """A `ProgressResult` is the verdict on one progress property. The last event of a violation's ``trace`` leads back
+    to ``states[loop]``, or ``loop`` is the last state, in which the run stays. ``parameters`` has the choice for which
+    the property fails. ``waiting`` counts the states on the way that wait, and ``note`` states what limits the verdict.
+    """
 
     name: str
     verdict: Verdict
@@ -38,11 +39,11 @@ class ProgressResult:
 
 
 def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> dict[str, ProgressResult]:
-    """A verdict per progress property: holds, violated, or unknown if the exploration was stopped and nothing was
-    found.
+    """Return a verdict for each progress property, which holds, is violated, or is unknown if the exploration was
+    stopped and no violation was found.
 
-    TooManySteps if the graph is larger than ``max_steps``.  Steps stopped by a bound count as owed, so bounds make no
-    false livelocks.
+    A step stopped by a bound counts as owed, so that bounds cause no false livelocks. Errors: TooManySteps if the graph
+    is larger than ``max_steps``.
     """
     promises = exploration.kernels.ground.progress
     if not promises:
@@ -53,8 +54,8 @@ def check_progress(exploration: Exploration, *, max_steps: int = 40_000_000) -> 
 
 
 class _Endless:
-    """The behaviours of a graph that may go on for ever, where some actions stop in the end: ``steps`` are the numbers,
-    in the whole graph, of those that are left."""
+    """An `_Endless` has the behaviours of a graph that may go on for ever once some actions have ceased. ``steps`` has
+    the numbers, in the whole graph, of the steps that are left."""
 
     def __init__(self, whole: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> None:
         self.graph, self.steps = without(whole, instances, ceasing)
@@ -68,8 +69,6 @@ class _Endless:
 
 
 class _Checker:
-    """The graph of one exploration, shared by the checks of all its properties."""
-
     def __init__(self, exploration: Exploration, made: Graph) -> None:
         self.exploration, self.graph = exploration, made
         self.endless: dict[tuple[str, ...], _Endless] = {}
@@ -78,7 +77,7 @@ class _Checker:
         self.firsts = np.concatenate(([0], np.cumsum(exploration.levels)))
 
     def decide(self, promises: list[Promise]) -> ProgressResult:
-        """The shortest way in which one of a property's instances fails; of equally short ones the first."""
+        """Return the shortest way in which one of a property's instances fails, and the first of equally short ones."""
         start = time.perf_counter()
         best: tuple[int, int, Promise, Trace] | None = None
         waits = 0

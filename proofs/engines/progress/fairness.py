@@ -1,9 +1,10 @@
-"""Fairness: which states can go on for ever without what they wait for, though all that is owed is done.
+"""This module finds the states in which a behaviour can go on for ever without what it waits for, although all fairness
+obligations are met.
 
-An instance of a weakly fair action is owed if it stays allowed; of a strongly fair one, if it is allowed again and
-again.  A cycle counts only if each owed instance is taken in it (Streett's condition, by components: remove what
-makes one unfair, and look again).  Allowed means by the protocol: where only a bound stops an instance, it is owed
-and not taken, so that a bound never makes a livelock.
+An instance of a weakly fair action is owed if it stays allowed, and one of a strongly fair action if it is allowed
+again and again. A cycle counts only if each owed instance is taken in it (Streett's condition, by components: remove
+what makes one unfair, and look again). An instance counts as allowed if the protocol allows it. Where only a bound
+stops an instance, it is owed and not taken, so that a bound never makes a livelock.
 """
 
 from dataclasses import dataclass, replace
@@ -16,9 +17,9 @@ from fencepost.proofs.readings.ground import Instance
 
 @dataclass(frozen=True)
 class Duties:
-    """``weak[i]``, ``strong[i]``: is instance i owed in that way; ``state``, ``instance``: every pair of a state and
-    a fair instance that the protocol allows there; ``step``: the number of that step in the graph, or -1 where a
-    bound stops it."""
+    """A `Duties` has the fairness obligations of a graph. ``weak[i]`` and ``strong[i]`` state whether instance i is
+    owed in that way. ``state`` and ``instance`` have every pair of a state and a fair instance that the protocol allows
+    there. ``step`` is the number of that step in the graph, or -1 where a bound stops it."""
 
     weak: Bools
     strong: Bools
@@ -41,7 +42,7 @@ def duties(graph: Graph, instances: list[Instance]) -> Duties:
 
 
 def without(graph: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -> tuple[Graph, Ints]:
-    """The graph without the steps of actions that stop in the end, and the numbers of those that are left."""
+    """Return the graph without the steps of actions that cease eventually, and the numbers of the other steps."""
     left = np.array([i.action not in ceasing for i in instances], np.bool_)
     steps = left[graph.instance].nonzero()[0]
     stopped = left[graph.stopped_instance]
@@ -53,7 +54,7 @@ def without(graph: Graph, instances: list[Instance], ceasing: tuple[str, ...]) -
 
 
 def resting(graph: Graph, owed: Duties) -> Bools:
-    """States in which nothing is owed but steps back to themselves: a behaviour may stay there for ever."""
+    """Return the states in which nothing is owed but steps back to themselves, so that a run may stay for ever."""
     result = ~graph.unsearched
     target = np.where(owed.step >= 0, graph.target[np.maximum(owed.step, 0)], -1) if graph.target.size else owed.step
     result[owed.state[target != owed.state]] = False
@@ -61,9 +62,9 @@ def resting(graph: Graph, owed: Duties) -> Bools:
 
 
 def fair_components(graph: Graph, owed: Duties, inside: Bools) -> Ints:
-    """For each state the fair component it belongs to, if it stays ``inside``: its smallest state; -1 elsewhere.
+    """Return, for each state ``inside``, the smallest state of its fair component, or -1 if it has none.
 
-    Of a component that is unfair, states are taken away until what remains is fair or nothing.
+    From an unfair component, states are removed until the rest is fair or empty.
     """
     alive = inside & ~graph.unsearched
     fair = np.full(graph.states, -1, np.int64)
@@ -73,13 +74,13 @@ def fair_components(graph: Graph, owed: Duties, inside: Bools) -> Ints:
         broken, avoid = _unfair(graph, owed, component)
         whole = members & ~broken[np.maximum(component, 0)]
         fair[whole] = component[whole]
-        # What is fair is settled; of the rest, states that owe what their component never does are on no fair cycle.
+        # Fair components are settled. Other states that owe what their component never does are on no fair cycle.
         alive = members & ~whole & ~avoid
     return fair
 
 
 def _unfair(graph: Graph, owed: Duties, component: Ints) -> tuple[Bools, Bools]:
-    """By component (its smallest state): is it unfair; by state: can it not be on any fair cycle of its component."""
+    """Return the unfair components, by their smallest state, and the states that are on no fair cycle of theirs."""
     kinds = owed.weak.size
     mine = (component[owed.state] >= 0).nonzero()[0]
     state, instance, step = owed.state[mine], owed.instance[mine], owed.step[mine]

@@ -1,5 +1,5 @@
-"""Lasso: the counterexample to a progress property, a way to a state and a fair cycle through it, or a state to stay
-in."""
+"""This module builds the counterexample to a progress property, which is a way to a state and a fair cycle through it,
+or a state to stay in."""
 
 import numpy as np
 from fencepost.proofs.engines.explore import Graph
@@ -8,8 +8,8 @@ from fencepost.proofs.engines.progress.reach import Arrows, Bools, Ints, distinc
 
 
 def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
-    """Steps on a shortest way from the initial state through one where ``first`` holds, and on without ``then``; -1
-    where there is none."""
+    """Return the number of steps on a shortest way from the initial state through one where ``first`` holds, and on
+    without ``then``, or -1 where there is none."""
     distance = np.full(graph.states, -1, np.int64)
     begin = (first & ~then).nonzero()[0]
     frontier, depth, last = np.zeros(0, np.int64), 0, int(graph.depth[begin].max()) if begin.size else -1
@@ -23,8 +23,7 @@ def waiting(graph: Graph, forward: Arrows, first: Bools, then: Bools) -> Ints:
 
 
 def way_to(graph: Graph, backward: Arrows, distance: Ints, first: Bools, state: int) -> list[int]:
-    """The steps of a shortest way: from the initial state to one where ``first`` holds, and from there, waiting, to
-    ``state``."""
+    """Return the steps of a shortest way from the initial state to a ``first`` one, and, waiting, on to ``state``."""
     steps: list[int] = []
     while not (first[state] and distance[state] == graph.depth[state]):
         state = _step_back(graph, backward, distance, state, steps)
@@ -42,12 +41,12 @@ def _step_back(graph: Graph, backward: Arrows, distance: Ints, state: int, steps
 
 
 def cycle(graph: Graph, forward: Arrows, owed: Duties, component: Ints, start: int) -> list[int]:
-    """Steps of a walk from ``start`` back to it, in its component, that does all that is owed on it."""
+    """Return the steps of a walk from ``start`` back to it, in its component, that takes every instance owed on it."""
     return _Cycle(graph, forward, owed, component == component[start], start).walk()
 
 
 class _Cycle:
-    """A walk ``inside`` a fair component: always to the nearest duty not yet done, and home when there is none."""
+    """A `_Cycle` walks ``inside`` a fair component to the nearest open obligation, and finally back to the start."""
 
     def __init__(self, graph: Graph, forward: Arrows, owed: Duties, inside: Bools, start: int) -> None:
         self.graph, self.forward, self.owed, self.inside, self.start = graph, forward, owed, inside, start
@@ -65,7 +64,7 @@ class _Cycle:
             here = int(self.graph.target[self.steps[-1]])
 
     def _unpaid(self) -> Bools:
-        """Instances owed on the walk so far, if it were the cycle, and not taken on it."""
+        """Return the instances that would be owed if the walk so far were the cycle, and that are not taken on it."""
         owed, visited = self.owed, distinct(np.array([self.start, *self.graph.target[self.steps].tolist()]))
         pairs = self.mine[np.isin(owed.state[self.mine], visited)]
         allowed = np.bincount(owed.instance[pairs], minlength=owed.weak.size)
@@ -75,8 +74,8 @@ class _Cycle:
         return unpaid
 
     def _goals(self, unpaid: Bools) -> tuple[Bools, Bools]:
-        """Steps of unpaid instances, and states where an unpaid weakly fair one is not allowed; home, if nothing is
-        unpaid."""
+        """Return the steps of unpaid instances, and the states that free a weakly fair one, or the start if all are
+        paid."""
         states = np.zeros(self.graph.states, np.bool_)
         if not unpaid.any():
             states[self.start] = True

@@ -1,20 +1,19 @@
-"""Graphs given as arrays: walks over all states of a distance at once, and strongly connected components."""
+"""This module has graphs as arrays, with walks over all states of a distance at once, and strongly connected
+components."""
 
 import networkx
 import numpy as np
 from numpy.typing import NDArray
 
-# Reach: walks over a graph given as arrays, all states of a distance at once.
-#
-# An ``Arrows`` is one direction of a graph: for each node its arrows, in order.  Numbers of arrows refer to the graph's
-# own arrays.
+# An `Arrows` is one direction of a graph, with the arrows of each node in order. Numbers of arrows are indices into the
+# graph's own arrays.
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
 class Arrows:
-    """The arrows of each of ``nodes`` nodes, by the node where they begin."""
+    """An `Arrows` has the arrows of each of ``nodes`` nodes, by the node where they begin."""
 
     def __init__(self, nodes: int, begin: Ints, end: Ints) -> None:
         self.nodes, self.end = nodes, end
@@ -22,7 +21,7 @@ class Arrows:
         self.first = np.concatenate(([0], np.cumsum(np.bincount(begin, minlength=nodes))))
 
     def of(self, nodes: Ints) -> Ints:
-        """Numbers of all arrows that begin at these nodes, node by node."""
+        """Return the numbers of all arrows that begin at these nodes, node by node."""
         counts = self.first[nodes + 1] - self.first[nodes]
         ends = np.cumsum(counts)
         steps = np.arange(int(ends[-1]) if ends.size else 0)
@@ -31,8 +30,7 @@ class Arrows:
 
 
 def order_of(begin: Ints) -> Ints:
-    """The stable order of small numbers: each is sorted together with its place, which takes a fifth of the time of
-    argsort."""
+    """Return the stable order of small numbers. Sorting them with their places takes a fifth of the time of argsort."""
     if not begin.size or bool(np.all(begin[1:] >= begin[:-1])):
         return np.arange(begin.size)
     bits = np.uint64(int(begin.size - 1).bit_length())
@@ -43,7 +41,7 @@ def order_of(begin: Ints) -> Ints:
 
 
 def distinct(values: Ints) -> Ints:
-    """The distinct values in order.  np.unique hashes, which takes many times as long."""
+    """Return the distinct values in order. This is many times as fast as np.unique, which hashes."""
     ordered = np.sort(values)
     fresh = np.ones(ordered.size, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
@@ -51,10 +49,11 @@ def distinct(values: Ints) -> Ints:
 
 
 def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nodes: Bools) -> list[int]:
-    """Arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at a goal
-    node.
+    """Return the arrows of a shortest walk of at least one arrow from ``start``, inside, ending with a goal arrow or at
+    a goal node.
 
-    Of equally short ones the first in order.  AssertionError if there is none: the caller knows that there is.
+    Of equally short walks, the first in order is returned. Errors: AssertionError if there is none, which the caller
+    has to exclude.
     """
     came_by = np.full(arrows.nodes, -1, np.int64)
     came_from = np.full(arrows.nodes, -1, np.int64)
@@ -81,18 +80,16 @@ def path(arrows: Arrows, start: int, inside: Bools, goal_arrows: Bools, goal_nod
     raise AssertionError("no walk leads from this state to the goal inside its component")
 
 
-# Strongly connected components: networkx where the graph is small, scipy's over arrays beyond.
-#
-# ``components(graph)`` numbers them by their smallest node, and gives -1 to nodes on no cycle.
+# Strongly connected components are computed by networkx where the graph is small, and by scipy beyond. Each is numbered
+# by its smallest node, and nodes on no cycle get -1.
 
 FITS_NETWORKX = 5_000
-"""Arrows. Beyond, it takes as long as the search itself: 12 s for 300,000 arrows, scipy 0.14 s. Below, scipy's import
-(a third of a second) is saved."""
+"""Graphs with at most this many arrows use networkx, which saves scipy's import (a third of a second). For larger ones
+networkx takes as long as the search itself: 12 s for 300,000 arrows, where scipy takes 0.14 s."""
 
 
 def components(nodes: int, begin: Ints, end: Ints, inside: Bools) -> Ints:
-    """The component of each node of the graph inside ``inside``: its smallest node, or -1 if no cycle passes (a loop
-    is a cycle)."""
+    """Return the strongly connected component of each node ``inside``, as its smallest node, or -1 without a cycle."""
     remaining = inside[begin] & inside[end]
     begin, end = begin[remaining], end[remaining]
     if begin.size <= FITS_NETWORKX:
@@ -112,7 +109,6 @@ def by_networkx(nodes: int, begin: Ints, end: Ints) -> Ints:
 
 
 def by_scipy(nodes: int, begin: Ints, end: Ints) -> Ints:
-    """Over a sparse matrix of arrows."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -120,7 +116,7 @@ def by_scipy(nodes: int, begin: Ints, end: Ints) -> Ints:
     _, label = connected_components(arrows, connection="strong")
     numbers = np.arange(nodes)
     smallest = np.empty(nodes, np.int64)
-    smallest[label[::-1]] = numbers[::-1]  # of several assignments to one place the last one stays
+    smallest[label[::-1]] = numbers[::-1]  # the last of several assignments wins
     on_cycle = np.bincount(label)[label] > 1
     on_cycle[begin[begin == end]] = True
     return np.where(on_cycle, smallest[label], -1)

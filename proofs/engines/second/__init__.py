@@ -1,5 +1,6 @@
-"""A second opinion on proofs by induction: what Z3 has proved, as texts that any solver reads, and asked of cvc5.
+"""This package gets a second opinion on proofs by induction, by writing what Z3 has proved as texts that any solver
+reads, and having cvc5 check them.
 
 `statements` writes the texts, `asking` has both solvers read them, `opinions` makes verdicts of cvc5's answers, and
-`certificates` keeps the texts in a directory, with an index of what both solvers say.
+`certificates` stores the texts in a directory, with an index of both solvers' answers.
 """

@@ -1,7 +1,7 @@
-"""Solvers that read an SMT-LIB text as it stands, and know nothing else: cvc5, and Z3 once more.
+"""This module has two solvers, cvc5 and Z3 once more, read an SMT-LIB text as it stands.
 
-Effort is limited by each solver's own count of resources, which does not depend on the machine.  The limit of time
-stands behind it, for what cvc5 does without counting; an answer says which limit has ended it.
+Effort is limited by each solver's own count of resources, which does not depend on the machine. A limit of time covers
+what cvc5 does without counting. An answer states which limit has ended it.
 """
 
 import time
@@ -18,27 +18,27 @@ from fencepost.proofs.readings.solver.solving import RLIMIT
 SolverResult = Literal["unsat", "sat", "unknown"]
 
 UNITS = 200_000
-"""cvc5's resources for each attempt at a text."""
+"""Each attempt at a text may use this many of cvc5's resources."""
 LAST_RESORT_MS = 60_000
-"""Of each attempt: many times what the resources take, so that it decides nothing that they do not."""
+"""Each attempt may take this many milliseconds, far more than its resources do, so that these decide."""
 ATTEMPTS: tuple[tuple[str, dict[str, str]], ...] = (
     ("by matching", {}),
     ("by enumeration", {"enum-inst": "true", "miniscope-quant": "agg"}),
     ("by enumeration and models", {"mbqi-enum": "true"}),
 )
-"""How cvc5 finds instances of what holds for all, one way after another until one of them decides.  Matching has no
-pattern for a number that is compared and is no argument of anything, which enumeration needs none for.  Models that
-are finite by decree (`finite-model-find`) are not among them: with `fmf-bound` cvc5 1.4.2 found some for texts that it
+"""These are the ways in which cvc5 finds instances of universal statements, tried one after another until one decides.
+Matching has no pattern for a number that is compared and is not an argument of anything, and enumeration needs none.
+Finite model finding (`finite-model-find`) is excluded, since with `fmf-bound` cvc5 1.4.2 found models for texts that it
 refutes itself in other ways."""
 
 
 class NoSecondSolver(InputError):
-    """cvc5 is not installed."""
+    """This error means that cvc5 is not installed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver says of a text.  ``why``: how it came to it, or what has ended it."""
+    """An `Answer` is a solver's result for a text. ``why`` is how the result was found, or what ended the attempt."""
 
     result: SolverResult
     seconds: float
@@ -46,7 +46,7 @@ class Answer:
 
 
 def require_cvc5() -> str:
-    """The version of cvc5.  NoSecondSolver, with what to install, if there is none."""
+    """Return the version of cvc5. Errors: NoSecondSolver, with what to install, if there is none."""
     try:
         if find_spec("cvc5") is None:
             raise PackageNotFoundError
@@ -56,7 +56,7 @@ def require_cvc5() -> str:
 
 
 def ask_cvc5(text: str, units: int = UNITS) -> Answer:
-    """Asks cvc5 in one way after another; ``units`` limits each."""
+    """Have cvc5 check the text in one way after another. ``units`` limits each attempt."""
     start, ended = time.perf_counter(), ""
     for how, options in ATTEMPTS:
         result, ended = _attempt(text, units, options)
@@ -78,7 +78,7 @@ def _attempt(text: str, units: int, options: dict[str, str]) -> tuple[SolverResu
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "statement")
     result: Any = None
     while not (command := parser.nextCommand()).isNull():
-        if command.getCommandName() == "set-info":  # it says what is expected, and cvc5 would end where it is not so
+        if command.getCommandName() == "set-info":  # cvc5 would abort where the expected status differs
             continue
         if command.getCommandName() == "check-sat":
             result = solver.checkSat()
@@ -98,8 +98,8 @@ def _ended(why: Any, units: int) -> str:
 
 
 class Z3Again:
-    """Z3, in a context of its own, asked what it makes of a text alone.  Contexts take long to be made, and one serves
-    all texts of a variant; the solver is a new one for each."""
+    """A `Z3Again` has Z3 check a text alone, in a context of its own. A context takes long to make, so one serves all
+    texts of a variant, with a new solver for each."""
 
     def __init__(self, rlimit: int = RLIMIT) -> None:
         self.context, self.rlimit = z3.Context(), rlimit

@@ -1,7 +1,8 @@
-"""A directory of certificates: each step of a proof as a file that any solver reads, and an index of what both stated.
+"""This module writes a directory of certificates, with each step of a proof as a file that any solver reads, and an
+index of both solvers' answers.
 
-The directory is written next to its place and renamed, so that it is whole or not there.  It replaces one of ours, and
-nothing else that holds anything.
+The directory is written next to its place and renamed, so that it is either complete or absent. Only an earlier
+directory of certificates is replaced, or an empty one.
 """
 
 import json
@@ -28,7 +29,7 @@ NOT_ASKED = "not asked; --second-opinion cvc5 asks it"
 
 @dataclass
 class Certificates:
-    """The files of a directory by name, and the rows of its index."""
+    """A `Certificates` has the files of a directory by name, and the rows of its index."""
 
     texts: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -37,8 +38,8 @@ class Certificates:
     def add(
         self, entry: ProtocolEntry, variant: Variant, proof: Proof, asked: Iterable[Opinion], again: Z3Again | None
     ) -> None:
-        """The obligations of one proof.  ``asked``: what cvc5 stated, if it was asked; ``again``: has Z3 read each
-        text; without it the index has what Z3 stated in the proof."""
+        """Add the obligations of one proof. ``asked`` has cvc5's answers, if it was asked. ``again`` has Z3 read each
+        text, instead of its answer in the proof."""
         opinions = {opinion.statement.name: opinion for opinion in asked}
         made = [o.statement for o in opinions.values()]
         every = made or statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant))
@@ -87,7 +88,6 @@ def _row(
 
 
 def _why(o: Obligation, proof: Proof) -> str:
-    """Why an obligation has no file."""
     if o.kind == "inherited":
         of = proof.inherited[o.property]
         return f"proved of the part {o.action}, which is {of.fact.protocol} (model {of.fact.model})"
@@ -97,7 +97,7 @@ def _why(o: Obligation, proof: Proof) -> str:
 
 
 def refusal(folder: Path) -> str | None:
-    """Why a directory cannot be written to, in words; None if it can."""
+    """Return why a directory cannot be written to, in words, or None if it can."""
     place = folder.resolve()
     if not place.parent.is_dir():
         return f"there is no directory {str(folder.parent)!r} for {folder.name!r}; make it first"
@@ -115,7 +115,7 @@ def refusal(folder: Path) -> str | None:
 
 
 def _ours(place: Path) -> set[str]:
-    """The files that an index names, and the index; none where there is no index of ours."""
+    """Return the index and the files that it names, or nothing where there is no index of certificates."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         index = json.loads((place / INDEX).read_text(encoding="utf-8"))
         if index["written_by"] == WRITTEN_BY:
@@ -124,7 +124,7 @@ def _ours(place: Path) -> set[str]:
 
 
 def write(folder: Path, made: Certificates, sources: Mapping[str, str]) -> None:
-    """Writes a directory, whole or not at all, in place of one that `refusal` has nothing against."""
+    """Write a directory, completely or not at all, in place of one that `refusal` accepts."""
     place = folder.resolve()
     draft, old = (place.with_name(f".{place.name}.{os.getpid()}{end}") for end in ("", ".old"))
     try:

@@ -1,7 +1,8 @@
-"""What cvc5 makes of the steps of a proof that Z3 has found: one Result per property.
+"""This module turns cvc5's answers on the steps of a proof that Z3 has found into one Result for each property.
 
-*Holds* is that cvc5 refutes every one of its texts too, *unknown* that it gave up on some, which is reported and is no
-failure, and *violated* that it finds a model of what Z3 has refuted: then one of the two is wrong.
+The verdict *holds* means that cvc5 also refutes every one of the property's texts. The verdict *unknown* means that it
+gave up on some, which is reported and is not a failure. The verdict *violated* means that it finds a model of what Z3
+has refuted, so that one of the two is wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +18,13 @@ from fencepost.properties.catalogue import ProtocolEntry, Variant
 
 ENGINE = "second-opinion"
 DEAD = "dead_actions_never_happen"
-"""The row of the obligations that are about actions alone."""
+"""The result of this name is about the obligations on actions alone."""
 VERDICTS: dict[str, Verdict] = {"unsat": "holds", "sat": "violated"}
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What cvc5 says of one obligation."""
+    """An `Opinion` is cvc5's answer on one obligation."""
 
     statement: Statement
     answer: Answer
@@ -49,7 +50,7 @@ def opinions(
     units: int = UNITS,
     report: Callable[[Opinion], None] | None = None,
 ) -> list[Opinion]:
-    """Asks cvc5 every obligation that Z3 has proved.  NoSecondSolver if it is not installed."""
+    """Have cvc5 check every obligation that Z3 has proved. Errors: NoSecondSolver if it is not installed."""
     require_cvc5()
     found = []
     for stated in statements(variant.spec, variant.promised, proof.obligations, title_of(entry, variant)):
@@ -62,7 +63,7 @@ def opinions(
 def run_second(
     entry: ProtocolEntry, variant: Variant, proof: Proof, asked: Sequence[Opinion], *, units: int = UNITS
 ) -> list[Result]:
-    """A Result for each property that is proved, and is not inherited, and for any on which the solvers disagree."""
+    """Return a Result for each property that is proved and not inherited, and for any on which the solvers disagree."""
     by_property: dict[str, list[Opinion]] = {}
     for opinion in asked:
         by_property.setdefault(opinion.statement.obligation.property, []).append(opinion)
@@ -75,7 +76,7 @@ def run_second(
         evidence = _evidence(mine, verdict, units)
         spent = sum(o.answer.seconds for o in mine)
         row = result(entry, variant, name or DEAD, kind, ENGINE, verdict, spent, None, evidence)
-        # It was expected to have nothing against the proof: it may give up.
+        # cvc5 is expected not to refute the proof, but it may give up.
         found.append(replace(row, expected="unknown" if verdict == "unknown" else "holds"))
     return found
 
@@ -99,7 +100,7 @@ def _evidence(mine: Sequence[Opinion], verdict: Verdict, units: int) -> dict[str
 
 
 def disagreements(title: str, asked: Sequence[Opinion]) -> list[str]:
-    """The obligations that Z3 has proved and cvc5 has a model against, a sentence each."""
+    """Return a sentence for each obligation that Z3 has proved and for which cvc5 has a countermodel."""
     return [
         f"{title}: {o.statement.says}: Z3 says unsat, cvc5 says sat ({o.statement.name})"
         for o in asked
@@ -108,7 +109,7 @@ def disagreements(title: str, asked: Sequence[Opinion]) -> list[str]:
 
 
 def left_undecided(title: str, asked: Sequence[Opinion]) -> list[str]:
-    """Return what cvc5 gave up on, in a sentence; nothing if it decided everything."""
+    """Return a sentence about what cvc5 gave up on, or nothing if it decided everything."""
     those = [o for o in asked if o.verdict == "unknown"]
     names = ", ".join(o.statement.says for o in those)
     return [f"{title}: cvc5 gives up on {len(those)} of {len(asked)} obligations: {names}"] if those else []

@@ -1,8 +1,10 @@
-"""Obligations of an induction proof as SMT-LIB 2 texts, each of which any solver can read as it stands.
+"""This module writes obligations of an induction proof as SMT-LIB 2 texts, each of which any solver can read as it
+stands.
 
-A statement says what Z3 was asked, with no more of the invariant than the proof used: the types, the axioms, the lemmas
-before the step, the parameters and guards of the action, and that the property fails afterwards.  To be unsatisfiable
-is to be proved.  A text depends on the obligation alone, so that it has the same bytes in every process.
+A statement contains what Z3 was asked, with no more of the invariant than the proof used: the types, the axioms, the
+lemmas before the step, the parameters and guards of the action, and the negation of the property afterwards. The
+obligation is proved if the text is unsatisfiable. A text depends on the obligation alone, so that it has the same bytes
+in every process.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,14 +23,14 @@ from fencepost.proofs.readings.solver.terms import Reading
 from fencepost.proofs.readings.words import name_in_words, say_obligation
 
 LOGIC = "UFLIA"
-"""Quantifiers, uninterpreted sorts and functions, and linear arithmetic of whole numbers."""
+"""The logic has quantifiers, uninterpreted sorts and functions, and linear integer arithmetic."""
 WIDTH = 116
 
 
 @dataclass(frozen=True)
 class Statement:
-    """An obligation as a text.  ``name``: unique among those of a variant, and a file's name; ``rules``: the numbers of
-    the action's rules and of the property's."""
+    """A `Statement` is an obligation as a text. ``name`` is unique among those of a variant, and names a file.
+    ``rules`` has the numbers of the action's rules and of the property's."""
 
     obligation: Obligation
     name: str
@@ -38,16 +40,16 @@ class Statement:
 
 
 def is_stated(obligation: Obligation) -> bool:
-    """Is it a step of a proof that was found?  Whether an invariant says something asks for a state that is there, and
-    has no proof; what is inherited was proved of a part."""
+    """Return whether the obligation is a step of a proof that was found. Obligations against vacuity ask for an
+    existing state, and have no proof. Inherited ones were proved of a part."""
     return obligation.verdict == "holds" and obligation.kind not in (*VACUITY, "inherited")
 
 
 def statements(
     spec: Spec, properties: Mapping[str, Property], obligations: Iterable[Obligation], title: str
 ) -> Iterator[Statement]:
-    """The text of each step of a proof of a settled protocol.  ``title``: of which protocol and variant it is."""
-    made: dict[tuple[bool, str], Recorded] = {}  # a context of Z3 takes longer to be made than most texts do
+    """Yield the text of each step of a proof of a settled protocol. ``title`` names the protocol and variant."""
+    made: dict[tuple[bool, str], Recorded] = {}  # making a context of Z3 takes longer than most texts
     for obligation in obligations:
         if is_stated(obligation):
             moment = (obligation.kind == "follows", obligation.action)
@@ -57,15 +59,16 @@ def statements(
 
 
 class Renamed(Reading):
-    """Names that no solver has a meaning for, in whatever release: Z3 5.4 took ``choice`` for itself, a field of
-    transactions too.  What has a sign already that no name of a protocol has is none of those."""
+    """A `Renamed` reading uses names that no release of a solver has a meaning for. Z3 5.4, for example, reserved
+    ``choice``, which is also a field of transactions. A name with an exclamation mark, which no name of a protocol has,
+    is safe already."""
 
     def named(self, name: str) -> str:
         return name if "!" in name else f"{name}$"
 
 
 class Recorded(Question):
-    """A question that keeps what it knows, each part with what it is in words."""
+    """A `Recorded` question records what it asserts, each part with its description."""
 
     reads = Renamed
 
@@ -79,9 +82,9 @@ class Recorded(Question):
 
 
 def statement(question: Recorded, properties: Mapping[str, Property], of: Obligation, title: str) -> Statement:
-    """The text of one obligation.  ``question``: of the moment that it is about, without any of the invariant."""
+    """Return the text of one obligation. ``question`` is about the same moment, without any of the invariant."""
     always, action = invariant(properties), question.action
-    # What an action does not write stays as it was, for which the property itself has to be assumed.
+    # A property whose variables the action does not write is preserved if the property itself is assumed.
     uses = (of.property,) if of.how == "unchanged" else of.uses
     known = [*question.known]
     for name in uses:
@@ -104,7 +107,7 @@ def statement(question: Recorded, properties: Mapping[str, Property], of: Obliga
 
 
 def question_of(spec: Spec, of: Obligation) -> Recorded:
-    """What is known of the moment that an obligation is about, before anything of the invariant is."""
+    """Return the question of the moment that an obligation is about, before anything of the invariant is asserted."""
     if of.action in spec.actions:
         return Recorded.step(spec, spec.actions[of.action], (), RLIMIT)
     return Recorded.state(spec, (), RLIMIT) if of.kind == "follows" else Recorded.initial(spec, RLIMIT)
@@ -121,7 +124,6 @@ def _goal(of: Obligation, properties: Mapping[str, Property]) -> Term:
 
 
 def _denied(of: Obligation) -> str:
-    """Return what the last assertion says."""
     if of.kind == "dead":
         return "nothing more is asked: that these hold together is what is to be refuted"
     when = {"initial": "at first", "preserved": "after the step", "step": "of the step", "follows": "of the state"}
@@ -157,8 +159,8 @@ def _comment(text: str) -> list[str]:
 
 
 def _declarations(formulas: Iterable[Any]) -> Iterator[str]:
-    """Sorts and functions in the order in which they are met.  ModelError if two functions have one name, which Z3
-    distinguishes by their sorts, and other solvers do not."""
+    """Yield sorts and functions in the order of their first use. Errors: ModelError if two functions have one name,
+    which other solvers than Z3 refuse."""
     sorts: dict[str, None] = {}
     functions: dict[str, Any] = {}
     seen: set[int] = set()

@@ -1,12 +1,13 @@
-"""Distance: how far a state is from one in which a condition holds, as a number from 0 (it does hold) upwards.
+"""This module measures how far a state is from one in which a condition holds, as a number from 0 (it does hold)
+upwards.
 
-A condition is true or false, which gives a search no direction.  Here each comparison of numbers counts by
-how much it fails, up to ``FAR``, as anything else that fails does; parts of a conjunction add up, and of alternatives
-the nearest counts (search-based testing calls this branch distance).  It is 0 exactly where the condition holds;
-otherwise it is a hint, no more.
+A condition is true or false, which gives a search no direction. In this module a comparison of numbers counts by how
+much it fails, up to ``FAR``, and any other failure counts as ``FAR``. The parts of a conjunction add up, and the
+nearest of alternatives counts (search-based testing calls this branch distance). The distance is 0 exactly where the
+condition holds, and only a hint elsewhere.
 
-There are two readings, which tests hold against one another: a Python function, and a ground node for the explorer,
-which knows the distances of millions of states at once.
+A distance has two readings, which tests compare: a Python function, and a ground node for the explorer, which computes
+the distances of millions of states at once.
 """
 
 import functools
@@ -25,18 +26,17 @@ Distance = Callable[[State, State | None], int]
 
 
 def distance(plain: Plain, item: Property) -> Distance:
-    """To a state (or a step, of a property of steps) that breaks a promise, or that is a witness."""
+    """Return the distance to a state (or a step, for a step property) that breaks a promise, or that is a witness."""
     made: Distance = plain.function(f"lambda S, T: {_text(plain, item.term, sought(item))}", {"short": _short})
     return made
 
 
 def sought(item: Property) -> bool:
-    """The condition that a search aims at: of a witness, that it holds; of any other property, that it does not."""
+    """Return the truth value that a search aims at, which is true for a witness and false for any other property."""
     return item.role == "witness"
 
 
 def _short(by: int) -> int:
-    """The distance of a comparison of numbers that is this much from holding."""
     return min(max(by, 0), FAR)
 
 
@@ -63,7 +63,7 @@ def _text(plain: Plain, node: Term, wanted: bool) -> str:
 
 
 def lower(lowering: Lowering, item: Property) -> Node:
-    """The distance as a node over fields, for the explorer's columns."""
+    """Return the distance as a node over fields, for the explorer's columns."""
     return _Lower(lowering).lower(item.term, sought(item), {})
 
 
@@ -113,13 +113,12 @@ class _Lower:
 
 
 def _counts(node: Term) -> bool:
-    """Members of an enumeration count as numbers: mostly they are declared in the order in which they are gone
-    through."""
+    """Return whether a term counts as a number. Enumerations do, as their members are mostly declared in order."""
     return isinstance(node.type, NumberType | EnumType) and not isinstance(node.type, AtomsType)
 
 
 def _same_place(node: Term) -> list[tuple[Term, Term]]:
-    """Return, of two entries of one map, their keys: where these are the same the entries cannot be made to differ."""
+    """Return the keys of two entries of one map, pairwise. Entries with equal keys cannot be made to differ."""
     a, b = node.args
     if a.op == b.op == "select" and a.args[0] is b.args[0]:
         return list(zip(a.args[1:], b.args[1:], strict=True))

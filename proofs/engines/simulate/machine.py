@@ -1,8 +1,8 @@
-"""The machine: a Hypothesis state machine made of any model, that walks through it at random.
+"""This module makes a Hypothesis state machine of any model, which walks through it at random.
 
-Plain, it is as one would write it by hand: a rule for each action, with a precondition.  Aimed, examples may set out
-from runs that are known already, prefer what can seldom happen, and report to Hypothesis how near they came to what is
-looked for (``hypothesis.target``), so that it tries more of what came near.
+The plain machine has a rule for each action, with a precondition, as one would write it by hand. In an aimed one,
+examples may set out from known runs, prefer actions that are seldom possible, and report to Hypothesis how near they
+came to the goal (``hypothesis.target``), so that it tries more of what came near.
 """
 
 from collections import Counter
@@ -18,14 +18,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 
 class Over(BaseException):
-    """The search is over.  No Exception, so that Hypothesis does not take it for a failure of the example."""
+    """This signal ends the search, and is no Exception, so that Hypothesis does not report a failure."""
 
 
 @dataclass
 class Session:
-    """State that the examples of one search share.  ``runs``: from which they set out; ``weights``, ``distances``: None
-    and empty where they are not aimed so; ``most``: steps; ``limit``: examples; ``taken``: steps made so far, those of
-    the runs at the start included."""
+    """A `Session` has the state that the examples of one search share. ``runs`` has the runs from which they set out.
+    ``weights`` is None and ``distances`` is empty where they are not aimed in that way. ``most`` limits the steps.
+    ``taken`` counts the steps so far, including those of the runs at the start."""
 
     walker: Walker
     most: int
@@ -40,7 +40,7 @@ class Session:
     _begun: dict[int, tuple[Walk, str | None]] = field(default_factory=dict)
 
     def begin(self, which: int) -> Walk:
-        """A new example at the end of one of the runs."""
+        """Begin a new example at the end of one of the runs."""
         self.examples += 1
         if which not in self._begun:
             self._begun[which] = self.walker.follow(self.runs[which], helping=True)
@@ -72,7 +72,7 @@ class Session:
 
 
 class Wanderer(RuleBasedStateMachine):
-    """Subclasses have the session, and the rules by which steps are chosen."""
+    """A `Wanderer` is the base of machines, which have the session, and the rules that choose steps."""
 
     session: Session
     walk: Walk
@@ -80,13 +80,12 @@ class Wanderer(RuleBasedStateMachine):
 
     @initialize(data=st.data())
     def set_out(self, data: Any) -> None:
-        # Every other one from the very start, where the shallow mistakes are.
+        # Every other example begins at the initial state, where shallow mistakes are.
         runs = len(self.session.runs)
         which = data.draw(st.integers(0, 2 * runs - 1)) if runs > 1 else 0
         self.walk = self.session.begin(which if which < runs else 0)
 
     def possible(self) -> list[Step]:
-        """The steps that are possible next; each rule asks for them before each step."""
         if self._at != len(self.walk.events):
             self._at, self._possible = len(self.walk.events), self.session.walker.steps(self.walk)
         return self._possible
@@ -94,7 +93,7 @@ class Wanderer(RuleBasedStateMachine):
     @precondition(lambda self: not self.possible())
     @rule()
     def rest(self) -> None:
-        """Nothing can happen any more; Hypothesis wants something to do."""
+        """Do nothing. Hypothesis needs a rule that can run when no step is possible any more."""
 
     def teardown(self) -> None:
         session = self.session
@@ -106,7 +105,7 @@ class Wanderer(RuleBasedStateMachine):
 
 
 def machine(session: Session) -> type[Wanderer]:
-    """The state machine of a session's model: by weights if it has any, else with a rule for each action."""
+    """Return the state machine of a session's model, which chooses by weights if there are any, else by rules."""
     rules = {"step": _by_weight(session.weights)} if session.weights else _by_rules(session)
     return type("Wanderer", (Wanderer,), {"session": session, **rules})
 

@@ -1,15 +1,15 @@
-"""wander: a random search through a model, plain or aimed.
+"""This module has `wander`, a random search through a model, plain or aimed.
 
-found = wander(variant, {"workers": 2, "tasks": 2, "log": 4}, seed=1, steps=20_000)
-found.promise, found.trace          # what broke, and a run from the initial state; None if nothing was found
+    found = wander(variant, {"workers": 2, "tasks": 2, "log": 4}, seed=1, steps=20_000)
+    found.promise, found.trace          # what broke, and a run from the initial state; None if nothing was found
 
-It proves nothing.  It is for models that are too large to be searched exhaustively, and to see what random testing of
-an implementation can be expected to find.
+The search proves nothing. Random walks are for models that are too large for exhaustive search, and to see what random
+testing of an implementation can be expected to find.
 
-What aims are worth was measured on the KIP-618 yardstick (2 workers, 2 tasks, a topic of 4; five seeds; steps of the
-runs at the start included).  Of two mistakes whose shortest runs have 17 steps, plain walks found neither in 20,000
-steps with any seed.  ``near`` took 1,600 to 2,000 steps for the one, since a run of the sound model breaks it already,
-and 2,900 to 4,500 for the other; ``targets`` alone did not find that in 10,000.
+The worth of the aims was measured on the KIP-618 yardstick (2 workers, 2 tasks, a topic of 4, five seeds, counting the
+steps of the runs at the start). Two mistakes have shortest runs with 17 steps. Plain walks found neither in 20,000
+steps with any seed. ``near`` took 1,600 to 2,000 steps for the first of them, since a run of the sound model breaks it
+already, and 2,900 to 4,500 for the second. ``targets`` alone did not find the second in 10,000.
 """
 
 import time
@@ -35,18 +35,18 @@ from hypothesis.stateful import run_state_machine_as_test
 Aim = Literal["starts", "near", "weights", "targets"]
 AIMS: tuple[Aim, ...] = get_args(Aim)
 EXAMPLES = 100
-"""In a round: between rounds weights are learned.  Hypothesis follows its targets in the second half of one."""
+"""A round has this many examples. Weights are learned between rounds, and targets followed in their second half."""
 RUNS = 160
-"""Taken from the explorer."""
+"""This many runs are taken from the explorer."""
 LENGTH = {False: 40, True: 12}
-"""Random steps in an example, without and with runs to set out from."""
+"""An example has this many random steps, without and with runs to set out from."""
 
 
 @dataclass(frozen=True)
 class Wandering:
-    """The result of a simulation.  ``steps``: taken until the promise broke, or in all; ``explored``: states that the
-    explorer went through for the starts; ``actions``: how often each was taken; ``raw``: how long the run was that was
-    found, before it was made shorter; ``shortest``: no run is shorter."""
+    """A `Wandering` is the result of a simulation. ``steps`` counts the steps until the promise broke, or all.
+    ``explored`` counts the states that the explorer visited for the starts, and ``actions`` how often each action was
+    taken. ``raw`` is the length of the run before it was shortened. ``shortest`` is true if no run is shorter."""
 
     seed: int
     aims: tuple[Aim, ...]
@@ -67,15 +67,14 @@ def wander(
     length: int | None = None, sources: Starts | None = None,
     started: Callable[[Callable[[], Wandering]], object] = lambda _: None,
 ) -> Wandering:  # fmt: skip
-    """Random walks of ``length`` steps each, in addition to the runs that they set out from, until a promise breaks or
-    ``steps`` are made.
+    """Walk at random, ``length`` steps in each walk in addition to the run that it sets out from, until a promise
+    breaks or ``steps`` are made.
 
-    ``aims``: what guides them; none makes it plain.  Examples set out from runs of the model as it should be, to
-    ``starts`` of all depths, or also to states ``near`` to breaking a promise or reaching a witness; ``weights`` prefer
-    actions that can seldom happen; ``targets`` are distances that Hypothesis makes shorter.  ``sources``: from where to
-    set out, if it is known already; otherwise the explorer is asked, about the variant as it should be.  ``started`` is
-    given, before the first step, what makes a report of the walks so far.  The same arguments give the same report, but
-    for ``seconds``.
+    ``aims`` guide the walks, and an empty one makes them plain. Examples set out from runs of the correct model, to
+    ``starts`` of all depths, or also to states ``near`` to breaking a promise or reaching a witness. ``weights`` prefer
+    actions that are seldom possible, and ``targets`` are distances that Hypothesis minimises. ``sources`` has the runs
+    to set out from, which otherwise the explorer finds in the correct variant. ``started`` gets, before the first step,
+    a function that makes a report of the walks so far. The same arguments give the same report, except for ``seconds``.
     """
     begun = time.perf_counter()
     promises = {n: p for n, p in variant.asked.items() if p.role in ("promise", "step")}
@@ -100,7 +99,7 @@ def wander(
     if "targets" in aims:
         session.distances = {n: distance(walker.plain, p) for n, p in wanted.items()}
     with suppress(Over):
-        for which in range(1, len(session.runs)):  # a run of the model as it should be may break this one as it is
+        for which in range(1, len(session.runs)):  # a run of the correct model may break this variant
             session.begin(which)
     _search(session, seed, length or LENGTH[len(session.runs) > 1], EXAMPLES if aims else steps)
     walk, promise = session.broken or (None, None)
@@ -111,7 +110,6 @@ def wander(
 
 
 def _search(session: Session, seed: int, length: int, examples: int) -> None:
-    """Rounds of examples, each with a seed of its own, until the session is over."""
     chosen: dict[str, Any] = dict(
         max_examples=examples, stateful_step_count=length, deadline=None, database=None, verbosity=Verbosity.quiet,
         suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.target), print_blob=False,
@@ -126,7 +124,7 @@ def _search(session: Session, seed: int, length: int, examples: int) -> None:
                 with by_seed_alone(), suppress(Over):
                     run_state_machine_as_test(seeded(number)(made), settings=settings(**chosen))
             except Flaky:
-                if not session.over:  # else Hypothesis only says that an example was cut short, as it was
+                if not session.over:  # else the session itself cut the example short
                     raise
             if session.weights is not None:
                 session.weights.learn()

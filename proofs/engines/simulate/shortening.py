@@ -1,12 +1,13 @@
-"""A run that was found at random, made shorter and calmer in the model's own terms.
+"""This module shortens a run that was found at random, and reduces its switches between processes, in the model's own
+terms.
 
-Parts of it are left out.  From the beginning of what is left, and from places along it, so many states are searched
-breadth first for a shorter end.  Then it goes on for as long as it can with one process before it is another's turn.
-What comes out breaks the same promise.
+Parts of the run are left out. From the beginning of the rest, and from places along it, a bounded number of states is
+searched breadth first for a shorter end. Finally, steps are reordered so that each process goes on for as long as it
+can. The result breaks the same promise.
 
-Of the catalogue's 176 mistaken variants plain walks of 20,000 steps find 123, in 2,061 steps together.  With parts left
-out these have 1,128, and 96 are shortest runs; in the end they have 1,063, 122 are shortest, and it is another
-process's turn 259 times instead of 378.
+Of the catalogue's 176 mistaken variants, plain walks of 20,000 steps find 123, in runs with 2,061 steps in total. After
+leaving parts out they have 1,128 steps, and 96 are shortest runs. In the end they have 1,063 steps, 122 are shortest,
+and there are 259 switches between processes instead of 378.
 """
 
 from collections import Counter
@@ -21,28 +22,28 @@ from fencepost.proofs.results import Event
 
 LaneOf = Callable[[Event], str]
 SEARCHED = 200_000
-"""States of a search for a shorter end, about a second."""
+"""A search for a shorter end visits at most this many states, which takes about a second."""
 PLACES = 4
-"""From which a shorter end is looked for."""
+"""A shorter end is looked for from this many places."""
 
 
 @dataclass(frozen=True)
 class Shortened:
-    """``shortest``: the search from the initial state has seen all that fewer steps lead to."""
+    """A `Shortened` is a shortened run. ``shortest`` is true if all runs with fewer steps were searched."""
 
     walk: Walk
     shortest: bool
 
 
 def shorten(walker: Walker, events: Sequence[Event], promise: str, lane_of: LaneOf) -> Shortened:
-    """A run that breaks the same promise, of which no part can be left out; ``lane_of``: the process of a step."""
+    """Return a run that breaks the same promise, of which no part can be left out. ``lane_of`` gives processes."""
     found = _without_parts(walker, _sure(walker, events, promise), promise)
     found, shortest = _searched(walker, found, promise)
     return Shortened(_calm(walker, found, promise, lane_of), shortest)
 
 
 def _without_parts(walker: Walker, found: Walk, promise: str) -> Walk:
-    """No part of the run can be left out any more: halves are tried first, then quarters, then single steps."""
+    """Leave parts out of the run until none can be left out, trying halves, quarters, and at last single steps."""
     length = max(1, len(found.events) // 2)
     while True:
         start = len(found.events) - length
@@ -58,7 +59,7 @@ def _without_parts(walker: Walker, found: Walk, promise: str) -> Walk:
 
 
 def _searched(walker: Walker, found: Walk, promise: str) -> tuple[Walk, bool]:
-    """With a shorter end, if there is one among so many states; and whether no run is shorter."""
+    """Return the run with a shorter end, if a bounded search finds one, and whether no run is shorter."""
     for number in range(PLACES):
         place = len(found.events) * number // PLACES
         most = len(found.events) - place - 1
@@ -69,11 +70,11 @@ def _searched(walker: Walker, found: Walk, promise: str) -> tuple[Walk, bool]:
                 max_depth=most, stop_when_violated=True,
                 start=Start(found.states[place], spent) if place else None,
             )  # fmt: skip
-        except BoundsError:  # too large for the explorer: what walks are for
+        except BoundsError:  # the bounds are too large for the explorer
             return found, False
         if promise in made.traces:
             shorter = _breaking(walker, [*found.events[:place], *made.traces[promise].events], promise)
-            if shorter is None:  # another promise breaks before, and the walk ends there
+            if shorter is None:  # another promise breaks first
                 continue
             found = shorter
         if not place and (promise in made.traces or made.complete or made.stopped == f"more than {most} steps"):
@@ -82,7 +83,7 @@ def _searched(walker: Walker, found: Walk, promise: str) -> tuple[Walk, bool]:
 
 
 def _calm(walker: Walker, found: Walk, promise: str, lane_of: LaneOf) -> Walk:
-    """With fewer changes of process, as long as moving one step makes them fewer."""
+    """Return the run with fewer switches between processes, as long as moving one step reduces them."""
     changes = changes_of_process([lane_of(event) for event in found.events])
     for moved in _moved(found.events):
         if changes_of_process([lane_of(event) for event in moved]) < changes:

@@ -1,4 +1,5 @@
-"""Random walks: runs of the model from which they set out, and which of the steps that may happen is taken."""
+"""This module has random walks, with the runs of the model from which they set out, and the choice among possible
+steps."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +17,18 @@ from fencepost.proofs.engines.simulate.distance import lower
 from fencepost.proofs.readings.plain import Plain, freeze
 from fencepost.proofs.results import Event, State, Trace
 
-# Walks: a model run step by step in the plain reading, with its promises watched.
+# Walks run a model step by step in the plain reading, and check its promises.
 
 REMEMBERED = 50_000
-"""States whose steps are stored, since random walks come by the same ones again and again."""
+"""The possible steps of this many states are cached, since random walks meet the same states again and again."""
 
 Step = tuple[Event, State]
 
 
 @dataclass
 class Walk:
-    """One run from the initial state; ``spent``: how often a budget has been drawn on; ``start``: how many of its
-    events led to where it set out."""
+    """A `Walk` is one run of the model from the initial state. ``spent`` counts how often each budget has been used.
+    ``start`` is the number of events that led to where it set out."""
 
     states: list[State]
     events: list[Event] = field(default_factory=list)
@@ -44,8 +45,7 @@ class Walk:
 
 
 class Walker:
-    """The steps that a settled protocol allows within bounds, and which of ``promises`` (of states and of steps) they
-    break."""
+    """A `Walker` takes steps that a settled protocol allows within bounds, and checks ``promises`` on them."""
 
     def __init__(self, spec: Spec, promises: Mapping[str, Property], bounds: Mapping[str, int]) -> None:
         self.spec, self.promises, self.bounds = spec, dict(promises), dict(bounds)
@@ -54,11 +54,10 @@ class Walker:
         self._instances = {name: list(self.plain.events(name)) for name in spec.actions}
 
     def walk(self) -> Walk:
-        """One that has not set out yet."""
         return Walk([self.plain.initial()])
 
     def steps(self, walk: Walk) -> list[Step]:
-        """The steps that are possible next, in the order of the protocol."""
+        """Return the steps that are possible next, in the order of the protocol."""
         key = (*freeze(walk.state), *sorted(walk.spent.items()))
         found = self._steps.get(key)
         if found is None:
@@ -77,7 +76,7 @@ class Walker:
                     yield event, after
 
     def take(self, walk: Walk, step: Step) -> str | None:
-        """Goes on by one step; the promise that it breaks, if it breaks one."""
+        """Take one step, and return the promise that it breaks, if any."""
         event, after = step
         before, budget = walk.state, self.spec.actions[event.action].budget
         walk.events.append(event)
@@ -87,7 +86,7 @@ class Walker:
         return self.broken(before, after)
 
     def broken(self, before: State, after: State) -> str | None:
-        """The first promise that a step breaks, or the state after it."""
+        """Return the first promise that a step or the state after it breaks."""
         for name, item in self.promises.items():
             held = self.plain.holds(item, before, after) if item.kind == "step" else self.plain.holds(item, after)
             if not held:
@@ -95,8 +94,8 @@ class Walker:
         return None
 
     def follow(self, events: Sequence[Event], *, helping: bool = False) -> tuple[Walk, str | None]:
-        """The run of these events up to the first broken promise, without those that cannot happen where they are due;
-        ``helping``: or with one more step before, if then they can."""
+        """Return the run of some events up to the first broken promise, without events that are impossible when they
+        are due. With ``helping``, one more step may be inserted before an event that it makes possible."""
         walk = self.walk()
         for event in events:
             for step in self._leading_to(walk, event, helping):
@@ -105,7 +104,6 @@ class Walker:
         return walk, None
 
     def _leading_to(self, walk: Walk, event: Event, helping: bool) -> list[Step]:
-        """The event as a step, perhaps after another one."""
         steps = self.steps(walk)
         for step in steps:
             if step[0] == event:
@@ -116,17 +114,16 @@ class Walker:
         return []
 
 
-# Weights: which of the steps that may happen is taken, learned from what earlier walks came by.
-#
-# An action that can seldom happen is seized when it can.  Weights change between rounds only, since Hypothesis expects
-# the same choices to lead to the same run.
+# Weights choose among the possible steps, as learned from earlier walks. An action that is seldom possible is
+# preferred. Weights change between rounds only, since Hypothesis expects the same choices to lead to the same run.
 
 FINE = 1 << 16
-"""One choice is a number below this."""
+"""A choice is a number below this."""
 
 
 class Weights:
-    """``possible``: in how many states an action could happen; ``states``: how many there were."""
+    """A `Weights` prefers actions that are seldom possible. ``possible`` counts the states in which each action was
+    possible, and ``states`` counts all states."""
 
     def __init__(self, actions: Sequence[str]) -> None:
         self.possible: Counter[str] = Counter()
@@ -138,37 +135,35 @@ class Weights:
         self.possible.update({event.action for event, _ in steps})
 
     def learn(self) -> None:
-        """By how seldom an action can happen; one that never could counts as if it once had."""
+        """Set weights by how seldom each action is possible. Actions never possible count as possible once."""
         for action in self.of:
             self.of[action] = (self.states / (1 + self.possible[action])) ** 0.5 if self.states else 1.0
 
     def pick(self, steps: Sequence[Step], number: int) -> Step:
-        """The step that a number from 0 below ``FINE`` stands for.  An action's weight is shared by its instances."""
+        """Return the step that a number from 0 below ``FINE`` selects. The instances of an action share its weight."""
         many = Counter(event.action for event, _ in steps)
         ends = list(accumulate(self.of[event.action] / many[event.action] for event, _ in steps))
         at = number / FINE * ends[-1]
         return next(step for step, end in zip(steps, ends, strict=True) if at < end)
 
 
-# Starts: runs of the model as it should be, from which a random search may set out.
-#
-# The explorer goes through millions of states in seconds; random steps come to few of them, and to the deep ones
-# hardly ever.  So some of its states are taken, each with a run that leads there: from all depths, as different from
-# one another as they come; or those in which a promise is nearest to being broken, or a witness to being reached.  A
-# mistake that is looked for needs a run that comes close already.
+# Starts are runs of the correct model, from which a random search may set out. The explorer visits millions of states
+# in seconds, of which random steps reach few, and hardly any deep ones. So some of its states are taken, each with a
+# run that leads there. They come from all depths, as different from one another as possible, or are those nearest to
+# breaking a promise or reaching a witness, since a mistake needs a run that comes close already.
 
 CANDIDATES = 8
-"""States looked at for each one that is taken."""
+"""This many states are considered for each one that is taken."""
 BLOCK = 1 << 15
 
 Run = tuple[Event, ...]
 Place = tuple[int, int]
-"""Level and row."""
+"""A place is a level and a row."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """``runs`` from the initial state, the first of them empty; ``explored``: how many states they were taken from."""
+    """A `Starts` has ``runs`` from the initial state, the first one empty, taken from ``explored`` states."""
 
     runs: tuple[Run, ...]
     explored: int
@@ -178,8 +173,8 @@ def starts(
     spec: Spec, near: Mapping[str, Property], bounds: Mapping[str, int], number: int, seed: int,
     max_states: int = 5_000_000,
 ) -> Starts:  # fmt: skip
-    """Runs to states among the first ``max_states``, in addition to the empty one: one in eight from all depths, the
-    others (all properties alike) to states that are ``near`` to what is sought of a property."""
+    """Return the empty run, and runs to states among the first ``max_states``. One in eight comes from all depths, and
+    the others, evenly for all properties, lead to states ``near`` to breaking or reaching a property."""
     made, random = explore(spec, {}, bounds, max_states=max_states), np.random.default_rng(seed)
     taken = set[object]()
     of_states = {n: p for n, p in near.items() if p.kind != "step"}
@@ -199,7 +194,6 @@ def _some(made: Exploration, depth: int, random: np.random.Generator) -> list[Pl
 
 
 def _nearest(made: Exploration, item: Property, random: np.random.Generator, number: int) -> Iterator[Place]:
-    """The nearest of all states, those in reach first; of equals, in the order in which chance has them."""
     assert made.kernels.ground.lowering is not None
     measure = columns(made.kernels.packing, [lower(made.kernels.ground.lowering, item)])
     depths = np.repeat(np.arange(made.depth), made.levels)
@@ -216,7 +210,6 @@ def _nearest(made: Exploration, item: Property, random: np.random.Generator, num
 
 
 def _newest(made: Exploration, places: list[Place], taken: set[object]) -> Place:
-    """Return, of some states, the one with most that no state taken before had."""
     parts = [_parts(state_at(made.kernels, made.states[depth], row)) for depth, row in places]
     best = max(range(len(places)), key=lambda n: len(parts[n] - taken))
     taken |= parts[best]
@@ -224,6 +217,5 @@ def _newest(made: Exploration, places: list[Place], taken: set[object]) -> Place
 
 
 def _parts(state: State) -> set[object]:
-    """The values of variables, and every two of them together."""
     values = [(n, tuple(sorted(v.items())) if isinstance(v, dict) else v) for n, v in state.items()]
     return {*values, *((a, b) for i, a in enumerate(values) for b in values[:i])}

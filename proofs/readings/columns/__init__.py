@@ -1,4 +1,4 @@
-"""The NumPy reading of terms: many states of one protocol at once, one row each."""
+"""This package is the NumPy reading of terms, which handles many states of one protocol at once, one row each."""
 
 from fencepost.proofs.readings.columns.reading import Columns, ColumnsError, ColumnStates
 

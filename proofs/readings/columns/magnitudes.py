@@ -1,6 +1,5 @@
-"""Sums in columns that stay exact: how large the numbers of a run can get, found before it starts, and the operations
-that refuse to overflow where that is not known.
-"""
+"""This module makes sums in columns exact. The possible size of a run's numbers is computed before the run, and some
+operations refuse to overflow where the size is not known."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -10,16 +9,14 @@ from fencepost.model.language.tracing.recording import Update
 from fencepost.model.language.tree.terms import Term, subterms
 from fencepost.model.language.tree.types import NumberType, OptionType
 
-# How large the numbers of a run can get: whether any sum in it can leave int64, found before it starts.
-#
-# Every value that an action computes is at most ``times`` the largest number before plus ``plus``; what a run of many
-# steps can reach follows. Where that stays below 2^63, columns need no check of their sums.
+# Every value that an action computes is at most ``times`` the largest number before plus ``plus``, which bounds what a
+# run of many steps can reach. Where that stays below 2^63, columns need no check of their sums.
 
 LIMIT = 2**63
 
 
 class Growth(NamedTuple):
-    """At most ``times`` the largest magnitude before, plus ``plus``."""
+    """A `Growth` bounds a value by ``times`` the largest magnitude before, plus ``plus``."""
 
     times: int
     plus: int
@@ -33,8 +30,7 @@ NOTHING = Growth(0, 0)
 
 
 def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
-    """Return how large a term can be; truth values, members of sorts and of enumerations count as numbers that were
-    there before."""
+    """Return how large a term can be. Values that are not numbers count as numbers that were there before."""
     match node.op:
         case "const":
             return Growth(0, abs(int(node.data or 0)))
@@ -54,7 +50,7 @@ def growth_of(node: Term, constants: Mapping[str, int]) -> Growth:
 def growth_of_step(
     conditions: Iterable[Term], updates: Iterable[Update], constants: Mapping[str, int]
 ) -> tuple[Growth, Growth]:
-    """(the largest sum that is computed, the largest value that is stored)."""
+    """Return the largest sum that a step computes, and the largest value that it stores."""
     computed = stored = NOTHING
     updates = tuple(updates)
     for root in (*conditions, *(u.value for u in updates), *(k for u in updates for k in u.keys)):
@@ -80,11 +76,11 @@ def stays_small(start: int, steps: int, computed: Growth, stored: Growth) -> boo
     return computed.times * largest + computed.plus < LIMIT
 
 
-# The functions that compiled columns call: reading outside a map's keys, and sums that refuse to overflow.
+# Compiled columns call these functions to read outside a map's keys, and for sums that refuse to overflow.
 
 
 def held(key: Any, domain: int) -> Any:
-    """A key as it is, or the number of the cell that holds the zero value if it lies outside."""
+    """Return a key as it is, or the number of the cell with the zero value if the key lies outside."""
     return np.where((key >= 0) & (key < domain), key, domain)
 
 
@@ -93,7 +89,7 @@ def is_inside(key: Any, domain: int) -> Any:
 
 
 def plus(a: Any, b: Any) -> Any:
-    """The sum.  OverflowError where it has no int64."""
+    """Return the sum of two columns. Errors: OverflowError where it does not fit into int64."""
     total = np.add(a, b)
     if np.any(((a ^ total) & (b ^ total)) < 0):
         raise OverflowError("a sum lies beyond int64, which is all that columns hold; use the plain reading")
@@ -101,7 +97,7 @@ def plus(a: Any, b: Any) -> Any:
 
 
 def minus(a: Any, b: Any) -> Any:
-    """The difference.  OverflowError where it has no int64."""
+    """Return the difference of two columns. Errors: OverflowError where it does not fit into int64."""
     total = np.subtract(a, b)
     if np.any(((a ^ b) & (a ^ total)) < 0):
         raise OverflowError("a difference lies beyond int64, which is all that columns hold; use the plain reading")
@@ -122,4 +118,4 @@ NAMES: dict[str, Any] = {
     "plus": plus,
     "where": np.where,
 }
-"""Names that the source of a compiled step may use."""
+"""The source of a compiled step may use these names."""

@@ -1,9 +1,10 @@
-"""The NumPy reading: many states of one protocol at once, each variable an array with one row per state.
+"""This module is the NumPy reading, which handles many states of one protocol at once, with each variable as an array
+that has one row for each state.
 
-Truth values are bool, all else int64: a member of a sort or an enumeration is its number, an Option 0 for none and
-one more than its value otherwise, so that every type's zero value is 0. A map is stored one cell wider than its keys
-in each direction; the extra cell is never written, and is what is read outside the keys (``MEANING``). Ghosts are
-left out, since no rule reads them.
+Truth values are bool, and all other values int64. A member of a sort or an enumeration is its number, and an Option is
+0 for none and one more than its value otherwise, so that every type's zero value is 0. A map is stored one cell wider
+than its keys in each direction. The extra cell is never written, and is what is read outside the keys (``MEANING``).
+Ghost variables are left out, since no rule reads them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ __all__ = ["ColumnStates", "Columns", "ColumnsError"]
 
 @dataclass(frozen=True)
 class Columns:
-    """A settled protocol read as columns.  ``constants``: the value of each of its constants."""
+    """A `Columns` is a settled protocol read as columns. ``constants`` has the value of each of its constants."""
 
     spec: Spec
     constants: Mapping[str, int]
@@ -48,7 +49,7 @@ class Columns:
 
     @cached_property
     def types(self) -> dict[str, ScalarType | MapType]:
-        """The variables that columns hold: all but the ghosts. ColumnsError if one is a sequence."""
+        """Return the variables that columns hold, which are all but ghosts. Errors: ColumnsError for a sequence."""
         held: dict[str, ScalarType | MapType] = {}
         for name, kind in self.spec.types.items():
             if isinstance(kind, SeqType):
@@ -68,7 +69,7 @@ class Columns:
         inside: bool = False,
         checked: bool = True,
     ) -> Program:
-        """Conditions that must hold, and then updates of all rows at once; see `compile_step`."""
+        """Return a program with conditions that must hold, then updates of all rows at once, as in `compile_step`."""
         remaining = tuple(u for u in updates if u.variable not in self.spec.ghosts)
         constants, types = tuple(self.constants.items()), tuple(self.types.items())
         return compile_step(
@@ -76,21 +77,20 @@ class Columns:
         )
 
     def action(self, name: str, *, checked: bool = True) -> Program:
-        """One action, its parameters as columns in the order of its declaration."""
+        """Return the program of one action, with its parameters as columns in the order of their declaration."""
         action = self.spec.actions[name]
         guards = [g.condition for g in action.guards]
         return self.program(guards, action.updates, [n for n, _ in action.parameters], checked=checked)
 
     def initial(self, count: int, sizes: Mapping[str, int]) -> "ColumnStates":
-        """``count`` copies of the initial state. ``sizes``: how many members each sort has, by the name of its
-        bound."""
+        """Return ``count`` copies of the initial state. ``sizes`` has each sort's size, by the name of its bound."""
         states = ColumnStates(self, count, sizes)
         states.bind(self.program((), self.spec.initial, ()))(np.arange(count))
         return states
 
 
 class ColumnStates:
-    """The arrays of ``count`` states, all zero to begin with."""
+    """A `ColumnStates` has the arrays of ``count`` states, all zero to begin with."""
 
     def __init__(self, columns: Columns, count: int, sizes: Mapping[str, int]) -> None:
         self.columns, self.count, self.sizes = columns, count, dict(sizes)
@@ -101,11 +101,10 @@ class ColumnStates:
             self.arrays[name] = np.zeros(count * cells, bool if isinstance(value, BoolType) else np.int64)
 
     def bind(self, program: Program) -> Run:
-        """The program as a function over these states."""
         return program.bind(self.arrays, self.domain)
 
     def domain(self, kind: ScalarType) -> int:
-        """Return how many values a type of keys has.  ColumnsError if its bound is not among the sizes."""
+        """Return how many values a type of keys has. Errors: ColumnsError if its bound is not among the sizes."""
         match kind:
             case BoolType():
                 return 2
@@ -126,7 +125,7 @@ class ColumnStates:
                     ) from None
 
     def decode(self, row: int) -> State:
-        """One state as the plain reading has it."""
+        """Return one state in the form of the plain reading."""
         found: State = {}
         for name, kind in self.columns.types.items():
             if not isinstance(kind, MapType):
@@ -155,7 +154,7 @@ class ColumnStates:
                 cells[at] = encode_value(kind.value, value)
 
     def select(self, rows: Sequence[int] | np.ndarray) -> "ColumnStates":
-        """A copy of the states in these rows."""
+        """Return a copy of the states in some rows."""
         chosen = ColumnStates(self.columns, len(rows), self.sizes)
         for name, array in self.arrays.items():
             chosen.arrays[name] = array.reshape(self.count, -1)[rows].ravel()
@@ -166,14 +165,12 @@ class ColumnStates:
 
 
 def encode_value(kind: ScalarType, value: Any) -> int:
-    """A value of the plain reading as columns hold it."""
     if isinstance(kind, OptionType):
         return 0 if value is None else encode_value(kind.of, value) + 1
     return int(value)
 
 
 def decode_value(kind: ScalarType, number: Any) -> Any:
-    """A value in a column as the plain reading has it."""
     if isinstance(kind, OptionType):
         return None if number == 0 else decode_value(kind.of, number - 1)
     return bool(number) if isinstance(kind, BoolType) else int(number)

@@ -1,7 +1,8 @@
-"""Compiles conditions and updates to a NumPy function over the arrays of `columns.py`, straight from the terms.
+"""This module compiles conditions and updates to a NumPy function over the arrays of `reading`, directly from the
+terms.
 
-Equal terms are computed once. Within a quantifier arrays have one more axis, for all values of its variables; what does
-not depend on these is computed without it. A sum is checked for overflow unless the caller knows (`magnitudes.py`)
+Equal terms are computed once. Within a quantifier, arrays have one more axis, for all values of its variables, and what
+does not depend on these is computed without it. A sum is checked for overflow unless the caller knows (by `magnitudes`)
 that none can.
 """
 
@@ -18,17 +19,17 @@ from fencepost.proofs.readings.columns.magnitudes import NAMES
 
 Masks = tuple[np.ndarray, ...]
 Run = Callable[..., Masks | None]
-"""run(rows, *columns): None if every condition held for every row, and then the updates are made; otherwise nothing
-is changed, and the truth of each condition by row is returned."""
+"""A `Run` is called as run(rows, *columns). The call returns None if every condition held for every row, and then has
+made the updates. If some condition failed, the call changes nothing, and returns the truth of each condition by row."""
 
 
 class ColumnsError(Exception):
-    """A protocol that can't be read as columns; the message says which part, and what to do."""
+    """This error is about a protocol that cannot be read as columns. The message names the part, and what to do."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled step.  ``bind(arrays, domains)``: the function for one batch of states."""
+    """A `Program` is a compiled step. ``bind(arrays, domains)`` returns the function for one batch of states."""
 
     source: str
     bind: Callable[[Mapping[str, np.ndarray], Callable[[ScalarType], int]], Run] = field(repr=False)
@@ -45,8 +46,7 @@ def compile_step(
     inside: bool = False,
     checked: bool = True,
 ) -> Program:
-    """``columns``: the locals that are given as columns, in order. ``inside``: the caller knows that they lie in
-    their domains."""
+    """Compile a step. ``columns`` names the locals that are columns, which with ``inside`` lie in their domains."""
     emitter = _Emitter(dict(constants), dict(types), inside, checked)
     scope = _Scope({name: f"c{i}" for i, name in enumerate(columns)}, ("len(rows)",))
     held = [emitter.value(c, scope) for c in conditions]
@@ -67,15 +67,15 @@ def compile_step(
 
 
 class _Scope:
-    """Where terms are evaluated: the rows; within a quantifier each row and value of its variables, on one more axis.
-    ``shape``: of all arrays there, or what they are broadcast to."""
+    """A `_Scope` is where terms are evaluated, with the rows, and within a quantifier each row and value of its
+    variables, on one more axis. ``shape`` is the shape of all arrays there, or to which they are broadcast."""
 
     def __init__(self, locals_: dict[str, str], shape: tuple[str, ...], outer: "_Scope | None" = None) -> None:
         self.locals, self.shape, self.outer = locals_, shape, outer
         self.values: dict[Any, str] = {}
 
     def home(self, needed: frozenset[str]) -> "_Scope":
-        """The outermost in which these variables have values."""
+        """Return the outermost scope in which the needed variables have values."""
         return self if self.outer is None or not needed.isdisjoint(self.locals) else self.outer.home(needed)
 
     @property
@@ -105,15 +105,14 @@ class _Emitter:
         return self.domains.setdefault(kind, f"d{len(self.domains)}")
 
     def value(self, node: Term, scope: _Scope) -> str:
-        """The name or literal of a term's value: a scalar, or an array that fits the scope's shape.  It is computed
-        where all that it depends on is known."""
+        """Return the name or literal of a term's value, which is a scalar, or an array that fits the scope's shape. The
+        value is computed in the outermost scope that has everything it depends on."""
         home = scope.home(free_locals(node))
         if node not in home.values:
             home.values[node] = self._value(node, home)
         return self._lifted(home.values[node], home, scope)
 
     def _lifted(self, text: str, home: _Scope, scope: _Scope) -> str:
-        """Return what was computed further out, with an axis for each quantifier within which it is used."""
         if scope is home or not _is_name(text):
             return text
         if ("lifted", text) not in scope.values:
@@ -123,7 +122,7 @@ class _Emitter:
         return scope.values["lifted", text]
 
     def fits(self, updates: tuple[Update, ...], scope: _Scope) -> list[str]:
-        """A step that assigns outside a map's keys lies beyond the bounds: the conditions that it does not."""
+        """Return the conditions under which a step does not assign outside a map's keys, beyond the bounds."""
         found: dict[str, str] = {}
         for u in updates:
             for key in u.keys:
@@ -133,7 +132,7 @@ class _Emitter:
         return [self.fresh(text) for text in found.values()]
 
     def write(self, update: Update, scope: _Scope) -> str:
-        """Evaluates the new value now and returns the line that stores it, for after all values are known."""
+        """Evaluate the new value now, and return the line that stores it, which runs after all values are known."""
         if update.appends:
             raise _no_sequences(update.variable)
         array = self.array(update.variable)
@@ -208,7 +207,7 @@ class _Emitter:
     def _quantifier(self, node: Term, scope: _Scope) -> str:
         inner = self._each(node.data, scope)
         body = self.value(node.args[0], inner)
-        if node.args[0] not in inner.values:  # nothing in it depends on the variables
+        if node.args[0] not in inner.values:  # the body does not depend on the variables
             body = f"broadcast_to({body}, ({', '.join(inner.shape)}))"
         return self.fresh(f"{body}.{'all' if node.op == 'forall' else 'any'}(axis=-1)")
 
@@ -220,7 +219,6 @@ class _Emitter:
         return _Scope(names, (*scope.shape, f"{every}.shape[1]"), scope)
 
     def _key(self, node: Term, scope: _Scope) -> tuple[str, _Scope]:
-        """A key, within its domain or the number after, and where it is computed."""
         home = scope.home(free_locals(node))
         text = self.value(node, home)
         if self._surely_inside(node, text) or (self.inside and _stays_inside(node.type)):
@@ -235,7 +233,6 @@ class _Emitter:
         return named or text in self._quantified or (self.inside and node.op == "local")
 
     def _index(self, kind: MapType, keys: Sequence[tuple[str, _Scope]], scope: _Scope) -> str:
-        """The cells of entries of a map, its keys one after another, each where it is known."""
         text, where = "rows", scope.home(frozenset())
         for place, (sort, (key, home)) in enumerate(zip(kind.keys, keys, strict=True)):
             inner = max(where, home, key=lambda one: one.depth)
@@ -248,13 +245,12 @@ class _Emitter:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether it stands for an array, or for a scalar of NumPy's, and not for a literal."""
+    """Return whether a text stands for an array or a NumPy scalar, and not for a literal."""
     return text[0] in "tcqr"
 
 
 def _stays_inside(kind: Type) -> bool:
-    """Return whether no value of this type leaves the domain by more than one: none is computed but from others of it,
-    and what names no member has the number after the last."""
+    """Return whether no value of this type leaves the domain by more than the one number after its last member."""
     return isinstance(kind, AtomsType | EnumType)
 
 

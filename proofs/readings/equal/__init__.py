@@ -1,5 +1,6 @@
-"""The readings proved equal: what the explorer executes and what the proofs reason about are the same steps.
+"""This package proves the readings equal, so that what the explorer executes and what the proofs reason about are the
+same steps.
 
-Read `machine` (the explorer's emitted functions, run on symbols), `fields` (a state of packed fields, as terms see it),
-`obligations` (for each action and property, one question to Z3).
+`machine` runs the explorer's emitted functions on symbols, `fields` has a state of packed fields as terms see it, and
+`obligations` has one question to Z3 for each action and property.
 """

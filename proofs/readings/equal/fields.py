@@ -1,4 +1,5 @@
-"""A state of packed fields as the terms of a protocol see it; numbers are bit vectors, so that one solver has both."""
+"""This module presents a state of packed fields as the terms of a protocol see it. Numbers are bit vectors, so that one
+solver has both."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,13 +12,13 @@ from fencepost.proofs.readings.ground.layout import Layout
 from fencepost.proofs.readings.solver.terms import Reading, Value
 
 BITS = 32
-"""Of a number in terms."""
+"""A number in terms has this many bits."""
 LARGEST = 2**24
-"""Of a bound: so far below what a number holds that no sum of a protocol's wraps."""
+"""A bound is at most this large, so far below the range of a number that no sum of a protocol wraps."""
 
 
 class BitReading(Reading):
-    """Terms over bit vectors instead of integers, within bounds."""
+    """A `BitReading` reads terms over bit vectors instead of integers, within bounds."""
 
     def number_sort(self) -> Any:
         return z3.BitVecSort(BITS, self.context)
@@ -26,7 +27,7 @@ class BitReading(Reading):
         return z3.BitVecVal(value, BITS, self.context)
 
     def raw(self, value: Value, kind: ScalarType) -> Any:
-        """The number by which a value is written in a field."""
+        """Return the number that represents a value in a field."""
         if isinstance(kind, BoolType):
             return z3.If(value[0], self.number(1), self.number(0))
         if isinstance(kind, OptionType):
@@ -34,7 +35,7 @@ class BitReading(Reading):
         return value[0]
 
     def decoded(self, raw: Any, kind: ScalarType) -> Value:
-        """The value that a field's number stands for."""
+        """Return the value that a field's number represents."""
         if isinstance(kind, BoolType):
             return (raw == 1,)
         if isinstance(kind, OptionType):
@@ -43,7 +44,7 @@ class BitReading(Reading):
 
 
 class FieldState:
-    """The variables in a state whose fields hold these numbers."""
+    """A `FieldState` has the variables in a state whose fields hold given numbers."""
 
     def __init__(self, reading: BitReading, layout: Layout, numbers: Sequence[Any]) -> None:
         self.reading, self.layout, self.numbers = reading, layout, numbers
@@ -62,7 +63,6 @@ class FieldState:
         return self.numbers[self.layout.places[name].first]
 
     def _chosen(self, first: int, sizes: Sequence[int], asked: Sequence[Any], kind: ScalarType) -> Value:
-        """The entry at keys that the state decides; the zero value outside of them."""
         if all(z3.is_bv_value(key) for key in asked):
             numbers = [key.as_signed_long() for key in asked]
             if not all(0 <= n < size for n, size in zip(numbers, sizes, strict=True)):
@@ -79,7 +79,7 @@ class FieldState:
 
 
 def packed(packing: Packing, numbers: Sequence[Any], context: Any) -> list[Any]:
-    """The words of a state whose fields hold these numbers: by arithmetic, as `Packing.pack` has it."""
+    """Return the words of a state from its fields' numbers, by the arithmetic of `Packing.pack`."""
     words = [z3.BitVecVal(0, WORD, context) for _ in range(packing.words)]
     for cell in packing.cells:
         total = z3.BitVecVal(0, WORD, context)

@@ -1,7 +1,8 @@
-"""The explorer's emitted functions, run once on symbols instead of columns: the same source, other things to call.
+"""This module runs the explorer's emitted functions once on symbols instead of columns. The source is the same, but
+what it calls differs.
 
-A column is one bit vector of the column's own width, for one state, so that wrapping, masks and shared bits count as
-they do in NumPy.  What the functions would count or write is recorded instead, as conditions and words of that state.
+A column is one bit vector of the column's own width, for one state, so that wrapping, masks and shared bits behave as
+they do in NumPy. What the functions would count or write is recorded instead, as conditions and words of that state.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from fencepost.proofs.engines.explore.kernels import Kernels
 
 @dataclass
 class Asked:
-    """The conditions that were asked for last, of one run."""
+    """An `Asked` has the conditions that one run asked for last."""
 
     where: "Column | None" = None
     row: "Column | None" = None
@@ -22,7 +23,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type of NumPy: ``bits`` wide; a truth value has one."""
+    """A `Kind` is a column type of NumPy, ``bits`` wide. A truth value has one bit."""
 
     name: str
     bits: int
@@ -35,7 +36,7 @@ class Kind:
 
 
 class Column:
-    """One value of a column.  The operations are those that emitted source uses, and no others."""
+    """A `Column` is one value of a column, with only the operations that emitted source uses."""
 
     size = 1
 
@@ -102,13 +103,13 @@ class Column:
         return Column(kind, z3.SignExt(more, self.bits) if self.kind.signed else z3.ZeroExt(more, self.bits))
 
     def view(self, kind: Kind) -> "Column":
-        """A byte as a truth value, or the other way round; a byte that is neither 0 nor 1 would be none."""
+        """Return a byte as a truth value, or the other way round. The byte must be 0 or 1."""
         return self.astype(kind)
 
     def is_true(self) -> Any:
         return self.bits == z3.BitVecVal(1, 1, self.kind.context)
 
-    # What stands for rows: of one state there is one.
+    # These methods stand for row operations. A single state has one row.
 
     def nonzero(self) -> tuple["Column"]:
         self.kind.asked.where = self
@@ -131,7 +132,7 @@ class Column:
 
 
 class Written:
-    """A word of a successor that is being written."""
+    """A `Written` is a word of a successor that is being written."""
 
     bits: Any = None
 
@@ -146,8 +147,8 @@ class Written:
 
 @dataclass
 class Taken:
-    """What is executed of one instance: where it is taken, and the words that are written then; ``broken``: where it
-    is taken and breaks a step property, by its number."""
+    """A `Taken` is what is executed of one instance, with where it is taken, and the words that are then written.
+    ``broken`` has, by the number of a step property, where the instance is taken and breaks it."""
 
     where: Any
     words: list[Any]
@@ -155,8 +156,6 @@ class Taken:
 
 
 class _NumPy:
-    """The functions of NumPy that emitted source calls."""
-
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds
 
@@ -180,7 +179,7 @@ class _NumPy:
 
 
 class _Tally:
-    """Stands for the counts and lists that ``expand`` fills."""
+    """A `_Tally` stands for the counts and lists that ``expand`` fills."""
 
     judge, stuck = None, 0
 
@@ -202,7 +201,7 @@ class _Tally:
 
 
 class _Counts:
-    """A list of counts; what is counted does not matter, only that something is."""
+    """A `_Counts` stands for a list of counts, and notes that something is counted, not how often."""
 
     def __init__(self, on_count: Callable[[int], None]) -> None:
         self._on_count = on_count
@@ -216,8 +215,6 @@ class _Counts:
 
 
 class _Out:
-    """A word of all successors, of which each instance gets its part."""
-
     def __init__(self, tally: _Tally) -> None:
         self._tally = tally
 
@@ -228,8 +225,8 @@ class _Out:
 
 
 def execute(kernels: Kernels, words: Sequence[Any], context: Any) -> tuple[dict[int, Taken], dict[int, Any]]:
-    """Return what ``expand`` and ``check`` do in the state of these words: of each instance, by number, and where each
-    condition on states is found.  An instance or condition that the source leaves out is in neither."""
+    """Return what ``expand`` and ``check`` do in a state of packed words, for each instance by number, and where each
+    condition on states is found. An instance or condition that the source leaves out is in neither."""
     asked = Asked()
     sizes = (("U8", 8, False), ("I16", 16, True), ("I32", 32, True), ("I64", 64, True), ("U64", 64, False))
     kinds = {n: Kind(n, bits, signed, context, asked) for n, bits, signed in (*sizes, ("B", 1, False))}

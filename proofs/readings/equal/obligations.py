@@ -1,11 +1,11 @@
-"""Of each action and property one question to Z3: is there a state within the bounds in which the explorer's emitted
-functions do anything else than the terms say?
+"""This module asks Z3, for each action and property, whether in some state within the bounds the explorer's emitted
+functions do anything else than the terms state.
 
-A state is any choice of its fields' numbers, reachable or not, but for what a sequence has no entry at, which is 0.
-For an action, with all choices of its parameters: the explorer takes the step exactly where guards, limits and budgets
-hold and everything stays within the bounds, and the words that it writes are those of the state after.  For a property:
-it is found exactly where the terms say so; of steps, wherever a step is taken.  What is not asked: the numba engine,
-which compiles source of its own; refinements, which are judged outside of these functions; and progress.
+A state is any choice of its fields' numbers, reachable or not, except that unused entries of a sequence are 0. For an
+action, with all choices of its parameters, the explorer must take the step exactly where guards, limits and budgets
+hold and everything stays within the bounds, and must write the words of the state after. A property must be found
+exactly where the terms state it, and one of steps wherever a step is taken. Three things are not asked: the numba
+engine, which compiles source of its own, refinements, which are judged outside of these functions, and progress.
 """
 
 import itertools
@@ -30,13 +30,13 @@ from fencepost.proofs.readings.solver.states import UpdatedState
 from fencepost.proofs.readings.solver.terms import Locals, Value
 
 LIMIT = 50_000_000
-"""Z3's resource limit of one question."""
+"""One question has this limit of Z3's resources."""
 
 
 @dataclass(frozen=True)
 class Equal:
-    """``of``: an action or a property; ``verdict``: violated where a state distinguishes them, which ``state`` has, as
-    field values by name; unknown where Z3 gave up."""
+    """An `Equal` is the answer on one action or property, which ``of`` names. ``verdict`` is violated where a state
+    distinguishes the readings, which ``state`` has as field values by name, and unknown where Z3 gave up."""
 
     of: str
     kind: Literal["action", "property"]
@@ -46,7 +46,7 @@ class Equal:
 
 
 class Readings:
-    """Both readings of one protocol within bounds, over the same symbolic state."""
+    """A `Readings` has both readings of one protocol within bounds, over the same symbolic state."""
 
     def __init__(self, spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> None:
         self.spec, self.bounds = spec, bounds
@@ -69,7 +69,7 @@ class Readings:
         }
 
     def all(self) -> Iterator[Equal]:
-        """Every action, then every property that the emitted functions judge."""
+        """Yield the answer for every action, then for every property that the emitted functions judge."""
         for action in self.spec.actions.values():
             yield self._asked(action.name, "action", self._action(action))
         for number, name in enumerate(self.kernels.states):
@@ -78,7 +78,7 @@ class Readings:
             yield self._asked(name, "property", self._steps(number, name))
 
     def _unused(self) -> Iterator[Any]:
-        """What a sequence has no entry at is 0, which is how equal states have equal fields."""
+        """Yield the conditions that unused entries of a sequence are 0, so that equal states have equal fields."""
         for name, kind in self.spec.types.items():
             if isinstance(kind, SeqType):
                 place = self.layout.places[name]
@@ -101,7 +101,7 @@ class Readings:
         return Equal(of, kind, verdict, time.perf_counter() - began, state)
 
     def _action(self, action: Action) -> Iterator[Any]:
-        """Where some instance is taken without being enabled, or the other way round, or leads to another state."""
+        """Yield where an instance is taken without being enabled, or the other way round, or leads to another state."""
         for parameters, names in self._choices(action):
             taken = self.taken.get(self.by_event.get((action.name, parameters), -1))
             enabled = self.reading.both(list(self._enabled(action, names)))
@@ -138,7 +138,6 @@ class Readings:
             yield values, {n: v for (n, _), v in zip(action.parameters, literals, strict=True)}
 
     def _enabled(self, action: Action, names: Locals) -> Iterator[Any]:
-        """Guards, limits, the budget, and that everything assigned lies within the bounds."""
         for term in (*(g.condition for g in action.guards), *action.limits):
             yield self.reading.truth(term, self.before, names=names)
         if action.budget is not None:
@@ -167,7 +166,6 @@ class Readings:
         return z3.And(raw >= 0, raw <= highest(kind, self.bounds, self.spec.name))
 
     def _after(self, action: Action, names: Locals) -> list[Any]:
-        """The numbers of the fields after the step."""
         after = UpdatedState(self.reading, self.before, action.updates, names)
         numbers = list(self.numbers)
         for name in {update.variable for update in action.updates}:
@@ -180,7 +178,7 @@ class Readings:
         return numbers
 
     def _cells(self, name: str) -> Iterator[tuple[int, tuple[Value, ...] | None, Any]]:
-        """The fields of a variable: index, keys (None for the length of a sequence), and the type of what is there."""
+        """Yield the fields of a variable, with index, keys (None for a sequence's length), and the content's type."""
         kind, place, reading = self.spec.types[name], self.layout.places[name], self.reading
         if isinstance(kind, MapType):
             choices = itertools.product(*(scalar_values(k, self.bounds) for k in kind.keys))

@@ -1,4 +1,4 @@
-"""Grounding: a protocol under bounds as scalar fields, instances of actions and conditions on them."""
+"""This package grounds a protocol under bounds, as scalar fields, instances of actions and conditions on them."""
 
 from fencepost.proofs.readings.ground.grounding import Ground, Instance, Promise, ground
 from fencepost.proofs.readings.ground.layout import Bounds, BoundsError, Field, Layout

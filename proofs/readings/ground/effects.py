@@ -1,6 +1,7 @@
-"""Effects: the assignments of one action as new values of fields, and the condition that they stay within the bounds.
+"""This module turns the assignments of one action into new values of fields, and the condition that they stay within
+the bounds.
 
-A value beyond its bound is left as it is: the explorer takes no step where the condition fails, so it is never packed.
+A value beyond its bound is left as it is. The explorer takes no step where the condition fails, so it is never packed.
 """
 
 import itertools
@@ -14,8 +15,8 @@ from fencepost.proofs.readings.ground.nodes import Node, Table
 def effect(
     lowering: Lowering, updates: tuple[Update, ...], names: Locals, current: list[Node]
 ) -> tuple[tuple[tuple[int, Node], ...], Node]:
-    """The effect of assignments on the fields ``current``: (field index, new value) of those that change, and the
-    condition that all keys and values stay within their bounds."""
+    """Return the effect of assignments on the fields ``current``, as (field index, new value) of those that change, and
+    the condition that all keys and values stay within their bounds."""
     after, fits = list(current), []
     for update in updates:
         fits.append(_assign(lowering, update, names, after))
@@ -24,7 +25,7 @@ def effect(
 
 
 def _assign(lowering: Lowering, update: Update, names: Locals, after: list[Node]) -> Node:
-    """Carries one assignment into ``after``; the node says when it stays within the bounds."""
+    """Carry one assignment into ``after``, and return the condition that it stays within the bounds."""
     table, place = lowering.table, lowering.layout.places[update.variable]
     kind = lowering.layout.spec.types[update.variable]
     if update.bound:

@@ -1,9 +1,9 @@
-"""Grounding: a settled protocol and its properties under bounds, as scalar fields, instances of actions, and ground
-conditions.
+"""This module grounds a settled protocol and its properties under bounds, as scalar fields, instances of actions, and
+ground conditions.
 
-An instance is an action with values for its parameters.  It may be taken where ``guard`` (what the protocol says),
-``limit`` (what only the exploration says) and ``fits`` (every value stays within its bound) all hold.  Where only
-``fits`` fails the step is cut.
+An instance is an action with values for its parameters. An instance may be taken where ``guard`` (what the protocol
+states), ``limit`` (what only the exploration states) and ``fits`` (every value stays within its bound) all hold. Where
+only ``fits`` fails, the step is cut.
 """
 
 import itertools
@@ -32,7 +32,7 @@ from fencepost.proofs.results import Event, State
 
 @dataclass(frozen=True)
 class Instance:
-    """``updates`` are (field index, value) of the fields that change, all from the old state."""
+    """An `Instance` is an action with parameter values. ``updates`` has (field index, value) from the old state."""
 
     action: str
     parameters: dict[str, Any]
@@ -51,8 +51,8 @@ class Instance:
 
 @dataclass(frozen=True)
 class Promise:
-    """A progress property for one choice of its parameters: where ``first`` holds, ``then`` must come to hold.
-    ``ceasing``: actions that stop in the end."""
+    """A `Promise` is a progress property for one choice of its parameters. Where ``first`` holds, ``then`` must come to
+    hold. ``ceasing`` has the actions that cease eventually."""
 
     name: str
     parameters: dict[str, Any]
@@ -63,10 +63,11 @@ class Promise:
 
 @dataclass
 class Ground:
-    """``always``, ``sometimes``: conditions over fields.  ``steps``: over fields and, as fields from ``len(fields)``
-    on, their values after the step; ``initially``: what such a property says of the initial state, whose field values
-    are ``initial``.  ``refinements``: the steps of the core one by one, in each view, for those of the ``steps`` that
-    are such; ``presences``: the conditions in which dangers are there; ``lowering``: makes nodes of further terms."""
+    """A `Ground` is a protocol within bounds. ``always`` and ``sometimes`` have conditions over fields. ``steps`` has
+    conditions over fields and their values after the step, which are fields from ``len(fields)`` on. ``initially`` has
+    what step properties demand of the initial state, whose field values are ``initial``. ``refinements`` has, for those
+    of the ``steps`` that are refinements, the steps of the core one by one, in each view. ``presences`` has the
+    conditions in which dangers are present, and ``lowering`` makes nodes of further terms."""
 
     spec: Spec
     bounds: dict[str, int]
@@ -89,18 +90,17 @@ class Ground:
         return self.layout.decode(values)
 
     def fields(self) -> list[Node]:
-        """Each field, as it is in the state before."""
         return [self.table.field(i, f.high, f.truth) for i, f in enumerate(self.layout.fields)]
 
     def after(self, name: str, instance: Instance) -> Node:
-        """A step property as a condition on the state before, for the steps of one instance."""
+        """Return a step property as a condition on the state before, for the steps of one instance."""
         key = name, str(instance.event)
         if key not in self._after:
             self._after[key] = self.primed(instance)(self.steps[name])
         return self._after[key]
 
     def primed(self, instance: Instance) -> Callable[[Node], Node]:
-        """Conditions on the states before and after its steps as conditions on the state before."""
+        """Return a function that puts conditions on both states of a step of the instance over the state before."""
         known = self._primed.get(id(instance))
         if known is None:
             fields, changed = self.fields(), dict(instance.updates)
@@ -109,15 +109,14 @@ class Ground:
         return known
 
     def moves(self, instance: Instance) -> bool:
-        """May its steps change what some refinement maps?"""
+        """Return whether steps of the instance may change what some refinement maps."""
         primed = self.primed(instance)
         views = (view for views in self.refinements.values() for view in views)
         return any(view.stutters(self.table, primed) is not self.table.true for view in views)
 
 
 def ground(spec: Spec, properties: Mapping[str, Property], bounds: Bounds) -> Ground:
-    """Everything the explorer needs.  BoundsError: a bound is missing, a number has no largest value, an axiom does
-    not hold."""
+    """Return everything the explorer needs. Errors: BoundsError for missing bounds, or an axiom that does not hold."""
     layout, table = lay_out(spec, bounds), Table()
     fields = layout.fields
     values = {n: _constant(table, n, kind, bounds, spec) for n, kind in spec.constants.items()}
@@ -176,7 +175,6 @@ def _instances(lowering: Lowering, action: Action) -> list[Instance]:
 
 
 def _instance(lowering: Lowering, action: Action, names: dict[str, Node]) -> Instance | None:
-    """None if no state enables it."""
     layout, table = lowering.layout, lowering.table
     parts: list[Node] = []
     for item in action.guards:

@@ -1,9 +1,9 @@
-"""Layout: which scalar fields a protocol's variables become under bounds, and how a state is written in them and read
-back.
+"""This module decides which scalar fields a protocol's variables become under bounds, and how a state is written in
+them and read back.
 
-A value is written as its number: False and True as 0 and 1, an Option as 0 for none and one more than its value
-otherwise.  A map has one field per key; a sequence its length and one field per entry, unused ones 0, so that equal
-states have equal fields.
+A value is written as its number. False and True are 0 and 1, and an Option is 0 for none and one more than its value
+otherwise. A map has one field for each key. A sequence has its length and one field for each entry, unused ones 0, so
+that equal states have equal fields.
 """
 
 import itertools
@@ -30,12 +30,12 @@ Bounds = Mapping[str, int]
 
 
 class BoundsError(InputError):
-    """Bounds under which the protocol cannot be explored: the message says which, why, and what to do."""
+    """This error names bounds under which the protocol cannot be explored, the reason, and what to do."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One scalar of the packed state, 0 … high.  A budget's counter has no variable."""
+    """A `Field` is one scalar of the packed state, 0 … high. The counter of a budget has no variable."""
 
     name: str
     variable: str | None
@@ -45,7 +45,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a variable lives: its first field, and for a map or sequence how many values each key, or position, has."""
+    """A `Place` is a variable's first field, with the number of values of each key or position."""
 
     first: int
     sizes: tuple[int, ...]
@@ -61,7 +61,7 @@ class Layout:
     budgets: dict[str, int]
 
     def decode(self, values: Sequence[int]) -> State:
-        """The state that these field values mean; budget counters are no part of it."""
+        """Return the state that field values represent, without budget counters."""
         return {name: self._read(name, values) for name in self.spec.types}
 
     def _read(self, name: str, values: Sequence[int]) -> Any:
@@ -80,7 +80,7 @@ class Layout:
         return plain(values[place.first], kind)
 
     def encode(self, state: State) -> list[int]:
-        """Field values of a state, with all budgets untouched.  BoundsError if a value lies outside the bounds."""
+        """Return the field values of a state, with unused budgets. Errors: BoundsError outside the bounds."""
         values = [0] * len(self.fields)
         for name, kind in self.spec.types.items():
             place = self.places[name]
@@ -109,7 +109,7 @@ class Layout:
 
 
 def plain(value: int, kind: ScalarType) -> Any:
-    """A field's number as the value it stands for."""
+    """Return the value that a field's number represents."""
     if isinstance(kind, BoolType):
         return bool(value)
     if isinstance(kind, OptionType):
@@ -118,15 +118,14 @@ def plain(value: int, kind: ScalarType) -> Any:
 
 
 def raw(value: Any, kind: ScalarType) -> int:
-    """The number by which a value is written in a field."""
+    """Return the number that represents a value in a field."""
     if isinstance(kind, OptionType):
         return 0 if value is None else 1 + raw(value, kind.of)
     return int(value)
 
 
 def highest(kind: ScalarType, bounds: Bounds, what: str) -> int:
-    """The largest number by which a value of this type is written; BoundsError, naming ``what``, if the bounds do not
-    say."""
+    """Return the largest number that represents a value of this type. Errors: BoundsError, naming ``what``."""
     match kind:
         case BoolType():
             return 1
@@ -146,7 +145,7 @@ def highest(kind: ScalarType, bounds: Bounds, what: str) -> int:
 
 
 def look_up(bounds: Bounds, text: str, what: str) -> int:
-    """The value of a bound expression."""
+    """Return the value of a bound expression. Errors: BoundsError for a missing or negative bound."""
     try:
         value = evaluate_bound(text, bounds)
     except KeyError as error:
@@ -162,8 +161,7 @@ def look_up(bounds: Bounds, text: str, what: str) -> int:
 
 
 def lay_out(spec: Spec, bounds: Bounds) -> Layout:
-    """Fields in order of declaration, then one counter per budget.  BoundsError names the variable that has no finite
-    range."""
+    """Return fields in order of declaration, then budget counters. Errors: BoundsError for an unbounded variable."""
     fields: list[Field] = []
     places: dict[str, Place] = {}
     for name, kind in spec.types.items():

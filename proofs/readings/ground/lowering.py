@@ -1,7 +1,7 @@
-"""Lowering: a term of the language becomes ground nodes, for given values of its locals.
+"""This module turns a term of the language into ground nodes, for given values of its locals.
 
-Quantifiers are written out over the bound, a map read at a key that the state decides becomes a chain of ite over the
-keys, and constants get their chosen values.  What the language calls the zero value outside a bound stays so (see
+Quantifiers are expanded over the bound, a map read at a key that the state decides becomes a chain of ite over the
+keys, and constants get their chosen values. What the language defines as the zero value outside a bound stays so (see
 ``terms.MEANING``).
 """
 
@@ -18,8 +18,7 @@ Read = Callable[[int], Node]
 
 
 class Lowering:
-    """Lowers terms of one protocol.  ``now`` and ``then`` give the node of a field, by index, before and (primed)
-    after a step."""
+    """A `Lowering` lowers terms. ``now`` and ``then`` give a field's node, by index, before and after a step."""
 
     def __init__(self, layout: Layout, table: Table, constants: Mapping[str, Node], now: Read, then: Read) -> None:
         self.layout, self.table, self.constants = layout, table, constants
@@ -28,8 +27,7 @@ class Lowering:
         self._done: dict[tuple[object, ...], Node] = {}
 
     def lower(self, node: Term, names: Locals) -> Node:
-        """The node of a scalar term; equal calls are answered from memory, keyed by the locals that the term really
-        reads."""
+        """Return the node of a scalar term. Results are cached by the locals that the term really reads."""
         key = (node, *[names[n].number for n in self.free(node)])
         found = self._done.get(key)
         if found is None:
@@ -52,7 +50,7 @@ class Lowering:
         return found
 
     def domain(self, kind: ScalarType, what: str) -> list[Node]:
-        """Every value of a type under the bounds, as constants."""
+        """Return every value of a type under the bounds, as constants."""
         values = range(highest(kind, self.layout.bounds, what) + 1)
         return [self.literal(v, kind) for v in values]
 
@@ -129,7 +127,7 @@ class Lowering:
         return result
 
     def _at(self, node: Term, position: Node) -> Node:
-        """An unused entry is written as 0, which is the zero value, so the length need not be asked."""
+        """Return the entry at a position. Unused entries are 0, the zero value, so the length need not be read."""
         room = self.layout.places[node.args[0].data[0]].sizes[0]
         result = self.literal(0, node.type)  # type: ignore[arg-type]
         for place in range(min(room, position.high), max(1, position.low) - 1, -1):

@@ -1,9 +1,10 @@
-"""Ground nodes: what remains of a rule once bounds are chosen, a hash-consed graph over scalar fields.
+"""This module has ground nodes, which are what remains of a rule once bounds are chosen, in a hash-consed graph over
+scalar fields.
 
-Operations: const, field, add, sub, monus, eq, le, and, or, not, ite (of numbers only).  ``lt`` is written with
-``le``, a truth value's ite with and/or, so that equal conditions are one object.  Every node carries its range; a
-comparison that ranges decide is folded, which is what removes most range checks and most instances of actions before
-any state is looked at.
+The operations are const, field, add, sub, monus, eq, le, and, or, not, and ite (of numbers only). ``lt`` is written
+with ``le``, and a truth value's ite with and/or, so that equal conditions are one object. Every node carries its range.
+A comparison that ranges decide is folded, which removes most range checks and most instances of actions before any
+state is visited.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +13,8 @@ from typing import Any
 
 
 class Node:
-    """``low <= value <= high`` in every state.  ``truth`` marks truth values (0 or 1).  Compare with ``is``; made by
-    a Table only."""
+    """A `Node` has ``low <= value <= high`` in every state, and ``truth`` for truth values (0 or 1). Nodes are made
+    only by a Table, and are compared with ``is``."""
 
     __slots__ = ("args", "data", "high", "low", "number", "op", "truth")
 
@@ -30,7 +31,7 @@ class Node:
 
 
 class Table:
-    """All nodes of one grounding, each distinct one made once, folded as it is made."""
+    """A `Table` has all nodes of one grounding, each distinct one made once, and folded as it is made."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[object, ...], Node] = {}
@@ -74,7 +75,7 @@ class Table:
         return self._make("sub", (a, b), 0, a.low - b.high, a.high - b.low, truth=False)
 
     def monus(self, a: Node, b: Node) -> Node:
-        """Subtraction that stops at 0."""
+        """Subtract, but stop at 0."""
         if a.low >= b.high:
             return self.sub(a, b)
         if a is b or a.high <= b.low:
@@ -123,8 +124,7 @@ class Table:
         return self.negate(self.le(b, a))
 
     def _push(self, a: Node, compare: Callable[[Node], Node]) -> Node | None:
-        """A comparison moved into an ite where at least one branch decides it, so that chains of constants become
-        conditions."""
+        """Move a comparison into an ite both of whose branches decide it, so that constant chains are conditions."""
         if a.op != "ite":
             return None
         then, other = compare(a.args[1]), compare(a.args[2])
@@ -180,7 +180,7 @@ class Table:
         return self._make("ite", (test, then, other), 0, low, high, truth=False)
 
     def rebuild(self, node: Node, args: Sequence[Node]) -> Node:
-        """The node's operation on other arguments, folded anew."""
+        """Return the node's operation on other arguments, folded anew."""
         match node.op:
             case "add":
                 return self.add(args[0], args[1])
@@ -203,7 +203,7 @@ class Table:
         return node
 
     def substitution(self, fields: dict[int, Node]) -> Callable[[Node], Node]:
-        """Replaces some fields, by index; what several nodes share is done once."""
+        """Return a function that replaces some fields, by index. What several nodes share is replaced once."""
         done: dict[int, Node] = {}
 
         def visit(node: Node) -> Node:
@@ -220,7 +220,7 @@ class Table:
 
 
 def below(roots: Iterable[Node]) -> list[Node]:
-    """Every distinct node at or below the roots, arguments first."""
+    """Return every distinct node at or below the roots, arguments first."""
     seen: set[int] = set()
     order: list[Node] = []
 
@@ -237,9 +237,9 @@ def below(roots: Iterable[Node]) -> list[Node]:
 
 
 def evaluate(roots: Iterable[Node], values: Sequence[Any]) -> list[Any]:
-    """The values of the roots in one state, given by field index: what columns are held against.
+    """Return the values of the roots in one state, given by field index. Tests compare columns with these values.
 
-    Many states at once: ``values`` are integer arrays of one length; so are the results, but for constants.
+    For many states at once, ``values`` are integer arrays of one length, and so are the results, except for constants.
     """
     roots = list(roots)
     got: dict[int, Any] = {}

@@ -1,8 +1,9 @@
-"""Refinement under bounds: every step of the core, for each choice of its parameters, as conditions on a step of the
-larger protocol.
+"""This module grounds a refinement, with every step of the core, for each choice of its parameters, as conditions on a
+step of the larger protocol.
 
-For one instance of the larger protocol most of them fold away: a variable that it does not touch is stored, one that it
-sets to what the core sets it to is right.  What is left of a step of the core says how near it is.
+For one instance of the larger protocol most of these conditions fold away. A variable that the instance does not touch
+is unchanged, and one that it sets to what the core sets it to is right. What is left of a step of the core indicates
+how near it is.
 """
 
 import itertools
@@ -15,23 +16,23 @@ from fencepost.proofs.readings.ground.lowering import Lowering
 from fencepost.proofs.readings.ground.nodes import Node, Table
 
 Primed = Callable[[Node], Node]
-"""A condition on the states before and after a step as one on the state before, for the steps of one instance."""
+"""A `Primed` turns a condition on the states before and after a step of one instance into one on the state before."""
 
 
 @dataclass(frozen=True)
 class GroundStep:
-    """A step of the core: its action, where it is enabled, and what each variable must be afterwards, in any order."""
+    """A `GroundStep` is a step of the core, with its guard and what each variable must be afterwards, in any order."""
 
     action: str
     guard: Node
     effects: list[Node]
 
     def taken(self, table: Table, primed: Primed) -> Node | None:
-        """Return where an instance is this step; None if it never is."""
+        """Return where an instance is this step of the core, or None if it never is."""
         parts = [self.guard]
         for place, effect in enumerate(self.effects):
             parts.append(primed(effect))
-            if parts[-1] is table.false:  # mostly so, and soon: the next instance will mostly fail here as well
+            if parts[-1] is table.false:  # the next instance will mostly fail here as well
                 self.effects.insert(0, self.effects.pop(place))
                 return None
         taken = table.both(parts)
@@ -40,8 +41,8 @@ class GroundStep:
 
 @dataclass(frozen=True)
 class GroundRefinement:
-    """``unchanged``: for each variable of the core that it does not change; ``hints``: the core's actions to try
-    first."""
+    """A `GroundRefinement` is a refinement in one view. ``unchanged`` has, for each variable of the core, the condition
+    that it does not change. ``hints`` names the core's actions to try first."""
 
     unchanged: tuple[Node, ...]
     steps: tuple[GroundStep, ...]
@@ -53,8 +54,9 @@ class GroundRefinement:
         return table.both(map(primed, self.unchanged))
 
     def candidates(self, table: Table, primed: Primed, action: str, given: Node) -> list[tuple[str, Node]]:
-        """The steps of the core that an instance of ``action``, taken where ``given`` holds, may be, by action, the
-        likeliest first: as hinted, or of its name, and with the fewest conditions left."""
+        """Return the steps of the core that an instance of ``action``, taken where ``given`` holds, may be, by action.
+        The likeliest come first, which are those that are hinted at or have its name, with the fewest conditions left.
+        """
         hints, found, known = self.hints.get(action, (action,)), [], Known(table, given)
         for place, step in enumerate(self.steps):
             taken = step.taken(table, primed)
@@ -65,7 +67,7 @@ class GroundRefinement:
 
 
 class Known:
-    """Facts that a condition states outright: enough to see of most others that they contradict it."""
+    """A `Known` has facts that a condition states directly, by which most contradictions are found."""
 
     def __init__(self, table: Table, condition: Node) -> None:
         parts = _parts(condition)
@@ -73,7 +75,7 @@ class Known:
         self._values = {part.args[0].number: part.args[1].data for part in parts if _fixes(part)}
 
     def excludes(self, other: Node) -> bool:
-        """Can the other never hold where this one does?  False where that is not plain."""
+        """Return whether another condition can never hold where the known one does, or False if that is not obvious."""
         return any(
             part.number in self._against
             or (_fixes(part) and self._values.get(part.args[0].number, part.args[1].data) != part.args[1].data)
@@ -90,7 +92,7 @@ def _fixes(part: Node) -> bool:
 
 
 def ground_refinements(lowering: Lowering, item: Refinement) -> list[GroundRefinement]:
-    """The core's steps under the larger protocol's bounds; of a view, once for each element."""
+    """Return the core's steps under the larger protocol's bounds, once for each choice of a view's parameters."""
     found = []
     for seen in _choices(lowering, item, item.each, "the view"):
         unchanged = tuple(lowering.lower(term, seen) for term in item.unchanged.values())

@@ -1,1 +1,1 @@
-"""The Z3 reading: terms as formulas without bounds, questions with a limit, small models."""
+"""This package is the Z3 reading, with terms as formulas without bounds, questions with a limit, and small models."""

@@ -1,4 +1,4 @@
-"""The finite ranges that bounds give to types: what several readings ask for."""
+"""This module has the finite ranges that bounds give to types, which several readings use."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from fencepost.model.language.tree.types import (
 
 
 def scalar_values(kind: ScalarType, bounds: Bounds) -> Sequence[int | bool | None]:
-    """All values of a type within bounds, the zero value first.  ModelError if a bound is missing, or there is none."""
+    """Return all values of a type within bounds, the zero value first. Errors: ModelError without a bound."""
     match kind:
         case BoolType():
             return (False, True)

@@ -1,7 +1,8 @@
-"""Counterexamples from Z3, made small and written as states: few elements, small numbers, zero where zero will do.
+"""This module makes Z3's counterexamples small and writes them as states, with few elements, small numbers, and zero
+wherever possible.
 
-The order is deliberate: sorts shrink first, since a reader counts brokers before ids; then all numbers are cut to
-the smallest ceiling that still refutes; then every entry that need not differ from its zero value is set to it.
+The order is deliberate. Sorts shrink first, since a reader counts brokers before ids. Then all numbers are cut to the
+smallest ceiling that still refutes. Then every entry that need not differ from its zero value is set to it.
 """
 
 import itertools
@@ -29,8 +30,8 @@ LARGEST_SORT = 6
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A step from ``before``, where the invariant holds, to ``after``; both are States of one small model.
-    ``before`` and ``event`` are None for an initial state.  ``sizes`` counts the elements of each sort."""
+    """A `Counterexample` is a step from ``before``, where the invariant holds, to ``after``. The states belong to one
+    small model. ``before`` and ``event`` are None for an initial state. ``sizes`` counts the elements of each sort."""
 
     before: State | None
     event: Event | None
@@ -40,14 +41,13 @@ class Counterexample:
 
 
 Entry = tuple[str, tuple[Any, ...], Value, ScalarType]
-"""A variable, its keys as plain values, its value as Z3 expressions, and the type of that value."""
+"""An entry has a variable, its keys as plain values, its value as Z3 expressions, and the type of that value."""
 
 
 class Shrinker:
-    """Adds constraints to the refuted case on a question's solver, each kept only if Z3 still finds a model."""
+    """A `Shrinker` adds constraints to a question's refuted case, and retains those under which Z3 finds a model."""
 
     def __init__(self, question: Question, assuming: Any, limit: int | None = None) -> None:
-        """``limit``: Z3's resources for each model, if that is less than usual."""
         self.question, self.assuming, self.limit = question, list(assuming), limit
         self.reading, self.solver = question.reading, question.solver
         self.elements: dict[str, list[Any]] = {}
@@ -55,7 +55,7 @@ class Shrinker:
         self.model: Any = None
 
     def counterexample(self) -> Counterexample | None:
-        """The small model as plain data; None if Z3 finds none within its limit."""
+        """Return the small model as plain data, or None if Z3 finds none within its limit."""
         if not self.shrink():
             return None
         entries = list(self._entries(self.question.before)) if self.question.action else []
@@ -77,14 +77,12 @@ class Shrinker:
         )  # fmt: skip
 
     def shrink(self) -> bool:
-        """Fixes the fewest elements and the lowest ceiling for numbers that still have a model; False if none is
-        found."""
+        """Fix the fewest elements and the lowest ceiling for numbers that have a model. Return False without one."""
         for kind in _atoms(self.reading):
             self.reading.zero(kind)
         return all(map(self._shrink_sort, sorted(self.reading.sorts))) and any(map(self._cut_numbers, CEILINGS))
 
     def _keeps(self, *constraints: Any) -> bool:
-        """Adds the constraints for good if there is still a model."""
         self.solver.push()
         self.solver.add(*constraints)
         if self.question.check(self.assuming, self.limit) == z3.sat:
@@ -111,7 +109,7 @@ class Shrinker:
         return self.ceiling is not None
 
     def _below(self, ceiling: int) -> list[Any]:
-        """No number is above the ceiling, and maps hold zero at every key above it."""
+        """Return the constraints that no number is above the ceiling, and that maps hold zero at every key above it."""
         question, reading, found = self.question, self.reading, []
         for name, kind in question.spec.constants.items():
             found += _at_most(reading.constants[name], kind, ceiling)
@@ -172,8 +170,7 @@ class Shrinker:
                 self._keeps(zero)
 
     def _values(self, values: list[Value]) -> list[tuple[Any, ...]]:
-        """Python values of the parts, in the model; asks once more about what a model can't evaluate, such as
-        quantifiers."""
+        """Return Python values of the parts in the model, after asking about parts that it cannot evaluate."""
         parts = [part for value in values for part in value]
         known = [self.model.eval(part, model_completion=True) for part in parts]
         open_parts = [i for i, part in enumerate(known) if not _is_value(part)]

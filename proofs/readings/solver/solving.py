@@ -1,8 +1,9 @@
-"""One induction question at a time: does this action lead from states of the invariant to states of this property?
+"""This module asks one induction question at a time, which is whether an action leads from states of the invariant to
+states of a property.
 
-A `Question` owns a Z3 context and a solver that already knows the protocol and the invariant.  Each part of the
-invariant stands behind a switch, so that an answer names the parts it needed and Houdini can ask again without some.
-Effort is limited by Z3's resource count, which does not depend on the machine.
+A `Question` owns a Z3 context and a solver that already has the protocol and the invariant. Each part of the invariant
+has a switch, so that an answer names the parts it needed and Houdini can ask again without some. Effort is limited by
+Z3's resource count, which does not depend on the machine.
 """
 
 from collections.abc import Iterable
@@ -17,34 +18,36 @@ from fencepost.proofs.readings.solver.terms import Reading, Value, View
 from fencepost.proofs.results import Verdict
 
 RLIMIT = 2_000_000
-"""Five times what the hardest proof of this house needs, and at most ten seconds or so of one core."""
+"""The limit is five times what the hardest proof of this project needs, or about ten seconds of one core."""
 SPARING = 10_000
-"""Of each attempt to do without a part of the invariant that a proof used.  It leaves 1,349 parts in the steps of six
-proofs of this house; ten times as much leaves 1,344."""
+"""Each attempt to do without a part of the invariant that a proof used has this limit. The limit leaves 1,349 parts in
+the steps of six proofs of this project, and ten times as much leaves 1,344."""
 SOON = 200_000
-"""Of the first look for a state or step that is possible.  With it source-commits/shipped-mended and read-committed
-take 8.5 s together; with 10,000, which sends what is not possible through small models first, 20.4 s."""
+"""The first search for a possible state or step has this limit. With it source-commits/shipped-mended and
+read-committed take 8.5 s together. With 10,000, which tries small models first for what is not possible, they take 20.4
+s."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """``uses``: the parts of the invariant that a proof needed, or that exclude what is not possible."""
+    """An `Answer` is a verdict. ``uses`` has the invariant's parts that a proof needed, or that exclude the case."""
 
     verdict: Verdict
     uses: frozenset[Term] = frozenset()
 
 
 def own_name(spec: Spec, parameter: str) -> str:
-    """Return what a parameter is called in the formulas: Z3 takes two things of one name and one sort for the same, and
-    then `level > s.level` would never hold of a parameter ``level``."""
+    """Return a parameter's name in the formulas, which must differ from those of variables and constants."""
     return f"{parameter}!chosen" if parameter in spec.types or parameter in spec.constants else parameter
 
 
 class Question:
-    """A solver that holds the axioms, and of one moment: the states ``before`` and ``after`` and what is known of them.
+    """A `Question` is a solver that has the axioms, and the states ``before`` and ``after`` of one moment with what is
+    known of them.
 
-    ``initial``: the state after is an initial one, and there is none before.  ``state``: any state of the invariant,
-    twice. ``step``: a state of the invariant, and the state after one action with parameters ``names``.
+    For ``initial``, the state after is an initial one, and there is none before. For ``state``, both are the same state
+    of the invariant. For ``step``, they are a state of the invariant, and the state after one action with parameters
+    ``names``.
     """
 
     reads: ClassVar[type[Reading]] = Reading
@@ -60,7 +63,7 @@ class Question:
         self.solver = z3.SimpleSolver(ctx=self.reading.context)
         self.solver.set("rlimit", rlimit)
         self.solver.set("random_seed", 0)
-        self.solver.set("ctrl_c", False)  # else Z3 takes an interrupt for itself, and the run goes on
+        self.solver.set("ctrl_c", False)  # else Z3 swallows interrupts
         for name, kind in spec.constants.items():
             self._know(f"the type of the constant {name}", self.reading.within(self.reading.constants[name], kind))
         self._know("axioms", [self.reading.truth(axiom, self.before) for axiom in spec.axioms])
@@ -93,8 +96,9 @@ class Question:
         return question
 
     def _know(self, what: str, formulas: list[Any]) -> None:
-        """Adds what is known whatever is assumed; ``what`` it is in words.  Nothing else is stored of it here: formulas
-        that live on would change the numbers that Z3 gives to later ones, and so which proof it finds."""
+        """Add what is known regardless of assumptions. ``what`` is a description. The formulas are not stored here,
+        because formulas that live on would change the numbers that Z3 gives to later ones, and so which proof it finds.
+        """
         self.solver.add(formulas)
 
     def _assume(self, invariant: Iterable[Term]) -> None:
@@ -104,14 +108,14 @@ class Question:
             self.solver.add(z3.Implies(self.switches[part], self.reading.truth(part, self.before)))
 
     def demand(self, switch: Term, conditions: Iterable[Term]) -> None:
-        """Further conditions of the step, which stand behind a switch as the parts of the invariant do."""
+        """Add further conditions of the step, with a switch like the parts of the invariant."""
         self.switches[switch] = z3.Bool(f"demand!{len(self.switches)}", self.reading.context)
         for condition in conditions:
             truth = self.reading.truth(condition, self.before, None, self.names)
             self.solver.add(z3.Implies(self.switches[switch], truth))
 
     def check(self, assuming: Iterable[Term], limit: int | None = None) -> Any:
-        """``limit``: of Z3's resources, if that is less than usual."""
+        """Check the assumed parts. ``limit`` is Z3's resources, if that is less than usual."""
         switches = [self.switches[part] for part in assuming if part in self.switches]
         if limit is None:
             return self.solver.check(*switches)
@@ -121,7 +125,7 @@ class Question:
         return result
 
     def suppose(self, *formulas: Any) -> None:
-        """Adds what `forget` takes back."""
+        """Add formulas that `forget` removes."""
         self.solver.push()
         self.solver.add(*formulas)
 
@@ -129,13 +133,12 @@ class Question:
         self.solver.pop(self.solver.num_scopes())
 
     def claim(self, term: Term) -> Any:
-        """That ``term`` holds after the step; with primed variables, of it."""
+        """Return the formula that ``term`` holds after the step, or, if it has primed variables, of the step."""
         two_states = any(node.op == "state" and node.data[1] for node in subterms(term))
         return self.reading.truth(term, self.before, self.after) if two_states else self.reading.truth(term, self.after)
 
     def proves(self, term: Term, assuming: Iterable[Term]) -> Answer:
-        """Return whether ``term`` holds after (with primed variables: of) every such step.  Leaves a refuted case on
-        the solver."""
+        """Return whether ``term`` holds after, or with primed variables of, every such step. A refuted case stays."""
         self.suppose(z3.Not(self.claim(term)))
         result = self.check(assuming)
         if result != z3.unsat:
@@ -143,8 +146,8 @@ class Question:
         return Answer("holds", self._core())
 
     def minimal(self, answer: Answer, keep: Term, limit: int) -> frozenset[Term]:
-        """Return, of the parts that a proof just found used, so many that none of them can be left out; ``keep`` is not
-        tried, nor is a part dropped that Z3 cannot do without within ``limit`` of its resources."""
+        """Return those of the parts used by the last proof of which none can be left out. ``keep`` is always retained,
+        as is a part that Z3 cannot do without within ``limit`` of its resources."""
         needed = [part for part in self.switches if part in answer.uses]
         for part in reversed(needed):
             if part is not keep and part in needed:
@@ -155,8 +158,8 @@ class Question:
         return frozenset(needed)
 
     def possible(self, term: Term, assuming: Iterable[Term], limit: int | None = None) -> Answer:
-        """Return whether some such step satisfies ``term``: `holds` if there is one, `violated` if there is none, found
-        within ``limit`` of Z3's resources if that is less than usual."""
+        """Return whether some such step satisfies ``term``, with `holds` if there is one and `violated` if there is
+        none. ``limit`` is Z3's resources, if that is less than usual."""
         self.suppose(self.reading.truth(term, self.before, self.after))
         result = self.check(assuming, limit)
         if result == z3.unsat:
@@ -164,6 +167,5 @@ class Question:
         return Answer("holds" if result == z3.sat else "unknown")
 
     def _core(self) -> frozenset[Term]:
-        """The parts that the last answer, that there is no model, needed."""
         core = {switch.get_id() for switch in self.solver.unsat_core()}
         return frozenset(part for part, switch in self.switches.items() if switch.get_id() in core)

@@ -1,4 +1,4 @@
-"""States as Z3 sees them: a symbolic one, the initial one, the one after an action, and one written out in full."""
+"""This module has states as Z3 sees them: a symbolic one, the initial one, and the one after an action."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +10,7 @@ from fencepost.proofs.readings.solver.terms import Locals, Reading, Value, View,
 
 
 def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], ScalarType]:
-    """The key types, none for a scalar, and the value type of a variable.  ModelError for a sequence, unless within
-    bounds."""
+    """Return a variable's key types, if any, and value type. Errors: ModelError for a sequence without bounds."""
     kind = reading.spec.types[name]
     if isinstance(kind, SeqType):
         if reading.bounds is None:
@@ -21,7 +20,7 @@ def map_parts(reading: Reading, name: str) -> tuple[tuple[ScalarType, ...], Scal
 
 
 class SymbolicState:
-    """Any state: a constant for each scalar, a function for each map."""
+    """A `SymbolicState` is any state, with a constant for each scalar and a function for each map."""
 
     def __init__(self, reading: Reading, mark: str = "") -> None:
         self.reading = reading
@@ -42,7 +41,7 @@ class SymbolicState:
         raise unbounded_sequence(self.reading.spec, name)
 
     def within(self, names: Sequence[str]) -> list[z3.BoolRef]:
-        """The type invariant of some variables: naturals are not negative, members are among those named."""
+        """Return the type invariant of some variables: naturals are not negative, and members are declared."""
         reading, known = self.reading, []
         for name in names:
             keys, kind = map_parts(reading, name)
@@ -54,7 +53,7 @@ class SymbolicState:
 
 
 class ZeroState:
-    """Every variable at its zero value."""
+    """A `ZeroState` has every variable at its zero value."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -67,7 +66,7 @@ class ZeroState:
 
 
 class UpdatedState:
-    """The state after some updates, all computed from the state before; where keys coincide the later one wins."""
+    """An `UpdatedState` is the state after updates computed in the state before, of which a later one wins."""
 
     def __init__(self, reading: Reading, before: View, updates: Sequence[Update], names: Locals) -> None:
         self.reading, self.before, self.names = reading, before, names
@@ -92,7 +91,7 @@ class UpdatedState:
         return self.before.length(name) + len(self.written.get(name, ()))
 
     def keys_of(self, update: Update) -> list[Value]:
-        """The keys that an update of one entry writes, computed in the state before."""
+        """Return the keys that an update of one entry writes, computed in the state before."""
         kinds, _ = map_parts(self.reading, update.variable)
         read = [self.reading.read(key, self.names, self.before) for key in update.keys]
         return [self.reading.as_key(kind, key) for kind, key in zip(kinds, read, strict=True)]

@@ -1,10 +1,11 @@
-"""Terms read as Z3: what a guard, an update or a property says, as a formula over unbounded sorts and numbers.
+"""This module reads terms as Z3, so that a guard, an update or a property becomes a formula over unbounded sorts and
+numbers.
 
-A value is a tuple of Z3 expressions: one for a Bool, number, element or member, a flag before those for an Option.
-That keeps solvers away from algebraic datatypes.  A map is an uninterpreted function for each part of its value.  A
-`View` says what the variables hold in some state; an action's post-state is a view over its pre-state, so no formula
-speaks of a second copy of the state and no frame axioms are needed.  With ``bounds`` quantifiers are written out over
-the finite ranges of exploration.
+A value is a tuple of Z3 expressions, with one for a Bool, number, element or member, and a flag before those for an
+Option. Tuples spare solvers algebraic datatypes. A map is an uninterpreted function for each part of its value. A
+`View` has the values of the variables in some state. An action's post-state is a view over its pre-state, so no formula
+contains a second copy of the state, and no frame axioms are needed. With ``bounds``, quantifiers are expanded over the
+finite ranges of exploration.
 """
 
 import itertools
@@ -34,8 +35,7 @@ Locals = Mapping[str, Value]
 
 
 class View(Protocol):
-    """The values of the state variables in one state.  ``entry`` of a scalar has no keys, and that of a sequence its
-    position."""
+    """A `View` has the values of the variables in one state. A sequence's ``entry`` has its position as key."""
 
     def entry(self, name: str, keys: tuple[Value, ...]) -> Value: ...
 
@@ -43,7 +43,7 @@ class View(Protocol):
 
 
 class Reading:
-    """Terms of one protocol in a Z3 context of its own, so that answers depend on nothing that was asked before."""
+    """A `Reading` has the terms of one protocol in its own Z3 context, so that answers are independent."""
 
     def __init__(self, spec: Spec, bounds: Bounds | None = None, constants: Mapping[str, Any] | None = None) -> None:
         self.spec, self.bounds = spec, bounds
@@ -62,7 +62,7 @@ class Reading:
     # Sorts and values
 
     def leaves(self, kind: ScalarType) -> tuple[Any, ...]:
-        """The Z3 sorts of the parts of a value."""
+        """Return the Z3 sorts of the parts of a value."""
         match kind:
             case BoolType():
                 return (z3.BoolSort(self.context),)
@@ -75,15 +75,12 @@ class Reading:
         return (self.number_sort(),)
 
     def number_sort(self) -> Any:
-        """Return what numbers, and members of sorts and enumerations within bounds, are to Z3."""
         return z3.IntSort(self.context)
 
     def number(self, value: int) -> Any:
-        """A number of that sort."""
         return z3.IntVal(value, self.context)
 
     def named(self, name: str) -> str:
-        """Return what a sort, variable, constant or parameter is called in the formulas."""
         return name
 
     def variable(self, name: str, kind: ScalarType) -> Value:
@@ -93,7 +90,8 @@ class Reading:
         return self.variable(f"{name}!{next(self._fresh)}!", kind)
 
     def literal(self, value: Any, kind: ScalarType) -> Value:
-        """A plain value: bool, int, or None for an empty Option.  Of an unbounded sort only element 0 has a name."""
+        """Return a plain value (bool, int, or None for an empty Option) as Z3 expressions. Only element 0 of an
+        unbounded sort has a name."""
         found = self._literals.get((kind, value))
         if found is None:
             found = self._literals[kind, value] = self._literal(value, kind)
@@ -115,7 +113,7 @@ class Reading:
         return self.literal(None if isinstance(kind, OptionType) else 0, kind)
 
     def within(self, value: Value, kind: ScalarType) -> list[Any]:
-        """The condition on a value that its type states beyond its Z3 sort."""
+        """Return the condition on a value that its type states beyond its Z3 sort."""
         match kind:
             case OptionType(of):
                 return self.within(value[1:], of)
@@ -147,7 +145,7 @@ class Reading:
         return tuple(a if a.eq(b) else z3.If(test, a, b) for a, b in zip(then, other, strict=True))
 
     def as_key(self, kind: ScalarType, value: Value) -> Value:
-        """An empty Option is one key; the values of its unused parts do not count."""
+        """Return a value as a map key. An empty Option is one key, whatever its unused parts are."""
         return (
             (value[0], *self.choose(value[0], value[1:], self.zero(kind.of))) if isinstance(kind, OptionType) else value
         )
@@ -155,7 +153,7 @@ class Reading:
     # Terms
 
     def truth(self, term: Term, now: View, after: View | None = None, names: Locals | None = None) -> Any:
-        """A Bool term as one Z3 formula; ``after`` is what primed variables hold."""
+        """Return a Bool term as one Z3 formula. ``after`` has the values of primed variables."""
         return self.read(term, names or {}, now, after)[0]
 
     def read(self, term: Term, names: Locals, now: View, after: View | None = None) -> Value:
@@ -165,7 +163,7 @@ class Reading:
         if found is None:
             found = self._read(term, names, now, after)
             self._memo[key] = found
-            # What a key numbers must live as long as the key, or the number would be given out again.
+            # Objects whose ids are in a key must live as long as the key, or the ids would be reused.
             self._kept.append((names, now, after))
         return found
 
@@ -261,7 +259,7 @@ class Reading:
         return z3.Exists(parts, self.both([*ranges, inside]))
 
     def instances(self, bound: tuple[tuple[str, ScalarType], ...]) -> Iterator[dict[str, Value]]:
-        """Every assignment of literals to bound variables, within the bounds."""
+        """Yield every assignment of literals to bound variables, within the bounds."""
         assert self.bounds is not None
         ranges = [[self.literal(v, kind) for v in scalar_values(kind, self.bounds)] for _, kind in bound]
         for case in itertools.product(*ranges):

@@ -1,8 +1,7 @@
-"""Actions: one definition for each action of the model, and the initial state.
+"""This module writes one definition for each action of the model, and the initial state.
 
-An action of the explorer is taken where its guards hold, its limits do, its budget is not used up, and every key and
-every value that it assigns is within its bounds.  All of these are conditions of the definition; those that follow from
-the types are left out.
+The explorer takes an action where its guards and limits hold, its budget is not used up, and every assigned key and
+value is within its bounds. All of these are conditions of the definition, except those that follow from the types.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,12 @@ from fencepost.proofs.readings.tla.folding import Folding
 from fencepost.proofs.readings.tla.identifiers import Identifiers
 
 ROOM = 92
-"""Columns for a condition of an action."""
+"""A condition of an action has this many columns."""
 
 
 @dataclass(frozen=True)
 class Actions:
-    """Writes the actions of one protocol."""
+    """An `Actions` writes the actions of one protocol."""
 
     spec: Spec
     names: Identifiers
@@ -38,11 +37,10 @@ class Actions:
 
     @property
     def variables(self) -> list[str]:
-        """All variables of the module, in order."""
         return [*map(self.names.variable, self.spec.types), *self.budgets.values()]
 
     def initial(self) -> Block:
-        """``Init``: zero everywhere, but for what init() assigns."""
+        """Return ``Init``, which is zero everywhere except for what init() assigns."""
         lines = ["Init =="]
         for name in self.spec.types:
             updates = [of_zero_state(u) for u in self.spec.initial if u.variable == name]
@@ -61,7 +59,6 @@ class Actions:
         return self.names.zero(kind)
 
     def _keys(self, kind: MapType) -> list[tuple[str, ScalarType]]:
-        """A short name for each key: the first letter of its type."""
         found: list[tuple[str, ScalarType]] = []
         for key in kind.keys:
             letter = next((sign.lower() for sign in str(key) if sign.isalpha()), "k")
@@ -69,11 +66,10 @@ class Actions:
         return found
 
     def scope(self, action: Action) -> dict[str, str]:
-        """The identifiers of an action's parameters."""
         return self.expressions.bind(action.parameters, {})
 
     def definition(self, action: Action) -> Block:
-        """The action with its sentences as a comment, and with the values that it names before it uses them."""
+        """Return the action with its sentences as a comment, and with the values that it names before it uses them."""
         scope = self.scope(action)
         head = self.names.action(action.name)
         if action.parameters:
@@ -117,14 +113,14 @@ class Actions:
             yield from unchanged(stored)
 
     def condition(self, node: Term, scope: Scope) -> Block:
-        """A condition of a step, which TLC is to count once."""
+        """Return a condition of a step, written so that TLC counts the step once."""
         if _splits(node):
             self.expressions.used.add("Holds")
             return closed(hang("Holds(", self.expressions.block(node, scope, ROOM - 8)), ")")
         return self.expressions.block(node, scope, ROOM)
 
     def fits(self, action: Action, scope: Scope) -> list[Block]:
-        """The conditions that what an action assigns stays within the bounds, as far as the types do not say so."""
+        """Return the conditions that assigned values stay within the bounds, where the types do not guarantee it."""
         found = (block for u in action.updates for block in self._fits(u, scope))
         return list({tuple(block): block for block in found}.values())
 
@@ -149,12 +145,11 @@ class Actions:
                 yield [rf"\A {bound} :", *indented(held, 3)]
 
     def _member(self, node: Term, kind: ScalarType, scope: Scope) -> Block:
-        """That a value is in the set of its type."""
         there = self.names.set_of(kind)
         return closed(self.expressions.block(node, scope, ROOM - len(there) - 8, SUM), f" \\in {there}")
 
     def _value(self, variable: str, updates: Sequence[Update], scope: Scope, before: str) -> Block:
-        """Return what a variable is after some assignments of it, of which a later one wins."""
+        """Return what a variable is after some assignments to it, of which a later one wins."""
         made: Block = [before]
         while updates:
             first, *rest = updates
@@ -199,7 +194,7 @@ def _let(definitions: Sequence[Block], body: Block) -> Block:
 
 
 def unchanged(names: Sequence[str]) -> Block:
-    """``UNCHANGED <<a, b>>``, broken where it is too long."""
+    """Return ``UNCHANGED <<a, b>>``, broken where it is too long."""
     if len(names) == 1:
         return [rf"/\ UNCHANGED {names[0]}"]
     lines, line = [], ""
@@ -213,7 +208,7 @@ def unchanged(names: Sequence[str]) -> Block:
 
 
 def _splits(node: Term) -> bool:
-    """Would TLC take a condition for several ways to take the step?"""
+    """Return whether TLC would take a condition for several ways to take the step."""
     match node.op:
         case "or":
             implies = len(node.args) == 2 and node.args[0].op == "not"
@@ -230,7 +225,7 @@ def _splits(node: Term) -> bool:
 
 
 def of_zero_state(update: Update) -> Update:
-    """An assignment of init(), where every variable that it reads is at its zero value."""
+    """Return an assignment of init(), in which every variable that it reads is at its zero value."""
 
     def change(node: Term) -> Term:
         if node.op in ("select", "at") or (node.op == "state" and not isinstance(node.type, MapType | SeqType)):

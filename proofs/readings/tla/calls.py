@@ -1,7 +1,8 @@
-"""Calls of a protocol's own helpers, and the local names of its actions: what a model calls its longer expressions.
+"""This module records the calls of a protocol's own helpers, and the local names of its actions, which are the model's
+names for its longer expressions.
 
-Terms do not know how they were written.  The methods are therefore run on symbols once more, with helpers that note
-what they are given and what they return: equal terms are one object, so that each is found again wherever it stands.
+Terms do not contain how they were written. The methods are therefore run once more on symbols, with helpers that record
+their arguments and results. Equal terms are one object, so that each is found again wherever it occurs.
 """
 
 import inspect
@@ -25,8 +26,8 @@ from fencepost.model.language.tree.types import MapType, ScalarType, SeqType
 
 @dataclass(frozen=True)
 class Form:
-    """A helper as it is called: its path, the parameters that are given symbols, and what it then returns of them.
-    ``fixed``: what the other parameters are given, as text; ``doc``: the helper's sentence."""
+    """A `Form` is a helper as it is called, with its path, the parameters that get symbols, and the term that it then
+    returns. ``fixed`` has the arguments of the other parameters, as text, and ``doc`` the helper's sentence."""
 
     helper: str
     parameters: tuple[tuple[str, ScalarType], ...]
@@ -36,7 +37,7 @@ class Form:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Forms of one key are one definition, whatever the types of what they are given."""
+        """Return the key of the form. Forms of one key are one definition, whatever the types of their arguments."""
         return self.helper, tuple(name for name, _ in self.parameters), self.fixed
 
     def in_whole(self, part: PartSpec) -> "Form":
@@ -47,7 +48,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Called:
-    """One call: the arguments in the order of the form's parameters, and the term that was returned."""
+    """A `Called` is one call, with arguments in the order of the form's parameters, and the returned term."""
 
     form: Form
     arguments: tuple[Term, ...]
@@ -62,7 +63,7 @@ Locals = tuple[tuple[str, Term], ...]
 
 @dataclass
 class Notes:
-    """All calls of a protocol's methods, and by action its local names."""
+    """A `Notes` has all calls of a protocol's methods, and the local names by action."""
 
     calls: list[Called] = field(default_factory=list)
     by_action: dict[str, list[Called]] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class Notes:
 
 
 def notes_of(protocol: type[Protocol], spec: Spec, properties: type[Properties] | None = None) -> Notes:
-    """The notes of a protocol and of what is stated of it.  ``spec``: the protocol as it is exported, settled."""
+    """Return the notes of a protocol and of its properties. ``spec`` is the settled protocol, as it is exported."""
     notes = _of_protocol(protocol, spec)
     if properties is not None:
         notes.calls += _of_properties(properties, spec)
@@ -79,8 +80,6 @@ def notes_of(protocol: type[Protocol], spec: Spec, properties: type[Properties] 
 
 
 class _Noting:
-    """Helpers that note their calls, in place of a protocol's own."""
-
     def __init__(self, spec: Spec, further: Mapping[str, Callable[..., Any]] | None = None) -> None:
         helpers = {**spec.helpers, **(further or {})}
         self.owner = replace(spec, helpers={n: self._noting(n, body) for n, body in helpers.items()})
@@ -103,11 +102,11 @@ class _Noting:
         if not all(isinstance(kind, ScalarType) for kind in kinds.values()):
             return
         if any(callable(value) for n, value in given.items() if n not in symbols):
-            return  # a function may speak of what is bound where it stands
+            return  # a function may refer to locals that are bound around it
         free = {n: Symbol(local(n, kind)) for n, kind in kinds.items()}  # type: ignore[arg-type]
         try:
             general = body(StateProxy(self.owner, None), *(free.get(n, value) for n, value in given.items()))
-        except ModelError:  # it looks at what it is given
+        except ModelError:  # the helper examines its arguments
             return
         meaning, found = settled_term(general.term), settled_term(returned)
         if substitute(meaning, symbols) is found and free_locals(meaning) <= symbols.keys():
@@ -142,7 +141,7 @@ def _of_protocol(protocol: type[Protocol], spec: Spec) -> Notes:
 
 
 def _lift(notes: Notes, spec: Spec, part: PartSpec, inner: Notes) -> None:
-    """The notes of a part as ones of the whole: its own calls, and those in each action that takes one of its."""
+    """Add the notes of a part to those of the whole: its own calls, and those in actions that take one of its."""
     notes.calls += [call.changed(call.form.in_whole(part), part.term) for call in inner.calls]
     for action in spec.actions.values():
         for taken in action.calls:
@@ -167,7 +166,7 @@ def _of_properties(stated: type[Properties], spec: Spec) -> list[Called]:
         if type(method) is PropertyMethod:
             try:
                 method.traced(noting.owner, name)
-            except ModelError:  # it asks a helper of a part's properties, which has no name here
+            except ModelError:  # it uses a helper of a part's properties
                 continue
     calls = list(noting.calls)
     for name, of in _part_classes(stated).items():
@@ -178,7 +177,7 @@ def _of_properties(stated: type[Properties], spec: Spec) -> list[Called]:
 
 
 def settled_term(root: Term) -> Term:
-    """The term with every ``either`` decided for what its rule says."""
+    """Return the term with every ``either`` replaced by what its rule states."""
     return rewrite(root, lambda node: node.args[0] if node.op == "choice" else node)
 
 
@@ -187,7 +186,7 @@ def _of_one_state(root: Term) -> bool:
 
 
 def _part_classes(cls: type) -> dict[str, Any]:
-    """Return what a protocol, or its properties, says of each part."""
+    """Return, for each part, the class that a protocol or its properties declares for it."""
     found = {}
     for base in reversed(cls.__mro__):
         for name, annotation in inspect.get_annotations(base, eval_str=True).items():
@@ -202,7 +201,7 @@ def _symbols(parameters: Iterable[tuple[str, Any]]) -> Iterator[Symbol]:
 
 @contextmanager
 def _local_names(codes: set[Any]) -> Iterator[dict[str, Term]]:
-    """Gets the local names that functions with this code have when they return, with the terms that they stand for."""
+    """Collect the local names that functions with this code have when they return, with the terms they represent."""
     found: dict[str, Term] = {}
 
     def returned(frame: Any, event: str, _: Any) -> None:

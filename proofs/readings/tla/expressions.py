@@ -1,7 +1,7 @@
-"""Expressions: a term of the language in TLA+, on one line or, where that is too long, broken into several.
+"""This module writes a term of the language in TLA+, on one line or, where that is too long, broken into several.
 
-What the language gives a value everywhere has one here: a map is read outside of its keys with ``Entry``, a sequence
-outside of its length with ``At``.
+An expression to which the language gives a value everywhere has one here. A map is read outside of its keys with
+``Entry``, and a sequence outside of its length with ``At``.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +23,12 @@ from fencepost.proofs.readings.tla.blocks import Block, hang, in_parentheses, in
 from fencepost.proofs.readings.tla.identifiers import Identifiers
 
 OPEN, IMPLIES, JUNCTION, NEGATION, COMPARISON, SUM, ATOM = range(7)
-"""How strongly an expression holds together; one that stands within a stronger one is put in parentheses."""
+"""These are the precedence levels of expressions. An expression within one of a higher level is put in parentheses."""
 SIGNS = {"eq": "=", "lt": "<", "le": "<=", "add": "+", "sub": "-", "monus": "\\ominus"}
 NEGATED = {"eq": "#", "lt": ">=", "le": ">"}
 
 Scope = Mapping[str, str]
-"""By local of the language, its identifier."""
+"""A `Scope` maps each local of the language to its identifier."""
 Bound = Iterable[tuple[str, ScalarType]]
 
 DEFINITIONS = {
@@ -52,13 +52,13 @@ DEFINITIONS = {
         r"\* it that holds; within Holds it is one condition, and the step is counted once.",
     ],
 }  # fmt: skip
-"""Operators that are written into a module that uses them."""
+"""These operators are written into a module that uses them."""
 
 
 @dataclass
 class Expressions:
-    """Writes terms.  ``fold``: what stands for a term, if it is to be named, in a scope; ``grouped``: conjuncts, of
-    which some that are named together are one; ``used`` gets the operators of `DEFINITIONS` that were needed."""
+    """An `Expressions` writes terms. ``fold`` returns a name for a term, if it has one, in a scope. ``grouped``
+    combines conjuncts that are named together. ``used`` collects the operators of `DEFINITIONS` that were needed."""
 
     names: Identifiers
     fold: Callable[[Term, Scope], str | None] = lambda _node, _scope: None
@@ -66,14 +66,14 @@ class Expressions:
     used: set[str] = field(default_factory=set)
 
     def bind(self, bound: Bound, scope: Scope) -> dict[str, str]:
-        """The scope with further locals: called as in the model, if that name is free there."""
+        """Return the scope with further locals, which have their names of the model if these are free."""
         inner = dict(scope)
         for name, _ in bound:
             inner[name] = self.names.free(name.split(".", maxsplit=1)[0], inner.values())
         return inner
 
     def block(self, node: Term, scope: Scope, room: int, need: int = OPEN) -> Block:
-        """A term on one line if there is room, else on several."""
+        """Return a term on one line if there is room, else on several."""
         line = self.text(node, scope, need)
         if len(line) <= room or self.fold(node, scope) is not None:
             return [line]
@@ -81,12 +81,12 @@ class Expressions:
         return in_parentheses(broken) if broken and self._level(node, scope) < need else broken or [line]
 
     def value(self, node: Term, scope: Scope, room: int) -> Block:
-        """A term behind a ``=``, which a condition would part from what it is to be equal to."""
+        """Return a term for the right side of a ``=``, in parentheses where parsing demands it."""
         named = self.fold(node, scope) is not None
         return self.block(node, scope, room, OPEN if named or self._level(node, scope) == OPEN else SUM)
 
     def text(self, node: Term, scope: Scope, need: int = OPEN) -> str:
-        """A term on one line, in parentheses if it holds together less than is needed."""
+        """Return a term on one line, in parentheses if its level is lower than needed."""
         named = self.fold(node, scope)
         if named is not None:
             return named
@@ -94,7 +94,7 @@ class Expressions:
         return f"({found})" if self._level(node, scope) < need else found
 
     def inside(self, node: Term, kind: ScalarType) -> bool:
-        """Is the value always in the set of that type?"""
+        """Return whether the value is always in the set of that type."""
         match kind:
             case OptionType(of):
                 return self.inside(node, of)
@@ -104,7 +104,7 @@ class Expressions:
         return True
 
     def _reach(self, node: Term) -> str | None:
-        """The largest value that a number, or what an Option holds, can have, as a text; "" if it is 0 or none."""
+        """Return the largest value of a number, or of an Option's content, as a text, which is empty for 0 or none."""
         match node.op:
             case "const":
                 return None if node.data else ""
@@ -145,11 +145,10 @@ class Expressions:
         return ATOM
 
     def _turned(self, node: Term, scope: Scope) -> bool:
-        """Is a negation written as the opposite comparison?"""
         return node.args[0].op in NEGATED and self.fold(node.args[0], scope) is None
 
     def _members(self, node: Term, scope: Scope) -> Sequence[Term]:
-        """The members of a conjunction or a disjunction, those of one that it begins with among them."""
+        """Return the members of a conjunction or disjunction, including those of a disjunction that begins it."""
         if node.op == "and":
             return self.grouped(node.args)
         first, *others = node.args
@@ -243,7 +242,6 @@ class Expressions:
         return f"{sign} {text} :", inner
 
     def _broken(self, node: Term, scope: Scope, room: int) -> Block:
-        """The term on several lines; none, if it can't be broken."""
         a = node.args
         match node.op:
             case "or" if self._implies(node):

@@ -1,4 +1,4 @@
-"""Files: what a variant's module is called, and how several files are written, all or none."""
+"""This module names the module of a variant, and writes several files, either all or none."""
 
 import os
 import re
@@ -11,18 +11,17 @@ from fencepost.properties.entries import ProtocolEntry, Variant
 
 
 class ExportError(InputError):
-    """Files that cannot be written: the message says which, why, and what to do."""
+    """This error is about files that cannot be written. The message names them, the reason, and what to do."""
 
 
 def stem_of(protocol: str, variant: str) -> str:
-    """The name of a variant's module: ``IdBlocksKraft`` of id-blocks/kraft.  A variant in whose name its protocol's
-    ends adds nothing: kip618-yardstick/yardstick is ``Kip618Yardstick``."""
+    """Return the name of a variant's module, such as ``IdBlocksKraft`` for id-blocks/kraft. A variant whose name ends
+    that of its protocol adds nothing, so that kip618-yardstick/yardstick is ``Kip618Yardstick``."""
     of_protocol, of_variant = _joined(protocol), _joined(variant)
     return of_protocol if of_protocol.endswith(of_variant) else of_protocol + of_variant
 
 
 def _joined(name: str) -> str:
-    """The words of a name, each with a capital letter."""
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name) if word)
 
 
@@ -39,13 +38,11 @@ def source_of(
 def of_variant(
     entry: ProtocolEntry, variant: Variant, bounds: Mapping[str, int], *, symmetry: bool = False
 ) -> Exported:  # fmt: skip
-    """A variant of the catalogue within bounds.  BoundsError where the explorer would refuse the bounds, or where TLA+
-    cannot say something."""
+    """Return the export of a variant within bounds. Errors: BoundsError where the explorer or TLA+ refuses them."""
     return exported(source_of(entry, variant, bounds, symmetry=symmetry))
 
 
 def files(made: Iterable[Exported]) -> dict[str, str]:
-    """Return the files' texts by name."""
     found: dict[str, str] = {}
     for each in made:
         found |= {f"{each.stem}.tla": each.module, f"{each.stem}.cfg": each.configuration}
@@ -54,8 +51,8 @@ def files(made: Iterable[Exported]) -> dict[str, str]:
 
 
 def write(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes all files of a directory, which is made if there is none; none of them, where one cannot be written.
-    ExportError for a file in the way that was not exported, OSError where there is no room."""
+    """Write all files of a directory, which is created if it is missing, or none of them where one cannot be written.
+    Errors: ExportError for an existing file that was not exported, and OSError where there is no room."""
     for name in texts:
         _require_ours(folder / name)
     new = not folder.exists()

@@ -1,7 +1,7 @@
-"""Folding: a long expression is written as the call of the model's helper that returned it, or by the local name that
+"""This module writes a long expression as the call of the model's helper that returned it, or by the local name that
 the action gives it.
 
-Each helper that is used so becomes a definition, before all that use it; each local name stands in a LET.
+Each helper that is used becomes a definition, before all that use it, and each local name becomes a LET.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from fencepost.proofs.readings.tla.identifiers import Identifiers
 from fencepost.proofs.readings.words import say
 
 LONG = 24
-"""Characters from which on an expression is written by its name, where it has one."""
+"""An expression with more than this many characters is written by its name, where it has one."""
 ROOM = 94
 
 
@@ -26,7 +26,7 @@ Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 
 @dataclass
 class Lets:
-    """The local names of one action: which of them were used, and how each is called."""
+    """A `Lets` has the local names of one action, with their identifiers and which of them were used."""
 
     named: dict[Term, str]
     used: set[Term] = field(default_factory=set)
@@ -40,7 +40,7 @@ class Lets:
         return self.named[node]
 
     def definitions(self, expressions: Expressions, scope: Scope) -> list[Block]:
-        """Return those that were used, in order, each in terms of those before it."""
+        """Return the definitions of the used names, in order, each in terms of those before it."""
 
         def definition(node: Term, name: str) -> Block:
             return hang(f"{name} == ", expressions.block(node, scope, ROOM - len(name) - 12))
@@ -48,7 +48,7 @@ class Lets:
         return self.written(definition)
 
     def written(self, write: Callable[[Term, str], Block]) -> list[Block]:
-        """What is written of each that was used, in order; none speaks of one that comes after it."""
+        """Return what is written for each used name, in order. None refers to a later one."""
         found: dict[Term, Block] = {}
         for node in reversed(self.named):
             self.known.discard(node)
@@ -58,7 +58,7 @@ class Lets:
 
 
 class Folding:
-    """Names for terms.  ``rendered`` is what `Expressions` asks; ``expressions`` has to be set before it does."""
+    """A `Folding` has names for terms. `Expressions` calls ``rendered``, and ``expressions`` has to be set before."""
 
     expressions: Expressions
 
@@ -68,7 +68,7 @@ class Folding:
         for call in notes.calls:
             free = free_locals(call.returned)
             if not all(free_locals(argument) <= free for argument in call.arguments):
-                continue  # what it is given has no name where the same term stands otherwise
+                continue  # the arguments have no names in other places of the term
             if call.returned.args and len(say(call.returned)) > LONG:
                 known = self.calls.setdefault(call.returned, [])
                 if call.form.key not in [other.form.key for other in known]:
@@ -85,7 +85,6 @@ class Folding:
         self._lets: Lets | None = None
 
     def _form(self, calls: Sequence[Called]) -> Form:
-        """One form for all calls of a key."""
         return _widest([call.form for call in calls])
 
     def _name(self, key: Key) -> str:
@@ -105,15 +104,14 @@ class Folding:
         return self._applied(self._called[call.form.key], given)
 
     def _applied(self, name: str, given: str) -> str:
-        """A helper with what it is given."""
         return f"{name}({given})" if given else name
 
     def call_of(self, node: Term) -> Called | None:
-        """The call with the fewest arguments that returned this, of helpers that are not being defined."""
+        """Return the call with the fewest arguments that returned this term, of helpers that are not being defined."""
         return next((c for c in self.calls.get(node, ()) if c.form.key not in self._defining), None)
 
     def grouped(self, parts: Sequence[Term]) -> list[Term]:
-        """Conjuncts, where several in a row that a helper returned together are one."""
+        """Return conjuncts, in which several in a row that a helper returned together are combined."""
         found: list[Term] = []
         start = 0
         while start < len(parts):
@@ -125,7 +123,6 @@ class Folding:
         return found
 
     def _define(self, key: Key) -> None:
-        """Writes a helper's definition, after those that it uses."""
         if key in self._defined:
             return
         form, lets = self._forms[key], self._lets
@@ -143,12 +140,11 @@ class Folding:
         return [*remark(form.doc), *([f"{head} {body[0]}"] if short else [head, *indented(body)])]
 
     def definitions(self) -> Iterator[Block]:
-        """The helpers that were used so far, each after those that it uses."""
         yield from self._defined.values()
 
     @contextmanager
     def within(self, action: str, scope: Scope) -> Iterator[Lets]:
-        """Terms are called by the action's local names as well."""
+        """Let terms also have the action's local names within the context."""
         parameters = frozenset(scope)
         named: dict[Term, str] = {}
         for name, node in self.locals.get(action, ()):
@@ -161,7 +157,7 @@ class Folding:
 
 
 def _widest(forms: Sequence[Form]) -> Form:
-    """One form for all of a key: what is a number of different types in them is any number."""
+    """Return one form for all of a key, in which a number that has different types in them is any number."""
     first, *others = forms
     changes: dict[str, Term] = {}
     for place, (name, kind) in enumerate(first.parameters):

@@ -1,8 +1,7 @@
-"""Identifiers: what each thing of a protocol is called in the module, and which sets its values come from.
+"""This module has the name of each thing of a protocol in the module, and the sets of its values.
 
-Names are those of the model.  TLA+ has one space of names, in which nothing may be declared twice, not even by a
-quantifier: what would be is set apart by a ``_`` behind it.  A bound that has a variable's name is called ``max_`` and
-that name.
+Names are those of the model. TLA+ has one space of names, in which nothing may be declared twice, not even by a
+quantifier, so that a repeated name gets a ``_`` behind it. A bound with a variable's name gets the prefix ``max_``.
 """
 
 import ast
@@ -37,13 +36,13 @@ RESERVED = frozenset(
 
 
 OWN = frozenset("a b sequence place zero map key upto Test passing last condition".split())  # noqa: SIM905
-"""What the operators bind that a module may be given: nothing else in the module is called so."""
+"""The operators that a module may contain bind these names, so nothing else in the module has them."""
 
 
 class Identifiers:
-    """Names that are taken, and the sets of a protocol's types.  ``sorts``, ``numbers`` and ``enumerations`` fill up
-    as types are asked for, and so do ``constants`` with the bounds that are read; ``firsts`` are the sorts of which a
-    first element is named.  ``reserved`` and ``own``: what a module of this language has other uses for."""
+    """An `Identifiers` has the names in use, and the sets of a protocol's types. ``sorts``, ``numbers`` and
+    ``enumerations`` fill up as types are requested, and ``constants`` as bounds are read. ``firsts`` has the sorts of
+    which a first element is named. ``reserved`` and ``own`` have names that the language or the operators use."""
 
     reserved, own = RESERVED, OWN
 
@@ -71,7 +70,7 @@ class Identifiers:
                 self.set_of(kind)
 
     def named(self, role: str, key: str, *wanted: str) -> str:
-        """The identifier of one thing of the model; ``wanted``: what it would best be called, if not as its key."""
+        """Return the identifier of one thing of the model. ``wanted`` has preferred names, if not its key."""
         if (role, key) not in self._names:
             names = [re.sub(r"\W", "_", name) for name in wanted or (key,)]
             known = [name for name in names if not self.taken(name) and name not in self.own]
@@ -81,11 +80,10 @@ class Identifiers:
         return self._names[role, key]
 
     def taken(self, name: str) -> bool:
-        """Has something in the module this name already?"""
         return name in self._taken
 
     def free(self, name: str, also: Collection[str] = ()) -> str:
-        """An identifier like this name that nothing has so far, in the module or among those ``also``."""
+        """Return an identifier like this name that is neither in use in the module nor in ``also``."""
         found = re.sub(r"\W", "_", name)
         while self.taken(found) or found in also:
             found += "_"
@@ -101,12 +99,11 @@ class Identifiers:
         return self.named("property", name)
 
     def presence(self, name: str) -> str:
-        """A condition in which a danger is present, which may be called as a property is."""
+        """Return the identifier of a condition in which a danger is present, whose name a property may share."""
         return self.named("presence", name, name, f"present_{name}")
 
     def bound(self, name: str) -> str:
-        """The constant that holds a bound.  One of a part is that of the whole where nothing is stated about the
-        part."""
+        """Return the constant that holds a bound, which for a part may be that of the whole."""
         *path, last = name.split(".")
         for depth in range(len(path), -1, -1):
             key = ".".join([*path[:depth], last])
@@ -117,7 +114,7 @@ class Identifiers:
         raise BoundsError(f"the bound {name!r} is needed, and the bounds given are: {have}; add it")
 
     def limit(self, upto: str) -> str:
-        """A bound expression in TLA+."""
+        """Return a bound expression in TLA+."""
 
         def rendered(node: ast.expr) -> str:
             match node:
@@ -135,7 +132,7 @@ class Identifiers:
         return rendered(ast.parse(upto, mode="eval").body)
 
     def set_of(self, kind: ScalarType) -> str:
-        """The set of a type's values."""
+        """Return the set of a type's values."""
         match kind:
             case BoolType():
                 return "BOOLEAN"
@@ -164,7 +161,7 @@ class Identifiers:
         raise AssertionError(kind)
 
     def values_of(self, kind: Type) -> str:
-        """The set of the values of a variable."""
+        """Return the set of the values of a variable."""
         match kind:
             case MapType(keys, value):
                 domain = " \\X ".join(self._operand(k) for k in keys)
@@ -177,11 +174,11 @@ class Identifiers:
         return f"({self.set_of(kind)})" if isinstance(kind, OptionType) else self.set_of(kind)
 
     def bindings(self, variables: Iterator[tuple[str, ScalarType]]) -> str:
-        """``w \\in Worker, i \\in Task``, of names that are identifiers already."""
+        """Return ``w \\in Worker, i \\in Task``, for names that are identifiers already."""
         return ", ".join(f"{name} \\in {self._operand(kind)}" for name, kind in variables)
 
     def first_of(self, kind: AtomsType) -> str:
-        """The zero value of a sort, which is its first element."""
+        """Return the zero value of a sort, which is its first element."""
         self.set_of(kind)
         if kind not in self.firsts:
             self.firsts[kind] = self.named("first", f"First{kind.name}")

@@ -1,8 +1,9 @@
-"""Liveness: what comes in the end, under fairness, in a module of its own in addition to the one that has the steps.
+"""This module writes progress properties, under fairness, in a module of their own in addition to the one that has the
+steps.
 
-Each choice of a fair action's parameters is owed by itself.  Where only a bound stops such a step it is owed all the
-same, as `fencepost.proofs.engines.progress` has it: a behaviour that waits there for ever is none, so that a bound
-never makes a livelock.
+Each choice of a fair action's parameters is owed by itself. A step that only a bound stops is still owed, as in
+`fencepost.proofs.engines.progress`. A behaviour that waits there for ever does not count, so that a bound never makes a
+livelock.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,18 +20,18 @@ ROOM = 88
 
 @dataclass(frozen=True)
 class Liveness:
-    """Writes the progress properties of one variant, and the fairness that they rest on."""
+    """A `Liveness` writes the progress properties of one variant, and the fairness that they rest on."""
 
     actions: Actions
     progress: Sequence[Property]
 
     def stated(self) -> list[Property]:
-        """The properties that speak of nothing but the variables that are exported."""
+        """Return the properties that read only variables that are exported."""
         there = self.actions.spec.types.keys()
         return [p for p in self.progress if set().union(*map(variables, p.terms)) <= there]
 
     def left_out(self) -> Iterator[str]:
-        """Why others are not exported."""
+        """Yield why other properties are not exported."""
         there = self.actions.spec.types.keys()
         for item in self.progress:
             unread = sorted(set().union(*map(variables, item.terms)) - there)
@@ -38,7 +39,7 @@ class Liveness:
                 yield f"the progress property {item.name}, which alone reads the ghost {', '.join(unread)}"
 
     def body(self) -> Iterator[str]:
-        """The definitions, one after the other."""
+        """Yield the definitions, one after the other."""
         fair = [a for a in self.actions.spec.actions.values() if a.fair]
         for action in fair:
             if bounds := self._bounds(action):
@@ -51,7 +52,6 @@ class Liveness:
             yield from ("", *self._progress(item))
 
     def _bounds(self, action: Action) -> list[Block]:
-        """The conditions by which a bound stops an action's step."""
         scope = self.actions.scope(action)
         limits = [self.actions.expressions.block(limit, scope, ROOM) for limit in action.limits]
         return [*limits, *self.actions.fits(action, scope)]
@@ -64,7 +64,6 @@ class Liveness:
         return f"{name}({given})" if given else name
 
     def _stopped(self, action: Action, bounds: Sequence[Block]) -> Block:
-        """The definition of where a step is owed, and a bound stops it."""
         scope, block = self.actions.scope(action), self.actions.expressions.block
         guards = [line for g in action.guards for line in hang(r"/\ ", block(g.condition, scope, ROOM))]
         held = [line for bound in bounds for line in hang(r"/\ ", bound)] if len(bounds) > 1 else bounds[0]
@@ -72,7 +71,6 @@ class Liveness:
         return [head, *indented([*guards, *hang(r"/\ ~", in_parentheses(held))])]
 
     def _owed(self, action: Action) -> Block:
-        """The fairness of one action, for each choice of its parameters."""
         taken, bound = self._called(action), self._for_all(action)
         if not self._bounds(action):
             return [f"{bound}{'WF' if action.fair == 'weak' else 'SF'}_vars({taken})"]
@@ -87,7 +85,6 @@ class Liveness:
         return rf"\A {bound} : " if bound else ""
 
     def _progress(self, item: Property) -> Block:
-        """One property: what leads to what, once some actions have ceased."""
         expressions = self.actions.expressions
         scope = expressions.bind(item.parameters, {})
         first, then = (in_parentheses(expressions.block(t, scope, ROOM - 8)) for t in item.terms)

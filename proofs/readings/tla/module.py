@@ -1,4 +1,4 @@
-"""Modules: the whole of a variant under bounds, and the configuration by which TLC checks it."""
+"""This module writes the whole module of a variant under bounds, and the configuration by which TLC checks it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ from fencepost.proofs.readings.tla.statements import Statements
 
 RULER = 78
 MARK = "Written by fencepost export"
-"""Stands in the first comment of every file that was exported, so that only such a file is replaced."""
+"""The first comment of every exported file has these words, so that only such a file is replaced."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A module and its configuration, the module of what comes in the end (empty, if nothing is stated of that), and in
-    sentences what of the variant is not in them."""
+    """An `Exported` has a module and its configuration, the module of progress (empty, if no progress property is
+    exported), and, in sentences, what of the variant is not in them."""
 
     stem: str
     module: str
@@ -41,10 +41,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class Source:
-    """What is exported: a settled protocol, and what is asked of it, within bounds.  ``title``: protocol/variant;
-    ``says``: the variant in a sentence; ``reasons``: by bound, why it is as it is; ``protocol`` and ``stated``: the
-    classes that were traced, which have names for long expressions; ``symmetry``: is TLC to take states for one that
-    differ in the names of elements alone?"""
+    """A `Source` is what is exported, which is a settled protocol, and its properties, within bounds. ``title`` is
+    protocol/variant, ``says`` describes the variant in a sentence, and ``reasons`` has, by bound, why it is as it is.
+    ``protocol`` and ``stated`` are the classes that were traced, which have names for long expressions. ``symmetry``
+    lets TLC identify states that differ only in the names of elements."""
 
     stem: str
     title: str
@@ -58,25 +58,24 @@ class Source:
     symmetry: bool = False
 
     def notes(self) -> Notes:
-        """What its classes have names for."""
+        """Return what the traced classes have names for."""
         return Notes() if self.protocol is None else notes_of(self.protocol, self.spec, self.stated)
 
 
 def exported(source: Source) -> Exported:
-    """The text of a variant's module and configuration.  BoundsError where the explorer would refuse the bounds, or
-    where TLA+ cannot say something."""
+    """Return a variant's module and configuration. Errors: BoundsError for bounds that the explorer refuses."""
     return _Module(source).exported()
 
 
 class _Module:
-    """The pieces of one variant's module, which share their names and what is folded."""
+    """A `_Module` has the pieces of one variant's module, which share their names and folded expressions."""
 
     def __init__(self, source: Source) -> None:
         self.source, self.bounds = source, source.bounds
         explored = [p for p in source.properties.values() if p.kind != "eventually"]
         self.spec = without_unread_ghosts(source.spec, explored)
         lay_out(self.spec, self.bounds)
-        ground(replace(self.spec, actions={}, presences={}), {}, self.bounds)  # its axioms and its init() fit
+        ground(replace(self.spec, actions={}, presences={}), {}, self.bounds)  # checks that axioms and init() fit
         self.names = Identifiers(self.spec, self.bounds, source.properties)
         self.folding = Folding(self.names, self.source.notes())
         self.expressions = Expressions(self.names, self.folding.rendered, self.folding.grouped)
@@ -108,7 +107,7 @@ class _Module:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What of the variant is not exported."""
+        """Return what of the variant is not exported."""
         found = []
         ghosts = [name for name in self.source.spec.types if name not in self.spec.types]
         if ghosts:
@@ -116,7 +115,6 @@ class _Module:
         return (*found, *self.liveness.left_out())
 
     def _body(self) -> Iterator[str]:
-        """All but what stands before it, which depends on what it reads."""
         yield from self._part("What holds of the variables at any time", [self._types()])
         yield from self._part("The start", [self.actions.initial()])
         yield from self._part("Steps", [self.actions.definition(a) for a in self.spec.actions.values()])
@@ -128,7 +126,6 @@ class _Module:
         yield from self._part("Where dangers are present", map(self.statements.presence, presences))
 
     def _part(self, title: str, blocks: Iterator[Block] | Sequence[Block]) -> Iterator[str]:
-        """Definitions under a ruler; nothing, if there are none."""
         found = list(blocks)
         if found:
             yield from ("", "-" * RULER, rf"\* {title}")
@@ -170,7 +167,6 @@ class _Module:
         return [*lines, "", "Spec == Init /\\ [][Next]_vars"]
 
     def _liveness(self) -> Iterator[str]:
-        """The module of progress; nothing, if no progress is stated."""
         if not self.liveness.stated():
             return
         stem = self.source.stem
@@ -182,7 +178,6 @@ class _Module:
         yield from self.liveness.body()
 
     def _head(self) -> Block:
-        """The opening, with the constants, sets and operators that the rest reads."""
         lines = [_opening(self.source.stem)]
         lines += remark(f"{MARK} {self.source.title}: {self.source.says.rstrip('.')}.")
         lines += [r"\*", *remark(self.spec.doc)]
@@ -215,12 +210,11 @@ class _Module:
         )
 
     def _symmetric(self) -> list[str]:
-        """Sorts whose elements differ only by name."""
+        """Return the sorts whose elements differ only by name."""
         fixed = {*self.names.firsts, *self.spec.constants.values()}
         return [name for kind, name in self.names.sorts.items() if kind not in fixed] if self.source.symmetry else []
 
     def _constants(self) -> Block:
-        """The declarations of constants, each with what it is."""
         named = {name: f"the elements of the sort: {kind.bound} many" for kind, name in self.names.sorts.items()}
         named |= dict.fromkeys(self.names.firsts.values(), "the first of its sort, which a variable of it starts as")
         named |= {name: self.source.reasons.get(key, "") for key, name in self.names.constants.items()}
@@ -231,7 +225,6 @@ class _Module:
         return lines
 
     def _configuration(self) -> Block:
-        """The text of the configuration."""
         lines = [rf"\* {MARK} {self.source.title}", "CONSTANTS"]
         elements: dict[str, list[str]] = {}
         for kind, name in self.names.sorts.items():
@@ -257,7 +250,6 @@ class _Module:
 
 
 def _opening(stem: str) -> str:
-    """The line that a module begins with."""
     ruler = "-" * max(4, (RULER - len(stem) - 9) // 2)
     return f"{ruler} MODULE {stem} {ruler}"
 
@@ -267,12 +259,10 @@ def _operand(limit: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A comment in ASCII, on one line."""
     return " ".join(line.removeprefix(r"\* ") for line in remark(text))
 
 
 def _listed(words: Sequence[str], end: str) -> Block:
-    """Words with commas, on as few lines as they need."""
     lines, line = [], ""
     for word in words:
         further = f"{line}, {word}" if line else word

@@ -1,4 +1,4 @@
-"""Statements: the properties of a variant, and the conditions in which dangers are present, as definitions."""
+"""This module writes the properties of a variant, and the conditions in which dangers are present, as definitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,29 +17,27 @@ ROOM = 94
 
 @dataclass(frozen=True)
 class Statements:
-    """Writes the properties of one variant."""
+    """A `Statements` writes the properties of one variant."""
 
     names: Identifiers
     expressions: Expressions
 
     def invariant(self, item: Property) -> Block:
-        """Return what holds in every state."""
         return self._defined(self.names.property(item.name), item.term, _about(item, item.role))
 
     def witness(self, item: Property) -> Block:
-        """Return what is to be reached, and its negation, which TLC refutes with a run that reaches it."""
+        """Return a witness, and its negation, which TLC refutes with a run that reaches the witness."""
         name = self.names.property(item.name)
         never = self.names.named("never", item.name, f"never_{name}")
         about = _about(item, f"a witness of {item.of}, to be reached")
         return [*self._defined(name, item.term, about), f"{never} == ~{name}"]
 
     def presence(self, item: Presence) -> Block:
-        """The condition in which a danger is present."""
         about = f"Where the danger {item.danger} is present. {item.doc}"
         return self._defined(self.names.presence(item.name), item.term, about)
 
     def step(self, item: Property) -> list[Block]:
-        """Return what holds of every step; of a refinement, with the steps of its core before it."""
+        """Return a property of every step, for a refinement with the steps of its core before it."""
         if isinstance(item, Refinement):
             return self._refinement(item)
         body = closed(hang("[][", self.expressions.block(item.term, {}, ROOM - 10)), "]_vars")
@@ -49,7 +47,7 @@ class Statements:
         return [*remark(about), f"{name} ==", *indented(self.expressions.block(body, {}, ROOM))]
 
     def _refinement(self, item: Refinement) -> list[Block]:
-        """Each step of the core between the states before and after one, and that every step is one of these."""
+        """Return each step of the core as a condition on two states, and that every step is one of these."""
         name, core = self.names.property(item.name), item.core.name
         seen = self.expressions.bind(item.each, {})
         view = f"({', '.join(seen[n] for n, _ in item.each)})" if item.each else ""
@@ -73,8 +71,7 @@ class Statements:
         return [*found, [*remark(about), f"{name} ==", *indented(closed(hang("[][", each), "]_vars"))]]
 
     def initially(self, item: Property) -> str:
-        """What a refinement says of the initial state is a property by itself: TLC prints the name of one that
-        fails."""
+        """Return the name of a refinement's demand on the initial state, which TLC prints if the demand fails."""
         return self.names.named("initially", item.name, f"{self.names.property(item.name)}_initially")
 
     def _all(self, conditions: Mapping[str, Term], scope: Scope) -> Block:
@@ -85,6 +82,5 @@ class Statements:
 
 
 def _about(item: Property, role: str) -> str:
-    """The sentences of a property, behind what it is."""
     rule = f" {item.rule}" if item.rule else ""
     return f"{role[0].upper()}{role[1:]}{rule}. {item.doc}"

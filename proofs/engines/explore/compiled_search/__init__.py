@@ -1,5 +1,6 @@
-"""The search with numba, where it is installed: the same states, verdicts and traces, several times as fast.
+"""This package is the search with numba, where that is installed, which finds the same states, verdicts and traces,
+several times as fast.
 
-Read `compiled` (the search), `scalar` and `hashed` (the source that it runs: of a protocol's steps, and of tables),
-`loaded` (compiles it), `seen` (the tables).
+`compiled` has the search, `scalar` and `hashed` the source that it runs for a protocol's steps and for tables, `loaded`
+compiles that source, and `seen` has the tables.
 """

@@ -1,9 +1,9 @@
-"""Compiled: the search with numba, a hash table instead of sorted runs.  It compiles for seconds, and pays above some
-million states.
+"""This module is the search with numba, which uses a hash table instead of sorted runs. The compilation takes seconds,
+and pays above some million states.
 
-Each thread expands rows of the frontier into a buffer in parts, by a hash of the states; when the buffers are full,
-each thread puts its share of the parts, of all buffers, into its share of the table.  The new states are sorted into a
-level, so that counts and traces are those of the NumPy engine.
+Each thread expands rows of the frontier into a buffer, whose parts are chosen by a hash of the states. When the buffers
+are full, each thread puts its share of the parts, from all buffers, into its share of the table. The new states are
+sorted into a level, so that counts and traces equal those of the NumPy engine.
 """
 
 import threading
@@ -26,22 +26,22 @@ from fencepost.proofs.readings.ground import BoundsError
 from numpy.typing import NDArray
 
 ROWS = 1 << 13
-"""Rows of the frontier that a thread takes at a time."""
+"""A thread takes this many rows of the frontier at a time."""
 FEWEST_ROWS = 1 << 10
-"""The fewest that are worth a turn."""
+"""A thread takes at least this many rows at a time, since fewer are not worth a turn."""
 CHECKED = 1 << 16
-"""Rows of which a thread asks at a time whether they decide a property."""
+"""A thread checks this many rows at a time for whether they decide a property."""
 LINES = 1000
-"""Of source that are compiled in five seconds."""
+"""This many lines of source are compiled in five seconds."""
 Numbers = NDArray[np.int64]
 
 
 class CompiledSearch(Search):
-    """The compiled search, with the interface of `Search`; ``runs`` stays empty, and ``seen`` holds what there is."""
+    """A `CompiledSearch` has the interface of `Search`, with empty ``runs``, and visited states in ``seen``."""
 
     @classmethod
     def taking_over(cls, search: Search) -> "CompiledSearch":
-        """Goes on where another search is, with its levels, which that one must not go on with."""
+        """Return a search that goes on from the levels of another one, which must not be used any more."""
         made = cls(search.kernels, search.threads, search.memory_limit, search.disk)
         made.take_over(search)
         return made
@@ -54,7 +54,7 @@ class CompiledSearch(Search):
         super().__init__(kernels, threads, memory_limit, disk)
         first = _columns(self.levels[0])
         self.seen = Seen(tables, np.concatenate(first), threads, 2 * most_made(kernels.ground), memory_limit)
-        # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
+        # These calls without work compile the functions before the search, which is timed by itself.
         self._expand_rows(first, [self._counters()], 0, 0, 0)
         self._fill(first, 0, 0, 0)
         self._check(first, 0)
@@ -67,7 +67,7 @@ class CompiledSearch(Search):
         if len(sizes) < 2 or not sizes[-1]:
             return self.held
         new = int(sizes[-1] * sizes[-1] / sizes[-2])
-        # The level, what is new by thread, and that twice in order; growing tables are enlarged one after the other.
+        # This counts the level, each thread's new states, and two sorted copies. Tables are enlarged one by one.
         return self.held + 4 * new * self.word_bytes + self.seen.growth(new)
 
     def step(self) -> Found:
@@ -93,14 +93,13 @@ class CompiledSearch(Search):
         return found.tolist()
 
     def _append(self, level: Words) -> None:
-        """Puts what was found before into the tables."""
         self.levels.append(level)
         if len(self.levels) > 1:
             self._through(sets.size(level), partial(self._fill, _columns(level)))
             self.seen.filled = [0] * self.threads
 
     def _through(self, count: int, make: Callable[[int, int, int], int]) -> None:
-        """Has rows made into states until there are no more; those of them that are new are in ``seen`` then."""
+        """Process rows until there are no more. New states are in ``seen`` afterwards."""
         rows, workers = _Rows(count, self.threads), self.threads if count > SMALL // 4 else 1
         self.candidates = 0
         self.seen.prepare()
@@ -118,7 +117,7 @@ class CompiledSearch(Search):
         return made
 
     def _fill(self, columns: tuple[Numbers, ...], t: int, start: int, stop: int) -> int:
-        """As expanding does, with the states themselves."""
+        """Put the states themselves into the buffers, as `_expand_rows` does with their successors."""
         seen = self.seen
         length = seen.room // 4
         for at in range(start, max(stop, start + 1), length):
@@ -129,7 +128,6 @@ class CompiledSearch(Search):
         return stop
 
     def _counters(self) -> tuple[Numbers, ...]:
-        """taken, cut, broken, stuck of one thread."""
         count = len(self.kernels.instances)
         broken = np.full((max(1, len(self.kernels.steps)), 2), -1, np.int64)
         return np.zeros(count, np.int64), np.zeros(count, np.int64), broken, np.zeros(1, np.int64)
@@ -146,8 +144,7 @@ class CompiledSearch(Search):
 
 @dataclass
 class _Rows:
-    """What of a level is still to be gone through, by several threads: ``work`` takes a stretch after the other, until
-    one is not gone through to its end."""
+    """A `_Rows` distributes the rows of a level to threads, which take one stretch after another."""
 
     count: int
     threads: int
@@ -183,25 +180,23 @@ def _columns(level: Words) -> tuple[Numbers, ...]:
 
 
 def is_possible(kernels: Kernels) -> bool:
-    """Return whether numba is there, and searches so: it takes all steps."""
+    """Return whether numba is installed and can run this search, which it cannot with partial order."""
     return kernels.partial_order is None and jit_cache.is_possible()
 
 
 def effort(kernels: Kernels) -> float:
-    """Return how many times as long as `LINES` this takes to compile, and no less than once: 2,600 lines took 21 s,
-    4,000 took 37 s, and 5,500, most of them a refinement's conditions, 124 s."""
+    """Return how many times as long as `LINES` the source takes to compile, and at least 1. In measurements 2,600 lines
+    took 21 s, 4,000 took 37 s, and 5,500, most of them a refinement's conditions, 124 s."""
     lines = _sources(kernels)[0].count("\n")
     return max(1.0, float((lines / LINES) ** 1.8))
 
 
 def was_compiled(kernels: Kernels) -> bool:
-    """Return whether the code for this protocol and its bounds is in the cache."""
     own, shared = _sources(kernels)
     return loaded.was_compiled(own, "expand") and loaded.was_compiled(shared, "insert")
 
 
 def _sources(kernels: Kernels) -> tuple[str, str]:
-    """Return the sources of this protocol within its bounds, and of the tables for states of as many words."""
     words = kernels.packing.words
     own = emit_scalar(kernels.ground, kernels.packing, kernels.symmetry)
     return emit_put(words) + "".join(f"@numba.njit(cache=True, nogil=True)\n{text}\n\n" for text in own), emit_table(

@@ -1,9 +1,9 @@
-"""Hashed: source of the compiled search's set of states, for states of so many columns.
+"""This module emits the source of the compiled search's set of states, for states of a given number of columns.
 
-The first bits of a state's hash choose a part of the buffers, then a segment of the table, then the slot in it: what is
-in one part of a buffer comes to lie in one stretch of the table, which stays in a core's cache while the part is gone
-through, and no two threads ever write to one segment.  A table keeps states as they differ from the initial one, which
-so is what an empty slot is, and is always found.
+The first bits of a state's hash choose a part of the buffers, then a segment of the table, then the slot in it. So the
+states in one part of a buffer go into one stretch of the table, which stays in a core's cache while the part is
+processed, and no two threads ever write to one segment. A table stores each state as its difference from the initial
+state. An empty slot therefore represents the initial state, which is always found.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ from fencepost.proofs.engines.explore import sets
 
 PART_BITS, SEGMENT_BITS, RECENT_BITS = 8, 4, 15
 PARTS, SEGMENTS = 1 << PART_BITS, 1 << SEGMENT_BITS
-"""Parts of a buffer; segments of the table, which grow one by one."""
+"""A buffer has the first number of parts, and the table the second number of segments, which grow one by one."""
 LARGEST_LOAD = 0.7
 
 
 def columns_of(words: Sequence[str]) -> list[str]:
-    """Set columns, as texts over the texts of words."""
+    """Return the set columns, as texts over the texts of words."""
     *low, high = words
     return [f"({' ^ '.join([high, *_mixed(low)])}) * {signed(sets.B)}", *low] if low else [high]
 
 
 def words_of(columns: Sequence[str]) -> list[str]:
-    """Words, as texts over the texts of set columns."""
+    """Return the words, as texts over the texts of set columns."""
     key, *low = columns
     return [*low, " ^ ".join([f"({key} * {signed(sets.UNDO_B)})", *_mixed(low)])] if low else [key]
 
@@ -38,7 +38,7 @@ def _hash(count: int) -> str:
 
 
 def _slot(count: int) -> str:
-    """The hash as a fraction, of the slots of a segment, so that there may be any number of these."""
+    """Return the source of the slot of a hash. A multiplication allows a segment to have any number of slots."""
     return f"slot = (((({_hash(count)}) << U({SEGMENT_BITS})) >> U(32)) * slots >> U(32)) * U({count})"
 
 
@@ -48,8 +48,8 @@ def signed(word: int) -> int:
 
 
 def emit_put(count: int) -> str:
-    """``put(made, k, buffer, sizes, recent)`` appends k states, of ``count`` columns each, to the parts of a buffer;
-    the size of the fullest part that it touched."""
+    """Return the source of ``put(made, k, buffer, sizes, recent)``, which appends k states of ``count`` columns each to
+    the parts of a buffer, and returns the size of the fullest part that it touched."""
     fields = range(count)
     at = f"made[n * U({count}) + U({{}})]"
     lines = [
@@ -70,16 +70,21 @@ def emit_put(count: int) -> str:
 
 
 def emit_table(count: int) -> str:
-    """``insert(table, initial, buffers, sizes, last, at, fresh, load)`` puts the parts before ``last``, of all buffers,
-    into a segment's table.
+    """Return the source of the functions on tables.
 
-    What was not there is appended to ``fresh``.  ``at``: part, buffer and place in it where to go on; how many states
-    ``fresh`` has, and how many the table; the last one is there so that nothing is read in vain.  False if the table
-    has come to ``load`` states, and must be enlarged before it goes on.
-    ``enlarge(old, table, initial)``: both are in the order of the hash, so they are gone through side by side.
-    ``select(states, low, high, out, k)`` appends those whose first column is in that range to ``out``, which has k, and
-    room for one more; how many it has then.
-    ``sort(states, spare)`` gives the one of both arrays in which the states then are in order.
+    ``insert(table, initial, buffers, sizes, last, at, fresh, load)`` puts the parts before ``last``, from all buffers,
+    into a segment's table, and appends new states to ``fresh``. ``at`` holds the part, the buffer and the place in it
+    at which to go on, the number of states in ``fresh`` and in the table, and a last value that only prevents
+    prefetching from being optimised away. The function returns False if the table has reached ``load`` states, and must
+    be enlarged before it goes on.
+
+    ``enlarge(old, table, initial)`` copies a table into a larger one, side by side, since both tables are in the order
+    of the hash.
+
+    ``select(states, low, high, out, k)`` appends the states whose first column is in that range to ``out``, which holds
+    k states and has room for one more, and returns the new number.
+
+    ``sort(states, spare)`` returns whichever of both arrays holds the sorted states.
     """
     functions = {
         "insert(table, initial, buffers, sizes, last, at, fresh, load)": _insert(count),
@@ -173,7 +178,7 @@ def _select(count: int) -> list[str]:
 
 
 def _sort(count: int) -> list[str]:
-    """By one byte after the other, the lowest first, which takes as long for any states."""
+    """Return the source of a radix sort by bytes, lowest first, whose time does not depend on the states."""
     fields = range(count)
     return [
         f"size, counts, a, b = U(states.size // {count}), np.zeros((8, 256), np.uint64), states, spare",
@@ -199,7 +204,7 @@ def _sort(count: int) -> list[str]:
 
 
 def _settle_ties(count: int) -> list[str]:
-    """Keys coincide so rarely that their other columns may be compared one pair after the other."""
+    """Return the source that orders the few states with equal keys, comparing their other columns pair by pair."""
     less = "False"
     for i in reversed(range(1, count)):
         mine, other = f"a[at + U({i})]", f"a[at - U({count - i})]"

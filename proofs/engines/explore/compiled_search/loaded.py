@@ -1,4 +1,4 @@
-"""Loaded: what was emitted for numba, compiled and stored in the user's cache."""
+"""This module compiles what was emitted for numba, and stores it in the user's cache."""
 
 from typing import Any
 
@@ -17,16 +17,15 @@ U = np.uint64
 
 
 class NotInstalled(InputError):
-    """numba is asked for and not there."""
+    """This error means that numba was asked for and is not installed."""
 
 
 def was_compiled(source: str, function: str) -> bool:
-    """Return whether a function's code is in the cache."""
     return jit_cache.is_cached(_HEAD + source, function)
 
 
 def load(source: str) -> Any:
-    """The module."""
+    """Return the compiled module of a source. Errors: NotInstalled without numba."""
     if not jit_cache.is_possible():
         raise NotInstalled(
             f"engine='numba' needs numba, which is not installed: {how_to_install('fast')}, or use engine='numpy'"

@@ -1,8 +1,8 @@
-"""Scalar: the source of one protocol's successor function for numba, state by state instead of block by block.
+"""This module emits one protocol's successor function for numba, which works state by state instead of block by block.
 
-All values in int64: a word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm,
-and numba turns int64 and uint64 in one expression into floating point.  Hashes and places in arrays alone are uint64,
-since of a signed index numba asks first whether it counts from the end.
+All values are int64. A word's bits are read by shift and mask, so an arithmetic shift of a negative word does no harm,
+whereas numba turns int64 and uint64 in one expression into floating point. Only hashes and array indices are uint64,
+because numba first tests whether a signed index counts from the end.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,21 +14,20 @@ from fencepost.proofs.engines.explore.reductions.symmetry import Symmetry
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below
 
 MADE = 1024
-"""Successors, at most, that are made before any is put anywhere: they stay in the nearest cache."""
+"""At most this many successors are made before any is put into a buffer, so that they stay in the nearest cache."""
 
 
 def batch(ground: Ground) -> int:
-    """Return how many rows have that many."""
+    """Return how many rows have at most `MADE` successors."""
     return max(1, min(64, MADE // max(1, len(ground.instances))))
 
 
 def most_made(ground: Ground) -> int:
-    """The successors of so many rows at most."""
     return batch(ground) * max(1, len(ground.instances))
 
 
 def emit_scalar(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> list[str]:
-    """The functions ``check``, ``expand`` and, for a search up to names, what that needs."""
+    """Return the sources of ``check`` and ``expand``, and of ``keep_least`` for a search up to names."""
     return [
         _check(ground, packing),
         *([_least(ground, packing, symmetry)] if symmetry else []),
@@ -37,12 +36,12 @@ def emit_scalar(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> 
 
 
 def _expand(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> str:
-    """``expand``: from row ``start`` of the frontier's columns on, puts the successors of each state, as columns, into
-    the part of the buffer that their hash chooses.
+    """Return the source of ``expand``, which starts at row ``start`` of the frontier's columns and puts the successors
+    of each state, as columns, into the part of the buffer that their hash chooses.
 
-    A state put there not long ago (``recent``, by its hash) is not put there again.
-    It returns the row at which it stopped, before ``stop`` if a part might overflow.
-    ``broken[property]`` becomes the least (row, instance) that breaks a step property.
+    A state that was put there not long ago (``recent``, by its hash) is not put there again. The function returns the
+    row at which it stopped, which is before ``stop`` if a part might overflow. ``broken[property]`` becomes the least
+    (row, instance) that breaks a step property.
     """
     body = _Scalar(ground, packing)
     count, most = packing.words, most_made(ground)
@@ -70,7 +69,7 @@ def _expand(ground: Ground, packing: Packing, symmetry: Symmetry | None) -> str:
 
 
 def _check(ground: Ground, packing: Packing) -> str:
-    """``check``: of rows ``start`` to ``stop``, the first that decides each property, or -1, in ``found``."""
+    """Return the source of ``check``, which finds the first row that decides each property, or leaves -1."""
     columns = ", ".join(f"f{i}" for i in range(packing.words))
     body = _Scalar(ground, packing)
     lines = ["for row in range(start, stop):", *(f"    {line}" for line in (*_read(packing.words), *body.decided()))]
@@ -78,7 +77,7 @@ def _check(ground: Ground, packing: Packing) -> str:
 
 
 def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
-    """``keep_least(made, k)``: instead of each of k states the one that is stored of those alike."""
+    """Return the source of ``keep_least``, which replaces each state by the stored one of its symmetry class."""
     count, body, fields = packing.words, _Scalar(ground, packing), ground.fields()
     read = [f"c{i} = made[n * U({count}) + U({i})]" for i in range(count)]
     words = [f"w{i}" for i in range(count)]
@@ -101,7 +100,6 @@ def _least(ground: Ground, packing: Packing, symmetry: Symmetry) -> str:
 
 
 def _read(count: int) -> list[str]:
-    """The words of a row of the frontier."""
     columns = [f"c{i}" for i in range(count)]
     return [
         *(f"c{i} = f{i}[row]" for i in range(count)),
@@ -115,7 +113,7 @@ class _Scalar:
         self.names: dict[int, str] = {}
 
     def lines(self) -> list[str]:
-        """Shared values first, since every expression is total; then each instance under its guard."""
+        """Return lines that compute shared values, which are total, and then take each instance under its guard."""
         table, instances = self.ground.table, self.ground.instances
         broken = [self._broken(i) for i in instances]
         roots = [n for i in instances for n in (i.guard, i.limit, i.fits, *(v for _, v in i.updates))]
@@ -144,12 +142,12 @@ class _Scalar:
         return {n: node for n, node in nodes.items() if node is not table.false}
 
     def neighbours(self) -> list[Node]:
-        """Fields that share a cell, and are read when another one of it changes."""
+        """Return the fields that share a cell with others, and so are read when another one of the cell changes."""
         fields = self.ground.fields()
         return [fields[m] for cell in self.packing.cells if len(cell.members) > 1 for m in cell.members]
 
     def defined(self, roots: Sequence[Node]) -> list[str]:
-        """Lines that compute what these need and no line before did."""
+        """Return lines that compute what the nodes need and no earlier line computed."""
         return [self._define(n) for n in below(roots) if n.op != "const" and n.number not in self.names]
 
     def _step(self, number: int, instance: Instance, broken: dict[int, Node]) -> list[str]:
@@ -165,7 +163,7 @@ class _Scalar:
         return [*lines, "else:", f"    cut[{number}] += 1"]
 
     def packed(self, changed: Mapping[int, Node]) -> list[str]:
-        """The words of the state with these fields changed."""
+        """Return the words of the state after changes of some fields."""
         fields = self.ground.fields()
         count = self.packing.words
         keep, constant, terms = [-1] * count, [0] * count, [list[str]() for _ in range(count)]

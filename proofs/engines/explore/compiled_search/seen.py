@@ -1,7 +1,7 @@
-"""Seen: what the compiled search has seen, in tables, and what it has made and not yet looked up, in buffers.
+"""This module stores the visited states of the compiled search in tables, and states not yet looked up in buffers.
 
-Both are in parts by the hash of a state.  Each thread has a buffer of its own, and each segment of the table is one
-thread's while the buffers are emptied.
+Tables and buffers are divided by the hash of a state. Each thread has its own buffer, and each segment of the table
+belongs to one thread while the buffers are emptied.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,21 +15,21 @@ from fencepost.proofs.engines.explore.search import SMALL, OutOfMemory
 from numpy.typing import NDArray
 
 ROOM, MOST_ROOM = 1 << 14, 1 << 16
-"""States of a part of a buffer, where memory allows, and of one for the largest tables: so many that a stretch of the
-table is worth fetching for them."""
+"""A part of a buffer has room for this many states where memory allows, and for the second number with the largest
+tables, which makes fetching a stretch of the table worthwhile."""
 SAMPLE = 1 << 12
-"""States of a level by which it is divided among threads to be sorted."""
+"""A level is divided among sorting threads by a sample of this many of its states."""
 LARGE = 1 << 20
-"""Slots of a segment from which on it grows by half, where it quadruples before."""
+"""A segment with at least this many slots grows by half, and a smaller one quadruples."""
 Numbers = NDArray[np.int64]
 Column = NDArray[np.uint64]
 Each = Callable[[Callable[[int], Any], Sequence[int]], list[Any]]
-"""Calls a function with each of these numbers, in threads."""
+"""An `Each` calls a function with each of some numbers, in threads."""
 
 
 class Seen:
-    """States of ``initial.size`` columns; the initial one has been seen.  ``code``: compiled from `emit_table`;
-    ``least_room``: states that a part of a buffer must hold."""
+    """A `Seen` stores states of ``initial.size`` columns, and counts the initial state as visited. ``code`` is compiled
+    from `emit_table`, and ``least_room`` is the number of states that a part of a buffer must hold."""
 
     def __init__(self, code: Any, initial: Numbers, threads: int, least_room: int, memory_limit: int) -> None:
         self.code, self.initial, self.threads = code, initial, threads
@@ -37,11 +37,11 @@ class Seen:
         self.tables = [np.zeros(self.words << 10, np.int64) for _ in range(SEGMENTS)]
         self.counts = [0] * SEGMENTS
         self.recent = [np.tile(initial, 1 << RECENT_BITS) for _ in range(threads)]
-        # Kept from level to level, since memory that is asked for anew is cleared first.
+        # These are reused from level to level, since new memory would be cleared first.
         self.fresh, self.filled = [np.empty(0, np.int64) for _ in range(threads)], [0] * threads
         self.spare = [(np.empty(0, np.uint64), np.empty(0, np.uint64)) for _ in range(threads)]
         self._make_room(ROOM)
-        # Called with nothing to do, so that they are compiled before the search begins, which is timed by itself.
+        # These calls without work compile the functions before the search, which is timed by itself.
         self.empty(1, lambda task, items: [task(item) for item in items])
         code.enlarge(np.zeros(2 * self.words, np.int64), np.zeros(4 * self.words, np.int64), initial)
         nothing = np.zeros(0, np.uint64)
@@ -54,7 +54,7 @@ class Seen:
         return sum(array.nbytes for array in (*self.tables, *self.fresh, *spare, self.buffers))
 
     def growth(self, new: int) -> int:
-        """Bytes that the tables will grow by with so many more states, evenly spread."""
+        """Return by how many bytes the tables grow with ``new`` more states, evenly spread."""
         more = 0
         for table, count in zip(self.tables, self.counts, strict=True):
             slots = before = table.size // self.words
@@ -64,27 +64,25 @@ class Seen:
         return more
 
     def _make_room(self, room: int) -> None:
-        """For so many states in each part of the buffers, or fewer, as memory allows."""
+        """Allocate buffers for ``room`` states in each part, or fewer, as memory allows."""
         allowed = self.memory_limit // 8 // (self.threads * PARTS * self.words * 8)
         self.room = max(self.least_room, min(room, allowed))
         self.buffers = np.empty((self.threads, PARTS * self.room * self.words), np.int64)
         self.sizes = np.zeros((self.threads, PARTS), np.uint64)
 
     def prepare(self) -> None:
-        """Before a level: larger buffers for larger tables."""
         slots = sum(t.size for t in self.tables) // self.words
         if (room := min(MOST_ROOM, slots // (4 * self.threads * PARTS))) > self.room:
             self._make_room(room)
 
     def empty(self, workers: int, each: Each) -> int:
-        """Puts what is in the buffers into the tables, and keeps what was new; how many states were in them."""
+        """Move buffered states into the tables, collect the new ones, and return how many states were buffered."""
         count = int(self.sizes.sum())
         each(partial(self._insert, workers), range(workers))
         self.sizes[:] = 0
         return count
 
     def _insert(self, workers: int, worker: int) -> None:
-        """One thread's share of all buffers."""
         parts = PARTS // SEGMENTS
         for segment in range(worker, SEGMENTS, workers):
             first, last = segment * parts, (segment + 1) * parts
@@ -99,7 +97,6 @@ class Seen:
             self.filled[worker], self.counts[segment] = int(at[3]), int(at[4])
 
     def _extend(self, worker: int, count: int) -> None:
-        """Room for so many new states more."""
         old, used = self.fresh[worker], self.filled[worker] * self.words
         if old.size < used + count * self.words:
             self.fresh[worker] = np.empty(max(used * 2, used + count * self.words), np.int64)
@@ -115,7 +112,7 @@ class Seen:
         self.tables[segment] = table
 
     def take(self, each: Each) -> Words:
-        """The states that were new since this was called last, in order."""
+        """Return the states that were new since the last call, in order."""
         found = [f[: n * self.words].view(np.uint64) for f, n in zip(self.fresh, self.filled, strict=True)]
         total, self.filled = sum(self.filled), [0] * self.threads
         workers = self.threads if total >= SMALL else 1

@@ -1,2 +1,2 @@
-"""States and steps that a search may leave out: `symmetry` keeps one of several states that differ in names alone;
-`partial_order` leaves out steps that could as well be taken later, by what `interference` says of them."""
+"""This package has reductions of the search. `symmetry` stores one of several states that differ in names alone, and
+`partial_order` leaves out steps that could as well be taken later, according to `interference`."""

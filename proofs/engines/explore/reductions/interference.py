@@ -1,8 +1,9 @@
-"""Interference: what the instances of actions can do to conditions and to one another, in any state within the bounds.
+"""This module computes what the instances of actions can do to conditions and to one another, in any state within the
+bounds.
 
-Read off the ground tree: which fields an instance reads and writes, then, where they meet, whether the condition under
-which they interfere folds to false, or is false of all values that its fields may have, if those are few.  What cannot
-be decided so counts as interference.
+The result is read off the ground tree. Which fields an instance reads and writes is computed first. Where the fields of
+two instances overlap, the condition under which they interfere may fold to false, or be false for all values of its
+fields, if those are few. What cannot be decided in this way counts as interference.
 """
 
 from math import prod
@@ -11,15 +12,16 @@ import numpy as np
 from fencepost.proofs.readings.ground import Ground, Instance, Node, below, evaluate
 
 FEW = 1 << 12
-"""Combinations of values that are tried.  Sixteen times as many took up to three times as long, and left up to a tenth
-fewer states."""
+"""At most this many combinations of values are tried. Sixteen times as many took up to three times as long, and left up
+to a tenth fewer states."""
 Numbers = frozenset[int]
-"""Instances, by their numbers."""
+"""Instances, or fields, are identified by their numbers."""
 
 
 class Interference:
-    """``taken``: the instances that the bounds allow at all.  ``conjuncts[i]``: what must be true to take instance i.
-    All else is computed once for each node that is asked for, and makes nodes: one thread's at a time."""
+    """An `Interference` answers which instances affect which conditions. ``taken`` has the instances that the bounds
+    allow at all, and ``conjuncts[i]`` what must be true to take instance i. Everything else is computed once for each
+    requested node, and creates nodes, so that only one thread at a time may use it."""
 
     def __init__(self, ground: Ground) -> None:
         self.table, self.instances = ground.table, ground.instances
@@ -36,7 +38,7 @@ class Interference:
         self._is_possible: dict[int, bool] = {}
 
     def makes(self, condition: Node, value: bool) -> Numbers:
-        """The instances of which a step can give the condition this value where it has the other."""
+        """Return the instances of which a step can change the truth of the condition to ``value``."""
         key = condition.number, value
         if key not in self._known:
             read = self._fields(condition)
@@ -49,8 +51,8 @@ class Interference:
         return self._known[key]
 
     def spoils(self, number: int) -> Numbers:
-        """The instances u for which there is a state that allows the instance t of this number, and u, and t after u,
-        but not u after t, or where these lead to another state."""
+        """Return the instances u for which some state allows the instance t of this number, and u, and t after u, but
+        not u after t, or where both orders lead to different states."""
         return frozenset(u for u in self.taken if u != number and self._spoils(u, number))
 
     def _spoils(self, u: int, t: int) -> bool:
@@ -68,7 +70,6 @@ class Interference:
         )
 
     def _value(self, field: int, first: int, second: int) -> Node:
-        """Return the value of a field that one of them writes, after both."""
         later = _written(self.instances[second], field)
         if later is not None:
             return self._after[first](later)
@@ -86,7 +87,6 @@ class Interference:
         return condition if value else self.table.negate(condition)
 
     def _possible(self, *parts: Node) -> bool:
-        """Return whether some values of fields may make all parts true."""
         node = self.table.both(parts)
         if node.op == "const":
             return bool(node.data)

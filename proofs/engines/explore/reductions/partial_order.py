@@ -1,30 +1,31 @@
-"""Partial order: of the steps that a state allows, the search takes those of a stubborn set, and leaves out others that
-could as well be taken later.
+"""This module reduces a search by partial order. Of the steps that a state allows, the search takes those of a stubborn
+set, and leaves out others that could as well be taken later.
 
 The sets are guided by what is asked (Kristensen, Schmidt and Valmari, *Question-guided stubborn set methods for state
-properties*, 2006), and by guards conjunct by conjunct (Laarman, Pater, van de Pol and Weber, *Guard-based
-partial-order reduction*, 2013).  A *goal* is a condition on one state: that a property which must always hold does not,
-that a witness is there, or that a step which a step property forbids can be taken.  The set T of a state has
+properties*, 2006), and by guards conjunct by conjunct (Laarman, Pater, van de Pol and Weber, *Guard-based partial-order
+reduction*, 2013). A *goal* is a condition on one state: that an always property does not hold, that a witness is
+reached, or that a step which a step property forbids can be taken. The set T of a state has
 
-- of each goal that no level so far has met, instances of which every run to it takes one (`_way`);
-- of each instance in T that the state does not allow, for one conjunct that is false all instances that make it true;
-- of each instance t in T that the state allows, all that spoil it (`Interference.spoils`), and for each conjunct of t
+- for each goal that no level so far has met, instances of which every run to the goal takes one (`_way`);
+- for each instance in T that the state does not allow, for one false conjunct, all instances that make it true;
+- for each instance t in T that the state allows, all that spoil it (`Interference.spoils`), and for each conjunct of t
   either all instances that make it false or all that make it true again.
 
-**Soundness.**  Let u1 … un lead from a state to a goal in the fewest steps, and t = uk be the first of them in T; there
-is one, by the first rule.  If the state did not allow t, something before t would have made its false conjunct true,
-and would be in T by the second rule.  So t is allowed at once, and as long as u1 … u(k-1) go on: a conjunct that became
-false and true again before t was taken would have needed both kinds of instances of the third rule, one of which is in
-T.  None of u1 … u(k-1) spoils t, so that t moves to the front, swap by swap, and the same goal is reached by the same
-steps in another order, in as many.  By induction over that number each goal is met in the reduced search at the depth
-at which it is met in the whole one: verdicts of always, sometimes and step properties are the same, and runs are
-shortest ones.  (Where T has all steps that the state allows, nothing is left out, and it need not be complete.)  Since
-each state's set leads towards all open goals, no step can be put off for ever, and no condition on cycles (the ignoring
-problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed; nor need steps that a property sees be told
-from others.  The argument is about distances, so that it stands for states up to names too (`symmetry`).
+The reduction is sound for the following reason. Let u1 … un lead from a state to a goal in the fewest steps, and let t
+= uk be the first of them in T, which exists by the first rule. If the state did not allow t, something before t would
+have made its false conjunct true, and would be in T by the second rule. So t is allowed at once, and stays allowed
+during u1 … u(k-1), because a conjunct that became false and true again before t was taken would have needed both kinds
+of instances of the third rule, one of which is in T. None of u1 … u(k-1) spoils t, so that t moves to the front, swap
+by swap, and the same goal is reached by the same steps in another order, in the same number. By induction over that
+number, the reduced search meets each goal at the same depth as the full one. So verdicts of always, sometimes and step
+properties are the same, and runs are shortest ones. (Where T has all steps that the state allows, nothing is left out,
+and T need not be complete.) Since each state's set leads towards all open goals, no step can be put off for ever, and
+no condition on cycles (the ignoring problem: Valmari; Peled; Bošnački and Holzmann for breadth first) is needed. Steps
+that a property observes need no special treatment either. The argument is about distances, so that it also holds for
+states up to names (`symmetry`).
 
-It does not stand for refinements, which are about all steps, for progress, for deadlocks, and for dangers and actions
-that are met on the way: those of the steps that were taken were met, of others nothing is known.
+The argument does not cover refinements, which are about all steps, nor progress, nor deadlocks. Dangers and actions on
+the way are known only for the steps that were taken.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,14 +47,14 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 Bits = NDArray[np.uint64]
-"""Sets of instances, a row for each state, a bit for each instance; or one such row."""
+"""A `Bits` has sets of instances, a row for each state and a bit for each instance, or one such row."""
 DEAR = np.int64(2**62)
 JOINTS = ("and", "or", "not")
 
 
 class PartialOrder:
-    """The reduction of one search.  ``expand`` is that of `Kernels`, of the steps that are taken.  InputError: a
-    property is asked that needs all steps, or none is."""
+    """A `PartialOrder` is the reduction of one search, whose ``expand`` is that of `Kernels`, restricted to the steps
+    that are taken. Errors: InputError if a requested property needs all steps, or no property is requested."""
 
     def __init__(self, ground: Ground, packing: Packing, expand: Callable[..., int]) -> None:
         if ground.refinements:
@@ -79,7 +80,7 @@ class PartialOrder:
         self.ask(self.goals)
 
     def ask(self, names: Iterable[str]) -> None:
-        """Which properties are not decided yet."""
+        """Set the properties that are not decided yet."""
         still = [self.goals[name] for name in names if self.goals[name].op != "const"]
         if still == self._open:
             return
@@ -94,7 +95,7 @@ class PartialOrder:
         }  # fmt: skip
 
     def expand(self, words: Words, out: Words, rows: "Rows | None", tally: "Tally") -> int:
-        """As `Kernels.expand`; ``tally`` counts the steps that are taken, and has what any allowed step breaks."""
+        """Expand as `Kernels.expand` does. ``tally`` counts the steps taken, and has what any allowed step breaks."""
         count = words[0].size
         before = np.array(tally.taken)
         of = np.empty(count * len(before), np.int64)
@@ -111,8 +112,8 @@ class PartialOrder:
         return int(remaining.size)
 
     def chosen(self, words: Words) -> tuple[Bits, NDArray[np.int64]]:
-        """The sets, and which of them each state has: it depends on no more than which conditions are true."""
-        if not self._leaves:  # all states are one to it
+        """Return the sets, and the set of each state, which depends only on which conditions are true."""
+        if not self._leaves:  # no condition distinguishes the states
             return self._sets({}, 1), np.zeros(words[0].size, np.int64)
         columns = np.stack(self._columns(words))
         packed = np.ascontiguousarray(np.packbits(columns, axis=0).T)
@@ -137,7 +138,7 @@ class PartialOrder:
         return made.bits
 
     def _close(self, made: "_Sets") -> None:
-        """Adds what the second and the third rule ask for, until nothing is missing, or all steps are there anyway."""
+        """Add what the second and the third rule demand, until nothing is missing or all allowed steps are in."""
         done = np.zeros_like(made.bits)
         while (new := np.where(made.spared[:, None], made.bits & ~done, 0)).any():
             done = made.bits.copy()
@@ -154,15 +155,15 @@ class PartialOrder:
                     made.bits[at] |= self._way(self.ground.instances[n].enabled, True, made, at)
 
     def _way(self, node: Node, value: bool, made: "_Sets", at: NDArray[np.int64]) -> Bits:
-        """For each of these states in which the condition has the other value: instances of which every run takes one
-        that leads to where it has this.  Of several such sets the one that adds least is taken; for other states
-        nothing is stated."""
+        """Return, for each state in which the condition does not have the value, instances of which one is taken on
+        every run to a state where the condition has it. Of several sets of instances, the one that adds least is
+        chosen. For other states, the result is meaningless."""
         if node.op == "not":
             return self._way(node.args[0], not value, made, at)
         if node.op not in JOINTS:
             found = self._makes[node.number, value]
             return np.broadcast_to(found, (at.size, self.words))
-        if (node.op == "and") != value:  # none of them has the value, and any of them will do
+        if (node.op == "and") != value:  # no part has the value, and any part suffices
             return reduce(or_, (self._way(a, value, made, at) for a in node.args))
         best, least = np.zeros((at.size, self.words), np.uint64), np.full(at.size, DEAR)
         for part in node.args:
@@ -183,7 +184,7 @@ class PartialOrder:
 
 @dataclass
 class _Sets:
-    """Of some states the sets so far, the instances that they allow, and by node which conditions are true."""
+    """A `_Sets` has, for some states, the sets so far, the allowed instances, and the truth of conditions by node."""
 
     bits: Bits
     allowed: Bits
@@ -191,12 +192,11 @@ class _Sets:
 
     @property
     def spared(self) -> Mask:
-        """Where a step that is allowed is in no set so far."""
         spared: Mask = np.logical_or.reduce((self.allowed & ~self.bits) != 0, axis=1)
         return spared
 
     def price(self, more: Bits, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what it costs to add these instances: steps first, then instances."""
+        """Return the cost of adding instances to the sets, which counts allowed steps first, then instances."""
         new = more & ~self.bits[at]
         steps = np.bitwise_count(new & self.allowed[at]).sum(axis=1, dtype=np.int64)
         instances = np.bitwise_count(new).sum(axis=1, dtype=np.int64)
@@ -208,7 +208,6 @@ _JOIN: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or}
 
 
 def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
-    """Return what conditions are made of: those that are no joint of others, and the joints, arguments first."""
     leaves, joints = dict[int, Node](), dict[int, Node]()
 
     def visit(node: Node) -> None:
@@ -225,7 +224,6 @@ def _parts(roots: Iterable[Node]) -> tuple[list[Node], list[Node]]:
 
 
 def _goals(ground: Ground) -> dict[str, Node]:
-    """Return, by property, the condition of the states in which it is decided."""
     table = ground.table
     goals = {name: table.negate(node) for name, node in ground.always.items()} | ground.sometimes
     for name in ground.steps:

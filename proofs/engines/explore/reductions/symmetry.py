@@ -1,8 +1,8 @@
-"""Symmetry: of the states that differ in the names of interchangeable elements alone, the search keeps one.
+"""This module lets a search store only one of the states that differ in the names of interchangeable elements.
 
-It is the least of them, as packed words are compared: each is made by moving fields and renaming what stands in them,
-for as many renamings as there are.  That is sound for what holds in all states and for steps, since nothing that a
-protocol or a property says can distinguish the elements; runs are reported with the names that they have.
+The stored state is the least of them, as packed words are compared. Each other state is made by moving fields and
+renaming their values, for every renaming. The reduction is sound for always properties and for step properties, since
+nothing in a protocol or a property can distinguish the elements. Runs are reported with their real names.
 """
 
 import itertools
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 
 BLOCK = 1 << 15
 Renaming = Mapping[AtomsType, Sequence[int]]
-"""By sort, the new name of each element."""
+"""A renaming has, by sort, the new name of each element."""
 
 
 class Symmetry:
-    """The renamings of a protocol's ``sorts`` within its bounds: ``fields`` has for each, but for the one that changes
-    nothing, what every field is afterwards.  InputError: nothing can be renamed."""
+    """A `Symmetry` has the renamings of a protocol's ``sorts`` within its bounds. ``fields`` has, for each renaming
+    except the identity, the new value of every field. Errors: InputError if nothing can be renamed."""
 
     def __init__(self, ground: Ground, packing: Packing, properties: Iterable[Property]) -> None:
         spec = ground.spec
-        # What is stated about the initial state is asked of that alone, which has no names.  A refinement is a relation
-        # of two states like any property of steps: the core's steps with all choices of their parameters.
+        # Conditions on the initial state are left out, since that state has no names. A refinement is a relation of two
+        # states like any property of steps, and has the core's steps with all choices of their parameters.
         terms = [term for p in properties for term in ((p.term,) if p.kind == "step" else p.terms)]
         terms += [danger.term for danger in spec.presences.values()]
         self.sorts = [sort for sort in interchangeable(spec, terms) if _size(ground, sort) > 1]
@@ -44,7 +44,7 @@ class Symmetry:
         self.moves = [_move(ground, packing, made) for made in self.fields]
 
     def least(self, words: Words) -> Words:
-        """Return, of each state, packed, the one that is stored."""
+        """Return, for each packed state, the one that is stored for it."""
         blocks = [self._least(tuple(w[at : at + BLOCK] for w in words)) for at in range(0, words[0].size, BLOCK)]
         return tuple(map(np.concatenate, zip(*blocks, strict=True))) if blocks else words
 
@@ -57,7 +57,7 @@ class Symmetry:
         return best
 
     def renamed(self, words: Words, to: Words) -> Callable[[Words], Words]:
-        """The renaming that makes one state of another; both are one state."""
+        """Return the renaming that turns one state into another of its symmetry class, each given as one state."""
         for move in (lambda same: same, *self.moves):
             if all(int(a[0]) == int(b[0]) for a, b in zip(move(words), to, strict=True)):
                 return move
@@ -69,12 +69,11 @@ def _size(ground: Ground, sort: AtomsType) -> int:
 
 
 def _is_less(a: Words, b: Words) -> NDArray[np.bool_]:
-    """Compared from the last word on, as numbers are."""
     return reduce(lambda less, one: (one[0] < one[1]) | ((one[0] == one[1]) & less), zip(a, b, strict=True), np.False_)  # type: ignore[arg-type]
 
 
 def _move(ground: Ground, packing: Packing, made: Sequence[Node]) -> Callable[[Words], Words]:
-    """A function from packed states to what a renaming makes of them: only cells that change are written anew."""
+    """Return a function from packed states to their renamed ones, which rewrites only the cells that change."""
     fields = ground.fields()
     cells = [cell for cell in packing.cells if any(made[m] is not fields[m] for m in cell.members)]
     members = [m for cell in cells for m in cell.members]
@@ -94,7 +93,6 @@ def _move(ground: Ground, packing: Packing, made: Sequence[Node]) -> Callable[[W
 
 
 def _renamed(ground: Ground, renaming: Renaming) -> list[Node]:
-    """The value of each field afterwards, over the values of fields before."""
     spec, layout = ground.spec, ground.layout
     found = ground.fields()
     now = list(found)
@@ -116,7 +114,6 @@ def _renamed(ground: Ground, renaming: Renaming) -> list[Node]:
 
 
 def _name(number: int, kind: ScalarType, renaming: Renaming) -> int:
-    """The number by which a renamed value is written."""
     if isinstance(kind, OptionType):
         return number and 1 + _name(number - 1, kind.of, renaming)
     return renaming[kind][number] if isinstance(kind, AtomsType) and kind in renaming else number
