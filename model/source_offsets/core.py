@@ -147,8 +147,8 @@ class MergedView(Protocol):
         return exists(Partition, lambda p: s.reads[m, p] & (s.newest[p] == n))
 
     def copies_no_more(s, m, n, p):
-        """Return whether m is not replaced by n for p, because copies that are under way arrive before the next
-        instance begins, or never do."""
+        """Return whether m's copies for p are over when n begins, because copies that are under way arrive before the
+        next instance begins, or never do."""
         return (m == n) | (s.newest[p] == n)
 
     @action(fair="weak")

@@ -64,7 +64,7 @@ class OwnTopicFromTheStart(OwnTopicGiven):
         s.separate = True
 
     def copies_no_more(s, m, n, p):
-        """Return False, because no copy is waited for."""
+        """Return False, because copies may arrive after the next instance has begun."""
         return (m == n) & (m != n)
 
     def may_erase(s, n, p):
