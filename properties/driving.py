@@ -1,5 +1,5 @@
-"""This module drives an implementation: calls are data that can be shortened and written as Python, and are made on one
-running system under the eyes of a watcher.
+"""This module drives an implementation: calls are data that can be shortened and written as Python, they are made on
+one running system, and a watcher judges what they cause.
 
 Nothing here depends on a protocol. A protocol's own ``Call`` determines how it is spelled. A message is named by what
 it is and by its position among its like, not by its number, so that a program from which calls were removed still has a
