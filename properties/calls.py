@@ -262,7 +262,7 @@ def accepts(system: Any, method: str, parameter: str = "") -> bool:
         return False
     try:
         parameters = inspect.signature(found).parameters.values()
-    except (TypeError, ValueError):  # of a function that was not written in Python
+    except (TypeError, ValueError):  # a function that was not written in Python
         return not parameter
     return not parameter or any(each.name == parameter or each.kind is each.VAR_KEYWORD for each in parameters)
 

@@ -27,11 +27,11 @@ def recycled(lane: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarr
         return np.zeros(0, np.int64)
     is_end = np.repeat([False, True], count)
     lanes, rows, lives = np.tile(lane, 2), np.concatenate((begins, ends)), np.tile(np.arange(count), 2)
-    order = np.lexsort((is_end, rows, lanes))  # what ends in a row is over after it
+    order = np.lexsort((is_end, rows, lanes))  # a life that ends in a row is over after it
     is_end, lanes, lives = is_end[order], lanes[order], lives[order]
     first = np.flatnonzero(np.concatenate(([True], lanes[1:] != lanes[:-1])))
     of_lane = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(lanes))))
-    under_way = np.cumsum(np.where(is_end, -1, 1))  # no lane leaves anything: every life has its end among the rows
+    under_way = np.cumsum(np.where(is_end, -1, 1))  # the lanes do not interfere: every life has its end among the rows
     spread = np.int64(count + 1)
     most = np.maximum.accumulate(under_way + of_lane * spread) - of_lane * spread
     before = np.concatenate(([0], most[:-1]))

@@ -2,10 +2,10 @@
 implementations are driven and how histories are simulated, and from its table of events (``MAPPING`` of ``events.py``),
 by which both are followed.
 
-    class System(Protocol):                                  # interface.py: annotated as `roles` says
+    class System(Protocol):                                  # interface.py: annotated with `roles`
         def acquire(self, client: Annotated[int, Index("clients")]) -> bool: ...
 
-    SIZES = {"clients": Between(1, 3)}                       # what the config says, where that is not enough
+    SIZES = {"clients": Between(1, 3)}                       # further sizes of the config
 
 The implementation that is driven where none is named, and whose histories are simulated, is ``reference`` of
 ``reference.py``, a factory that takes a config (a class will do). For one of fencepost's own protocols it is
@@ -18,13 +18,13 @@ make several calls, which programs name as if they were calls.
 
     class Scenarios(Machine, steps={}): ...                  # scenarios.py
     HELPERS = (settle,)
-    STEPS = {"crash": "crash"}                               # single calls that are steps, where that is not every one
-    AT_REST = frozenset({"settle"})                          # those after which nothing is left to happen
-    CONTEXT = Settled                                         # an `AtRest` with more to say of driven runs
+    STEPS = {"crash": "crash"}                               # the calls that are steps, if not all of them
+    AT_REST = frozenset({"settle"})                          # calls after which nothing is left to happen
+    CONTEXT = Settled                                         # an `AtRest` that knows more of driven runs
     PARTS = parts                                            # `Agreeing.parts`, where not every system is followed
-    TOUR = (("acquire", 0), …)                               # calls that show all there is, where chance does not
+    TOUR = (("acquire", 0), …)                               # calls that cause all events, where chance does not
     FOLLOWED = {"plain": 0.5}                                # by variant, where the model can't follow most programs
-    DANGERS = {"crash": ("client-crash",)}                   # interface.py: which dangers calls are (`Call.dangerous`)
+    DANGERS = {"crash": ("client-crash",)}                   # interface.py: the dangers of calls (`Call.dangerous`)
 """
 
 from collections.abc import Iterator, Mapping
@@ -140,7 +140,7 @@ def agreeing(protocol: str) -> Agreeing:
         return calls.missing(system, call_type.interface)
 
     def tour(variant: str) -> list[calls.Call]:
-        if black_box == set(VOCABULARIES[protocol].codes):  # all is observed by every implementation
+        if black_box == set(VOCABULARIES[protocol].codes):  # every implementation emits all kinds
             return []
         if own := scenarios_of(protocol, "TOUR", ()):
             return [call_type.within(small(protocol), *call) for call in own]

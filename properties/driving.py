@@ -246,7 +246,7 @@ def reader_of(columns: Mapping[str, int]) -> Callable[[Event], tuple[Any, ...]]:
     def row(event: Event) -> tuple[Any, ...]:
         try:
             found: tuple[Any, ...] = at_once(event)
-        except AttributeError:  # a mapping, or it has only those that apply to it
+        except AttributeError:  # the event is a mapping, or has only the columns that apply to it
             return read(event, "kind"), *(read(event, name, absent) for name, absent in columns.items())
         return found
 

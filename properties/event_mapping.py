@@ -416,7 +416,7 @@ class Reader(PlainInterpreter):
     def some(self, kind: ScalarType, state: State) -> Sequence[Any]:
         if isinstance(kind, AtomsType):
             return range(min(3, self.sizes[kind.bound]))
-        if isinstance(kind, NumberType):  # those that the state has, and the next ones
+        if isinstance(kind, NumberType):  # the numbers that the state has, and the next ones
             known = {value for value in state.values() if type(value) is int}
             return sorted({0, 1, *known, *(value + 1 for value in known)})[-SOME:]
         return range(len(kind.members)) if isinstance(kind, EnumType) else range(2)

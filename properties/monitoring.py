@@ -151,9 +151,9 @@ class HistoryMonitor:
         self._rows: list[tuple[int, ...]] = []
         self._events: list[Event] = []
         self._made: list[Made] = []
-        self._ends: list[int] = []  # by call: how many events there are after it
+        self._ends: list[int] = []  # the number of events after each call
         self._quiet: list[int] = []  # calls, counted from 1, after which nothing is left to happen
-        self._reported: list[tuple[Broken, Concerned, float]] = []  # with how many events it takes
+        self._reported: list[tuple[Broken, Concerned, float]] = []  # with the events after which each is visible
         self._judged: tuple[Any, ...] = ()
         self._answer: tuple[Broken | None, tuple[Broken, ...]] = (None, ())
 
@@ -203,7 +203,7 @@ class HistoryMonitor:
         names = [name for name in self._decidable() if self._is_asked(self.history.rules[name])]
         whole = {len(self._ends), *([int(self.context.truncated) - 1] if self.context.truncated < inf else [])} - {0}
         calls = sorted({*self._quiet, *whole} - {0})
-        if len(calls) > 1:  # what violates a property, whatever comes after, does so at the end as well
+        if len(calls) > 1:  # a violation that no later event can undo is there at the end as well
             ends = [self._ends[call - 1] for call in whole]
             quiet = [name for name in names if self.history.properties[name].needs_quiet_end]
             names = [n for n in names if n in quiet or any(prefixes.are_any(n, end) for end in ends)]
@@ -228,7 +228,7 @@ class HistoryMonitor:
         for at, other in sorted(zip(rows.at.tolist(), rows.other.tolist(), strict=True)):
             concerned = self.context.concerned(name, [self._events[row] for row in (at, other) if row >= 0])
             if True in seen and self._is_excused(rule, bisect_left(self._ends, at + 1) + 1, concerned):
-                continue  # it is not the first, and its excuse was there when it happened
+                continue  # this is not the first violation, and its excuse was there when it happened
             visible_at = prefixes.visible_at(name, at, end)
             event = self._events[visible_at - 1] if visible_at else None
             visible_in = bisect_left(self._ends, visible_at) + 1 if visible_at else call
@@ -244,7 +244,7 @@ class HistoryMonitor:
                 explains = self._events[other] if other >= 0 else None
                 check = "" if event is None else self.context.lacking(self._made[visible_in - 1], event, explains)
                 excuse = self.context.why(excused_in, concerned) if is_excused else ""
-                if visible_at > at + 1:  # it was right until then, so it is what does not go with what reveals it
+                if visible_at > at + 1:  # the row was right until the other one came
                     explains = self._events[at]
                 broken = Broken(rule, text, None if check else event, check, visible_in, excuse, explains)
                 yield broken, is_excused, visible_at or inf

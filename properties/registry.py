@@ -4,14 +4,14 @@ The objects of a protocol are found by convention in its package, and imported o
 
     variants.py      variants/catalogue.py     ENTRIES      its entries in the catalogue, and those of its parts
     events.py        events/kinds.py           ID_BLOCKS    the vocabulary of its histories (its folder, in capitals)
-    events.py        events/kinds.py           SIGNS        by which events a danger shows
+    events.py        events/kinds.py           SIGNS        the events that reveal a danger
     interface.py                               SYSTEM …     what implementations offer, from which driving is derived
     scenarios.py     scenarios/agreement.py    ID_BLOCKS    how implementations are driven, where that is not derived
     scenarios.py     scenarios/known.py        KNOWN_BUGS   its known bugs as scenarios
     histories.py     histories/properties.py   HISTORY      what must hold of its events, of runs that are driven too
     histories.py     histories/properties.py   BED          histories with seeded violations, for its properties
     translator.py    translator/conforming.py  CONFORMING   how its histories are held against the model
-    translator.py    translator/emitted.py     EMITTED      which rows of a history the steps of its models show
+    translator.py    translator/emitted.py     EMITTED      the rows of a history that steps of its models emit
 
 The second column is for a file that would be too long, and so is a folder. ENTRIES may stand in claims.py. In a folder
 of the same name under `fencepost.proofs.recording`, `command.py` makes histories of real logs. A protocol may lack any
@@ -59,7 +59,7 @@ T = TypeVar("T")
 def refused(why: str) -> Exception:
     """Return the error for a user's protocol that lacks something: what is missing, where, and what to write."""
     from fencepost.model.language.checks.errors import (
-        InputError,  # with all of the language, which names need not wait for
+        InputError,  # this imports all of the language, which names need not wait for
     )
 
     return InputError(why)
@@ -200,7 +200,7 @@ def place(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}"
     run = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    while run and run[-1][0].startswith("<frozen importlib"):  # a module that is not there: who asked for it
+    while run and run[-1][0].startswith("<frozen importlib"):  # for a missing module, the frame that imported it
         run.pop()
     mine = [
         f"{path}{os.sep}"

@@ -39,21 +39,21 @@ class ShippedByRequests(Shipped):
 
     phase: Phase
     known: Set[Member]  # the coordinator has its member id
-    joined: Set[Member]  # is in the next generation, once that begins
-    target: Map[Partition, Option[Member]]  # who gets what in the newest generation
+    joined: Set[Member]  # the member is in the next generation, once that begins
+    target: Map[Partition, Option[Member]]  # the member that gets the partition in the newest generation
 
-    told: Map[Member, Epoch]  # an answer to JoinGroup is on its way
-    answered: Map[Member, Epoch]  # the newest answer to SyncGroup that gives it something
-    gets: Set[Member, Partition]  # and what that is
-    nothing: Map[Member, Epoch]  # the newest one that gives it nothing
+    told: Map[Member, Epoch]  # the generation of an answer to JoinGroup on its way
+    answered: Map[Member, Epoch]  # the generation of the newest answer to SyncGroup with a partition
+    gets: Set[Member, Partition]  # the partitions in that answer
+    nothing: Map[Member, Epoch]  # the generation of the newest answer to SyncGroup without a partition
     copies: Set[Member]  # a copy of its JoinGroup is left in the network
     says: Set[Member, Partition]  # an answer to OffsetFetch is on its way
     offset: Map[Member, Partition, Offset]
 
     idle: Set[Member]  # the member has no partitions to work with
-    joining: Set[Member]  # it waits for an answer to JoinGroup
-    syncing: Map[Member, Epoch]  # it waits for one to SyncGroup of this generation; 0: it does not
-    asked: Set[Member, Partition]  # it waits for one to OffsetFetch
+    joining: Set[Member]  # the member waits for an answer to JoinGroup
+    syncing: Map[Member, Epoch]  # the member waits for an answer to SyncGroup of this generation; 0: it does not
+    asked: Set[Member, Partition]  # the member waits for an answer to OffsetFetch
 
     replace = None
 

@@ -107,9 +107,9 @@ class Draft(Classic):
     """In the draft, a producer is initialised for its assigned partitions, and the coordinator remembers the last
     producer that committed each of them."""
 
-    ready: Set[Member]  # has initialised for its assignment
-    last: Map[Partition, Option[Member]]  # who committed the partition last
-    last_epoch: Map[Partition, Epoch]  # and in which generation
+    ready: Set[Member]  # the member has initialised its producer for its assignment
+    last: Map[Partition, Option[Member]]  # the member that committed the partition last
+    last_epoch: Map[Partition, Epoch]  # the generation of that commit
 
     def become_member(s, m, already):
         Classic.become_member(s, m, already)

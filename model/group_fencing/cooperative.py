@@ -10,7 +10,7 @@ class Cooperative(Shipped):
     """A member that takes part in every rebalance retains its partitions and goes on from where it was, and one that
     missed a generation begins anew (incremental cooperative rebalancing, KIP-429)."""
 
-    may_keep: Set[Member]  # was a member of the generation before this one
+    may_keep: Set[Member]  # the member was in the generation before this one
 
     @fault(budget="rebalances", danger="rebalance")
     def rebalance(s, g: Epoch):
@@ -88,8 +88,8 @@ class TornTransactions(Shipped):
     4.2; `LateMarkersOfPartitions` has the time before it).
     """
 
-    stray: Map[Member, Fate]  # the outcome that the lost record says, of which markers are on their way
-    outputs: Map[Member, Fate]  # the outcome that one brought to the outputs
+    stray: Map[Member, Fate]  # the outcome of the lost record, whose markers are on their way
+    outputs: Map[Member, Fate]  # the outcome that one of those markers brought to the outputs
 
     @fault(budget="tails", danger=("uncovered-log", "coordinator-fail-over"))
     def lose_record(s, m: Member, o: Fate):

@@ -77,8 +77,8 @@ class Group(Protocol):
     """Members of one group read, process and write in transactions, and its coordinator accepts their offsets."""
 
     newest: Epoch  # the newest epoch of the group
-    epoch: Map[Member, Epoch]  # under which the coordinator knows a member; 0: it does not
-    owner: Map[Partition, Option[Member]]  # to whom the coordinator has assigned it
+    epoch: Map[Member, Epoch]  # the epoch under which the coordinator knows a member; 0: it does not
+    owner: Map[Partition, Option[Member]]  # the member to which the coordinator has assigned the partition
     committed: Map[Partition, Offset]
     pending: Map[Member, Partition, Offset]  # committed in a transaction of this member; 0: nothing
 
@@ -88,16 +88,16 @@ class Group(Protocol):
 
     stage: Map[Member, Stage]
     knows: Map[Member, Epoch]  # the epoch that the member's consumer has
-    stamp: Map[Member, Epoch]  # the one that goes with its offsets
-    assigned: Set[Member, Partition]  # the member believes to own it
-    has: Set[Member, Partition]  # and has fetched its offset
+    stamp: Map[Member, Epoch]  # the epoch that is sent with the member's offsets
+    assigned: Set[Member, Partition]  # the member believes that it owns the partition
+    has: Set[Member, Partition]  # the member has fetched the partition's offset
     first: Map[Member, Partition, Offset]  # where the transaction's inputs begin
-    next: Map[Member, Partition, Offset]  # and end: the next input to process
+    next: Map[Member, Partition, Offset]  # where the transaction's inputs end: the next input to process
 
-    done: Ghost[Map[Partition, Offset]]  # up to where the output of inputs is committed
-    twice: Ghost[Bool]  # a committed transaction began before that
-    skipped: Ghost[Bool]  # or after
-    owner_refused: Ghost[Bool]  # offsets were refused to a member that owned what they were of
+    done: Ghost[Map[Partition, Offset]]  # the offset up to which the output of inputs is committed
+    twice: Ghost[Bool]  # a committed transaction began before that offset
+    skipped: Ghost[Bool]  # a committed transaction began after that offset
+    owner_refused: Ghost[Bool]  # offsets were refused to a member that owned their partitions
 
     outside = OF_THE_CORES
 
@@ -288,7 +288,7 @@ class Group(Protocol):
         s.pending = each(lambda n, p: when(n == m, 0, s.pending[n, p]))
         s.fate[m] = when((s.stage[m] != Stage.POLLING) & ~s.fenced[m], Fate.OPEN, Fate.NONE)
 
-    # What is in the way
+    # Dangers
 
     @danger("zombie")
     def goes_on_late(s):

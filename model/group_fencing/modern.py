@@ -34,7 +34,9 @@ class Modern(Group):
     the poll."""
 
     since: Map[Partition, Epoch]  # the epoch in which its owner was assigned the partition
-    left: Set[Member]  # a static member that left for a while (epoch -2): its partitions are kept for its instance id
+    left: Set[
+        Member
+    ]  # a static member left for a while (epoch -2), and its partitions are reserved for its instance id
 
     outside = open_hole(
         "all members use the new protocol: a classic group that becomes such a group is left out. (Its members then "
@@ -127,8 +129,8 @@ class Modern(Group):
         require((s.owner[p] == m) & (0 < s.epoch[m]) & ~s.assigned[m, p])
         s.assigned[m, p] = True
 
-    # Static members.  A member id has one instance id, as in Kafka's consumer: where another client changes it, a
-    # coordinator before 4.4.0 goes on to find the member under the former one (KAFKA-20747), keeps that from others.
+    # Static members. A member id has one instance id, as in Kafka's consumer. Where another client changes it, a
+    # coordinator before 4.4.0 still finds the member under the former one, and reserves that one (KAFKA-20747).
 
     @fault(budget="restarts")
     def leave(s, m: Member):

@@ -69,8 +69,8 @@ class ShippedOverCore(Shipped):
     offsets: Constant[Log]  # the partition of the group's offsets
 
     mine: Client  # the member's producer
-    now: Txn  # its transaction, unless the member polls
-    request: Map[Txn, Partition, Offset]  # what TxnOffsetCommit of a transaction says; 0: nothing
+    now: Txn  # the member's transaction, unless the member polls
+    request: Map[Txn, Partition, Offset]  # the offsets in the TxnOffsetCommit of a transaction; 0: none
     request_stamp: Map[Txn, Epoch]
 
     # The other members

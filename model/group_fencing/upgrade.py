@@ -16,8 +16,8 @@ class Upgrade(Draft):
     waits for pending offsets."""
 
     old: Set[Member]
-    holder: Map[Partition, Option[Member]]  # who initialised the id of the partition last
-    last_old: Set[Partition]  # the last commit was by a producer of that id
+    holder: Map[Partition, Option[Member]]  # the member that initialised the id of the partition last
+    last_old: Set[Partition]  # the last commit was by a producer of the partition's id
 
     replace = None
 

@@ -77,28 +77,28 @@ class AtLeastOnce(Protocol):
     """The at-least-once runtime has a source task, its offset writer, the offsets topic, and the upstream system."""
 
     life: Life
-    fails: Bool  # a record has failed where that is not tolerated, and the task's thread is to hear of it
+    fails: Bool  # a record has failed where that is not tolerated, and the task's thread has yet to see it
     polled: Map[Partition, Offset]  # the last record that the task has polled, and submitted or filtered
     place: Map[Partition, Offset, Place]
-    counted: Set[Partition, Offset]  # whose answers the wait at the end waits for; the runtime has their number
+    counted: Set[Partition, Offset]  # records that the wait at the end waits for; the runtime has their number
     merged: Map[Partition, Offset]  # collected, and not yet handed to the writer
     data: Map[Partition, Offset]  # the writer's: what the next flush writes
     flushing: Map[Partition, Offset]  # what the present flush writes
     stage: Map[Thread, Stage]
-    permit: Option[Thread]  # whose flush is under way, or has succeeded, and the task is still to be told
-    ends: Option[Thread]  # whose commit is the instance's last
+    permit: Option[Thread]  # the thread that flushes, or has flushed and has yet to call the task's commit
+    ends: Option[Thread]  # the thread that makes the instance's last commit
     drained: Bool  # the wait at the end has seen every answer
     clean: Bool  # the instance is over, and its last commit was a success
 
     sent: Set[Partition, Offset]  # written to the offsets topic, and on its way
     stored: Map[Partition, Offset]  # what the offsets topic has
-    told: Map[Partition, Offset]  # what tasks were told last, of any instance
+    told: Map[Partition, Offset]  # the offsets last reported to a task, of any instance
     released: Map[Partition, Offset]  # what the upstream system has discarded
 
     done: Ghost[Set[Partition, Offset]]  # delivered, filtered, or its failure was tolerated
     own: Ghost[Set[Partition, Offset]]  # submitted by the present instance
-    resumed: Ghost[Map[Partition, Offset]]  # where it began
-    told_most: Ghost[Map[Partition, Offset]]  # the most that any task was told
+    resumed: Ghost[Map[Partition, Offset]]  # the offsets where the present instance began
+    told_most: Ghost[Map[Partition, Offset]]  # the greatest offsets that were reported to any task
 
     outside = OF_AT_LEAST_ONCE
 
@@ -417,7 +417,7 @@ class AtLeastOnce(Protocol):
         s.fails = False
         s.drained = False
 
-    # What is in the way
+    # Dangers
 
     @danger("lost-answer")
     def outlives_its_flush(s):

@@ -51,8 +51,8 @@ class ExactlyOnce(Protocol):
     flushing: Map[Partition, Offset]  # offsets in the transaction that is to end
 
     stored: Map[Partition, Offset]
-    told: Map[Partition, Offset]  # what tasks were told last, but for those that have been fenced
-    late: Map[Partition, Offset]  # what an instance was or will be told that has been fenced
+    told: Map[Partition, Offset]  # the offsets last reported to instances that have not been fenced
+    late: Map[Partition, Offset]  # the offsets that were or will be reported to a fenced instance
     released: Map[Partition, Offset]
 
     done: Ghost[Set[Partition, Offset]]  # committed, filtered, or aborted as the connector wished
@@ -193,7 +193,7 @@ class ExactlyOnce(Protocol):
         """Return the offset that the next instance finds in the offsets topic."""
         return either("src.P2", s.stored[p], from_the_beginning=0)
 
-    # What is in the way
+    # Dangers
 
     @danger("lost-answer")
     def commits_unheard(s):

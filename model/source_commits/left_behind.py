@@ -12,7 +12,7 @@ class Zombie(AtLeastOnce):
     """An instance that does not stop in time is left behind, and writes what it had collected while its successor
     runs."""
 
-    left: Map[Partition, Offset]  # what it still writes
+    left: Map[Partition, Offset]  # the offsets that the instance left behind still writes
 
     outside = open_hole("one instance is left behind, in the middle of no flush", "rebalance", "mixed-clients")
 

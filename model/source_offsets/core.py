@@ -76,9 +76,9 @@ class MergedView(Protocol):
     """A connector, its source and its offsets topics behave as KIP-618 has them. No release reads both topics so;
     `shipped` has the behaviour of the releases."""
 
-    separate: Bool  # sets of tasks that come now have the connector's own offsets topic
-    newest: Map[Partition, Option[Instance]]  # which is given the source partition in the newest set
-    reads: Set[Instance, Partition]  # which the instance believes to have
+    separate: Bool  # new sets of tasks have the connector's own offsets topic
+    newest: Map[Partition, Option[Instance]]  # the instance that is assigned the source partition in the newest set
+    reads: Set[Instance, Partition]  # the instance believes that it has the source partition
     apart: Set[Instance]  # its offsets go to the connector's own topic
 
     stage: Map[Instance, Stage]
@@ -86,20 +86,20 @@ class MergedView(Protocol):
     fenced: Set[Instance]  # its producer is not the newest of its transactional id, or timed out
     polled: Map[Instance, Partition, Offset]
     place: Map[Instance, Partition, Offset, Place]
-    data: Map[Instance, Partition, Offset]  # the writer's: the offset for the next end of a transaction
+    data: Map[Instance, Partition, Offset]  # the writer's offset for the next end of a transaction
     erases: Set[Instance, Partition]  # that offset is null
     copying: Map[Instance, Partition, Offset]  # to be copied to the worker's topic, or on its way there
 
     own: Map[Partition, Offset]  # what the connector's own topic has
-    worker: Map[Partition, Offset]  # what the worker's has
+    worker: Map[Partition, Offset]  # what the worker's topic has
     begins: Map[Partition, Offset]  # without an offset the source goes on behind this one
     told: Map[Partition, Offset]  # the most that SourceTask.commit was called after
     released: Map[Partition, Offset]  # what the system upstream has discarded
 
     out: Ghost[Set[Partition, Offset]]  # in the committed output
     left_out: Ghost[Set[Partition, Offset]]  # dropped, or aborted as the connector wished, for good
-    twice: Ghost[Bool]  # a record came into the committed output that was there
-    disordered: Ghost[Bool]  # or behind a later one of its source partition
+    twice: Ghost[Bool]  # a record was committed that was in the committed output already
+    disordered: Ghost[Bool]  # a record was committed after a later one of its source partition
 
     outside = OF_THE_CORE
 
@@ -407,7 +407,7 @@ class MergedView(Protocol):
         require(s.fenced[n] & ~s.over[n] & (s.stage[n] != Stage.NEW))
         s.over[n] = True
 
-    # What is in the way
+    # Dangers
 
     @danger("zombie")
     def left_behind(s):

@@ -126,10 +126,10 @@ class MergedStart(Protocol):
     in_separate: Map[Partition, Offset]
     older: Bool  # tasks that store in the global topic run, or may do so
 
-    running: Bool  # tasks that store in the separate one run
-    position: Map[Partition, Offset]  # where they are
+    running: Bool  # tasks that store in the separate topic run
+    position: Map[Partition, Offset]  # the offsets where those tasks are
 
-    output: Ghost[Map[Partition, Offset]]  # as far as records are committed
+    output: Ghost[Map[Partition, Offset]]  # the last record that is committed
 
     outside = (
         *OUTSIDE,
@@ -198,10 +198,10 @@ class Migrating(MergedStart):
     text)."""
 
     stage: Map[Worker, Stage]
-    holds: Option[Worker]  # whose producer has the newest epoch of the id that the copy is written with
+    holds: Option[Worker]  # the worker whose producer has the newest epoch of the id of the copy
     took: Map[Worker, Partition, Offset]
-    sent: Set[Worker, Partition]  # in its transaction
-    sentinel: Bool  # stands in the separate topic
+    sent: Set[Worker, Partition]  # offsets that the worker's transaction has
+    sentinel: Bool  # the sentinel stands in the separate topic
 
     outside = OUTSIDE
 

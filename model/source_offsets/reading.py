@@ -124,7 +124,7 @@ class Reading(Protocol):
     """The task reads by end offsets and a consumer, in a partition that others write to as well."""
 
     end: Position  # behind the last entry or marker; all is replicated
-    by: Map[Position, Option[Writer]]  # in whose transaction an entry is
+    by: Map[Position, Option[Writer]]  # the writer in whose transaction an entry is
     fate: Map[Position, Fate]
     mine: Set[Position]  # an entry of the task's source partitions
 
@@ -132,11 +132,11 @@ class Reading(Protocol):
     fenced: Set[Writer]
 
     stage: Stage
-    target: Position  # the end as it was asked
-    position: Position  # of the consumer
-    seen: Set[Position]  # what it was given
+    target: Position  # the end offset that the task was given
+    position: Position  # the position of the consumer
+    seen: Set[Position]  # the entries that the consumer was given
 
-    then: Ghost[Set[Position]]  # all that was committed when the end was asked, by any writer
+    then: Ghost[Set[Position]]  # all that was committed, by any writer, when the end was requested
 
     outside = (
         *STEPS,
@@ -160,7 +160,7 @@ class Reading(Protocol):
         *open_hole("stored offsets of a name are not used again by another connector", "deletion", "re-creation"),
     )  # fmt: skip
 
-    # Who writes
+    # Writers
 
     @action
     def succeed(s, w: Writer):
@@ -249,7 +249,7 @@ class Reading(Protocol):
         its marker."""
         return (s.fate[p] == Fate.OPEN) | (s.fate[p] == Fate.TO_COMMIT) | (s.fate[p] == Fate.TO_ABORT)
 
-    # Who reads
+    # The task that reads
 
     @action(fair="weak")
     def ask(s, p: Position):
@@ -305,7 +305,7 @@ class Reading(Protocol):
         s.seen = each(lambda p: False)
         s.then = each(lambda p: False)
 
-    # What is in the way
+    # Dangers
 
     @danger("zombie")
     def goes_on_when_fenced(s):

@@ -18,7 +18,7 @@ PLACE = f"connector {SOURCE} topic position"
 TASK = f"client connector task {SOURCE}"
 
 TASKS = "tasks"  # a task logs it
-AUDITOR = "auditor"  # who reads topics as far as they are committed
+AUDITOR = "auditor"  # a reader of topics in read_committed
 
 
 class Kind(EventKind):
@@ -49,8 +49,8 @@ COLUMNS = (
 END_TO_END = Vocabulary("end-to-end", Kind, COLUMNS, public=(AUDITOR,))
 
 
-# Which end-to-end events detect a danger; see `fencepost.properties.history.signs`. What strikes the layers below
-# appears in their own events.
+# These end-to-end events detect a danger; see `fencepost.properties.history.signs`. Faults of the layers below appear
+# in their own events.
 
 SIGNS = (
     Sign("client-crash", "instances beyond the first that poll a record",

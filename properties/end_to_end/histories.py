@@ -126,10 +126,10 @@ HISTORY = HistoryProperties(
 )
 
 
-# What can be wrong in an end-to-end history, and what each property must then report.
+# These are the faults that an end-to-end history can have, and what each property must then report.
 #
-# The history is written by hand, as a right system reports it: two source partitions of one connector, whose task is
-# started anew after three records, one of which it had polled and gives up.
+# The history is written by hand, as a correct system reports it: it has two source partitions of one connector, whose
+# task is started anew after three records, one of which it had polled and gives up.
 
 Row = tuple[int, ...]
 

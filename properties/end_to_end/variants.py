@@ -200,12 +200,12 @@ ENTRIES = (
         REASONS,
         simulators=(("whole", SIMULATOR, {}),),
         histories={"smoke": 20, "ci": 100, "nightly": 1_000},
-        # The group's offsets are told in the words of the group; how much input it has in the end, in those end to end.
+        # The events of the group report its offsets; those end to end report how much input it has in the end.
         undecided={
             "transactions": frozenset({"group_offsets_forward", "group_offsets_kept", "group_offsets_stable"}),
             "group-fencing": frozenset({"everything_copied"}),
         },
-        # Few instances are told that they are fenced, or end by an error.
+        # Few instances learn that they are fenced, or end by an error.
         seldom={
             "transactions": frozenset({"lone_client_never_fenced"}),
             "group-fencing": frozenset({"no_other_error_ends_it"}),

@@ -77,12 +77,12 @@ class Core(Protocol):
     topic contains."""
 
     generation: Generation  # the newest committed set
-    size: Count  # its tasks
+    size: Count  # the tasks of the newest set
     counted: Generation  # the newest set before the latest count record; 0: there is no such record
-    count: Count  # its value
+    count: Count  # the number of tasks in the latest count record
 
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
-    leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
+    leads: Map[Worker, Bool]  # the worker believes itself the leader, perhaps wrongly
     round: Map[Worker, Round]
     fencing: Map[Worker, Generation]  # the set that the round is for
     new: Map[Worker, Count]  # the tasks of that set
@@ -338,7 +338,7 @@ class Core(Protocol):
         """Tasks of several transactional ids can commit."""
         return exists(Instance, Instance, lambda j, k: s.live[j] & s.live[k] & (s.task[j] != s.task[k]))
 
-    # What the revisions say otherwise
+    # Steps in which the revisions differ
 
     def may_claim(s, w):
         """Return whether the worker may claim the topic: one thread checks, writes and claims, so it does not claim

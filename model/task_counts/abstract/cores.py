@@ -55,10 +55,10 @@ class ABehindCore(ACore):
     """This is form A as it is worded: the text does not require the leader to read to the end before it decides, so
     that it may not have read the newest set, if a former leader wrote it."""
 
-    writer: Option[Worker]  # who wrote the newest set
-    old: Generation  # what the topic said before: its newest set,
+    writer: Option[Worker]  # the worker that wrote the newest set
+    old: Generation  # the newest set before that one
     old_size: Count
-    old_counted: Generation  # and its latest count
+    old_counted: Generation  # the latest count before the newest set, by the set before it
     old_count: Count
 
     def keep_former(s, w):

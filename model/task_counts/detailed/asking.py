@@ -14,8 +14,8 @@ from fencepost.model.task_counts.detailed.workers import Workers
 class Asking(Cluster):
     """The leader starts a fencing round only when it is asked for one."""
 
-    asked: Map[Instance, Option[Worker]]  # the leader with which its request waits
-    refused: Set[Instance]  # its request failed
+    asked: Map[Instance, Option[Worker]]  # the leader with which the instance's request waits
+    refused: Set[Instance]  # the instance's request failed
 
     @action(fair="weak")
     def ask(s, w: Worker, k: Instance, v: Worker):

@@ -16,7 +16,7 @@ from fencepost.model.task_counts.detailed.workers import Position
 class Unattended(Shipped):
     """No user restarts the tasks that failed."""
 
-    failed: Set[Task, Position]  # FAILED, of this set
+    failed: Set[Task, Position]  # the task of this set is FAILED
 
     @action(fair="weak")
     def assign(s, w: Worker, k: Instance, i: Task):

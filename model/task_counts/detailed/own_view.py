@@ -18,9 +18,9 @@ class OwnView(Cluster):
 class A(OwnView):
     """One thread of the leader fences, writes the count, reads to the end and hands out the assignment."""
 
-    given: Option[Worker]  # who has the tasks, in the newest assignment
-    offset: Position  # in that assignment; 0: there is none yet
-    refuses: Bool  # it did not find the count, and waits for the next rebalance
+    given: Option[Worker]  # the worker that has the tasks, in the newest assignment
+    offset: Position  # the offset in the newest assignment; 0: there is none yet
+    refuses: Bool  # the worker found no count, and waits for the next rebalance
 
     @action(fair="weak")
     def check_round(s, w: Worker):
@@ -88,8 +88,8 @@ class A(OwnView):
 class M(OwnView):
     """The Connector's owner asks; what fails then is the Connector."""
 
-    requested: Option[Worker]  # the leader with which its request waits
-    heard: Position  # the newest set for which it has asked since it came
+    requested: Option[Worker]  # the leader with which the owner's request waits
+    heard: Position  # the newest set for which the owner has asked
     failed: Bool  # the Connector is FAILED
 
     @fault(budget="sets")

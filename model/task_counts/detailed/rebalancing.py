@@ -28,12 +28,12 @@ class Rebalancing(Shipped):
     """In an eager rebalance, a member stops all its tasks before it rejoins."""
 
     member: Set[Worker]
-    joined: Set[Worker]  # has rejoined, and waits for the others
+    joined: Set[Worker]  # the member has rejoined, and waits for the others
     due: Bool  # members are called to rejoin
-    leader: Option[Worker]  # of the group
-    given: Set[Task, Worker]  # in the newest assignment
-    based: Position  # the set that this assignment is of
-    heir: Set[Worker]  # who gets in the next rebalance what this one revoked
+    leader: Option[Worker]  # the leader of the group
+    given: Set[Task, Worker]  # the tasks of each worker in the newest assignment
+    based: Position  # the set that the newest assignment is of
+    heir: Set[Worker]  # the worker that gets in the next rebalance what this one revoked
     stalled: Set[Worker]
 
     assign_again = None

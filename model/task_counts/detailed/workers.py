@@ -61,8 +61,8 @@ class Workers(Protocol):
     log: Seq[Record, "log"]  # type: ignore[name-defined]  # noqa: F821  a bound's name
     read: Map[Worker, Position]  # how far a worker has read the config topic
 
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
-    leads: Map[Worker, Bool]  # believes to be the leader, perhaps wrongly
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
+    leads: Map[Worker, Bool]  # the worker believes itself the leader, perhaps wrongly
     round: Map[Worker, Round]
 
     fencing: Map[Worker, Position]  # the generation for which the round is

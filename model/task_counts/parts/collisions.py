@@ -50,7 +50,7 @@ class CollidingNames(Protocol):
     generation: Map[Connector, Generation]
     size: Map[Connector, Count]
     pending: Set[Connector]  # its newest set stands after its latest count
-    count: Map[Connector, Count]  # 0: no record
+    count: Map[Connector, Count]  # the number of tasks in the latest count; 0: no record
 
     round: Set[Connector]  # a round for it is under way
     round_for: Map[Connector, Generation]
@@ -63,7 +63,7 @@ class CollidingNames(Protocol):
     holds: Set[Connector, Instance]  # its producer has the newest epoch of its id
 
     polled: Ghost[Map[Connector, Generation]]
-    disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
+    disturbed: Ghost[Set[Connector, Instance]]  # the instance was fenced on behalf of another connector
 
     outside = (
         *BROKERS,

@@ -65,21 +65,21 @@ class ConfigTopic(Protocol):
     record: Map[Position, Record]
     kept: Set[Position]  # compaction has not removed it
 
-    writing: Count  # the leader is at a set of so many tasks; 0: at none
-    next: Count  # and comes to this one
+    writing: Count  # the tasks of the set that the leader writes; 0: it writes none
+    next: Count  # the next record of that set to write
 
     cursor: Map[Worker, Position]  # the next place to read
     waiting: Map[Worker, Task, Position]  # configurations read since the last commit; 0: none
-    applied: Map[Worker, Task, Position]  # those in effect
-    size: Map[Worker, Count]  # of the set that was committed last
-    incomplete: Set[Worker]  # not all configurations of that set were there to read
-    number: Map[Worker, Number]  # sets that it has counted
-    pending: Set[Worker]  # that set stands after the latest count
-    count: Map[Worker, Count]  # what the latest count says; 0: there is none
+    applied: Map[Worker, Task, Position]  # configurations in effect
+    size: Map[Worker, Count]  # the tasks of the set that was committed last
+    incomplete: Set[Worker]  # some configurations of the last set were not there to read
+    number: Map[Worker, Number]  # the number of sets that the worker has counted
+    pending: Set[Worker]  # the last set stands after the latest count
+    count: Map[Worker, Count]  # the number of tasks in the latest count; 0: there is none
     saw: Map[Worker, Number]  # the number of the set that a task of this worker starts from; 0: none starts
 
     newest: Ghost[Position]  # the last commit record
-    fenced: Ghost[Bool]  # everybody of earlier sets has been fenced for it
+    fenced: Ghost[Bool]  # every task of earlier sets has been fenced for the newest set
     alive: Ghost[Set[Task]]  # ids of tasks of which some producer may be alive
     from_set: Ghost[Map[Worker, Position]]  # the set that the starting task is of
 
@@ -126,7 +126,7 @@ class ConfigTopic(Protocol):
         s.end = 1
         s.cursor = each(lambda w: 1)
 
-    # What leaders write
+    # Leaders write
 
     def is_config(s, r):
         return (0 < r) & (r <= s.tasks)
@@ -209,7 +209,7 @@ class ConfigTopic(Protocol):
         require(forall(Position, lambda r: implies((p < r) & (r < q) & s.kept[r], ~s.same_key(r, p))))
         s.kept[p] = False
 
-    # What workers read
+    # Workers read
 
     @action
     def read(s, w: Worker):

@@ -71,9 +71,9 @@ class Connectors(Protocol):
     counted: Map[Connector, Generation]  # the newest set before the latest count record; 0: there is no such record
     count: Map[Connector, Count]
 
-    leader: Option[Worker]  # whom the group has for its leader
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
-    leads: Set[Worker]  # believes to be the leader, perhaps wrongly
+    leader: Option[Worker]  # the leader of the group
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
+    leads: Set[Worker]  # the worker believes itself the leader, perhaps wrongly
     opened: Set[Worker]  # has a producer for the config topic, and no write of it has failed
 
     round: Map[Worker, Connector, Round]
@@ -87,8 +87,8 @@ class Connectors(Protocol):
     holds: Set[Connector, Instance]  # its producer has the newest epoch of its id
 
     polled: Ghost[Map[Connector, Generation]]
-    disturbed: Ghost[Set[Connector, Instance]]  # was fenced, or shut out, on behalf of another connector
-    failed_for: Ghost[Map[Worker, Option[Connector]]]  # whose write failed when the producer was lost
+    disturbed: Ghost[Set[Connector, Instance]]  # the instance was fenced on behalf of another connector
+    failed_for: Ghost[Map[Worker, Option[Connector]]]  # the connector whose write failed when the producer was lost
     lost: Ghost[Bool]  # a round failed at the leader since a write for another connector had failed
 
     outside = (

@@ -62,11 +62,11 @@ class Deletion(Protocol):
     """As in Kafka, a deletion does not touch the count record or the leader's memory of it."""
 
     present: Bool  # the connector exists
-    size: Count  # of its newest set
-    pending: Bool  # that set stands after the latest count record
+    size: Count  # the tasks of the newest set
+    pending: Bool  # the newest set stands after the latest count record
     counted: Bool  # there is a count record
-    count: Count  # and what it says
-    known: Bool  # the leader has it in memory
+    count: Count  # the number of tasks in the count record
+    known: Bool  # the leader has the count record in memory
     number: Generation  # the newest set, as workers count
 
     round: Round
@@ -77,11 +77,11 @@ class Deletion(Protocol):
     stage: Map[Instance, Stage]
     task: Map[Instance, Task]
     saw: Map[Instance, Generation]  # the newest set when it was assigned, as its worker counted
-    live: Map[Task, Option[Instance]]  # whose producer has the newest epoch of the task's transactional id
+    live: Map[Task, Option[Instance]]  # the instance whose producer has the newest epoch of the task's transactional id
 
     generation: Ghost[Generation]
     of: Ghost[Map[Instance, Generation]]
-    polled: Ghost[Generation]  # the newest one of which a task has polled
+    polled: Ghost[Generation]  # the newest set of which a task has polled
 
     def publish(s, n, number):
         s.generation = s.generation + 1
@@ -286,7 +286,7 @@ class TombstoneAfterFencing(Deletion):
     """
 
     spent: Ghost[Count]  # ids fenced by the last deletion
-    removed: Ghost[Count]  # what the count record that it removed said
+    removed: Ghost[Count]  # the number of tasks in the count record that it removed
     spared: Ghost[Count]  # ids that the creation after it did not have to fence, and would have had to
 
     @action(danger="deletion")

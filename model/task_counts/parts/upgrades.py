@@ -64,24 +64,24 @@ class Upgrades(Protocol):
     enabled on each."""
 
     support: Map[Worker, Support]
-    leads: Set[Worker]  # believes to be the leader, perhaps wrongly
-    leader: Option[Worker]  # whom the group has for its leader
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    leads: Set[Worker]  # the worker believes itself the leader, perhaps wrongly
+    leader: Option[Worker]  # the leader of the group
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
 
     generation: Generation  # the newest set
     size: Count
     counted: Generation  # the newest set when the latest count was written
-    count: Count  # and what it says
+    count: Count  # the number of tasks in the latest count
 
     round: Map[Worker, Round]
     round_for: Map[Worker, Generation]
     round_size: Map[Worker, Count]
 
     running: Set[Worker, Task]
-    plain: Set[Worker, Task]  # with a producer that can't be fenced
+    plain: Set[Worker, Task]  # the task has a producer that can't be fenced
     of: Map[Worker, Task, Generation]
-    live: Map[Task, Option[Worker]]  # whose producer has the newest epoch of the task's transactional id
-    failed: Set[Worker]  # asked a leader that does not know the question, and waits for a user
+    live: Map[Task, Option[Worker]]  # the worker whose producer has the newest epoch of the task's transactional id
+    failed: Set[Worker]  # the worker asked a leader that does not support the request, and waits for a user
 
     polled: Ghost[Generation]  # the newest set of which a task has polled since the guarantee began
 
@@ -134,7 +134,7 @@ class Upgrades(Protocol):
         """Tasks of several transactional ids can commit."""
         return exists(Task, Task, lambda i, j: (i != j) & (s.live[i] != None) & (s.live[j] != None))  # noqa: E711
 
-    # Who does what
+    # The support of workers
 
     def promised(s):
         """Return whether the guarantee has begun, which it does when the last worker has finished the second

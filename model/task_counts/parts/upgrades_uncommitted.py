@@ -20,8 +20,8 @@ class UpgradesWithAborts(Upgrades):
     read_uncommitted."""
 
     seen_size: Count  # the tasks of the newest set, committed or not
-    seen_count: Count  # what the latest count says, committed or not
-    seen_pending: Bool  # and whether the set is the later of the two
+    seen_count: Count  # the number of tasks in the latest count, committed or not
+    seen_pending: Bool  # the newest set stands after the latest count, committed or not
 
     @danger("isolation-level")
     def goes_by_what_was_aborted(s):
@@ -94,7 +94,7 @@ class Afterwards(UpgradesWithAborts):
     feature on, and each of them was restarted once more after that."""
 
     settled: Generation  # the set of the first count that was written when all had it on; 0: there is none
-    renewed: Set[Worker]  # restarted since
+    renewed: Set[Worker]  # workers that were restarted since
 
     def reads_all(s, w):
         return s.support[w] != Support.ENABLED

@@ -20,7 +20,7 @@ class UpgradesInSteps(Upgrades):
     """Two rolling upgrades turn the feature on, while rounds and task starts take several steps."""
 
     fencing: Set[Worker]  # its round has ids left to fence, or has yet to read
-    left: Map[Worker, Count]  # ids below this one
+    left: Map[Worker, Count]  # the round still has to fence the ids below this one
     asked: Set[Task]  # a request to fence this id was sent once
 
     start_of: Map[Worker, Task, Start]

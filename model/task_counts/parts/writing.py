@@ -51,19 +51,19 @@ class Part(Sort, bound="parts"):
 class Writing(Protocol):
     """Leaders write sets of task configurations, and readers assemble them."""
 
-    owner: Option[Worker]  # whose producer has the newest epoch on the config topic
+    owner: Option[Worker]  # the worker whose producer has the newest epoch on the config topic
     begun: Set[Call]
-    size: Map[Call, Count]  # the tasks of its set
-    reader: Map[Call, Part, Task]  # which of them reads a part, as the Connector says
+    size: Map[Call, Count]  # the tasks of the call's set
+    reader: Map[Call, Part, Task]  # the task that reads a part, as the Connector decides
 
-    call: Map[Worker, Option[Call]]  # that its one thread is at
+    call: Map[Worker, Option[Call]]  # the call that the worker's one thread processes
     written: Map[Worker, Count]  # configurations sent in that call
-    open: Set[Worker, Task]  # and not committed yet
+    open: Set[Worker, Task]  # configurations sent and not committed yet
 
     kept: Map[Task, Option[Call]]  # configurations read since the last commit record, by the call that wrote them
-    applied: Map[Task, Option[Call]]  # in effect
-    newest: Option[Call]  # whose commit record came last
-    tasks: Count  # as many as that record says
+    applied: Map[Task, Option[Call]]  # configurations in effect, by the call that wrote them
+    newest: Option[Call]  # the call whose commit record came last
+    tasks: Count  # the number of tasks in the last commit record
 
     outside = (
         *BROKERS,

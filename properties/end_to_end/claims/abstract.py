@@ -150,7 +150,7 @@ class DeliveredByGroup(GroupLemmas, of=Shipped):
         }
 
 
-# What the transactions of many producers are to each of them and each log: the interface of one, and nothing else.
+# The transactions of many producers are, for each producer and each log, the interface of one and nothing else.
 
 STEPS: dict[str, tuple[str, ...]] = {
     "initialise": ("initialise", "fence"), "accept_offsets": ("accept",), "mark": ("end",), "mark_offsets": ("end",),
@@ -270,13 +270,13 @@ class MarkersCome(ProducersProperties, of=Producers):
         """A marker that may arrive at the log of offsets is never blocked."""
 
 
-# From the sources to the sink, by what the parts promise.
+# The promises from the sources to the sink follow from those of the parts.
 #
-# The chain is short.  Connect lets one instance at a time commit of what reads a source partition, and transactions
-# take a commit from no other: so what is committed begins where the last commit ended (`goes_on_where_it_ended`), and
-# a reader of the log is given the records in order (`in_order`).  A producer id is one transactional id's, so that
-# markers settle their own offsets only.  The group has each of its inputs once in what it commits: so the sink has
-# each record once.
+# The chain is short. Connect lets one instance at a time commit records of a source partition, and transactions accept
+# a commit from no other. So each committed transaction begins where the last one ended (`goes_on_where_it_ended`), and
+# a reader of the log gets the records in order (`in_order`). A producer id belongs to one transactional id, so that
+# markers settle their own offsets only. The group has each of its inputs once in its committed output, and so the sink
+# has each record once.
 
 
 class Promises(Properties):
@@ -367,7 +367,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
             "amiss": s.source.amiss[p],
         }
 
-    # Who may commit: Connect and transactions
+    # The instances that may commit: Connect and transactions
 
     @lemma
     def opened_in_its_name(s):
@@ -440,7 +440,7 @@ class EndToEndProperties(Promises, of=EndToEnd):
             lambda k: implies(s.txn.known[k], s.known[s.txn.name[k]] & (s.source.under[k] == s.id[s.txn.name[k]])),
         )
 
-    # What is in the logs
+    # The records in the logs
 
     @lemma
     def written_in_transactions(s):

@@ -72,14 +72,14 @@ class DetailedProperties(Promises, of=Detailed):
         }
 
 
-# The promises, asked of users of the whole that get something wrong.
+# The promises are also asked of users of the whole that make a mistake.
 
 
-# Where one task's transactions are the core of v2, the whole keeps in step with it, and is in the way of nothing that
-# the core does by itself.
+# Where one task's transactions are the core of v2, the whole agrees with the core, and blocks no step that the core
+# takes by itself.
 #
-# So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved with: `abstract` has
-# the promises, and they are inherited here.
+# So each behaviour of the core, used as Connect's tasks use it, is one that the whole was proved for; `abstract` has
+# the promises, which are inherited here.
 
 STEPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -107,7 +107,7 @@ class OverCoreProperties(Properties, of=OverCore):
     whole: Part[EndToEndProperties]
     core: Part[FatedV2]
 
-    # What the interface says of the watched id is what its coordinator and the logs say
+    # The interface's state of the watched id is that of its coordinator and the logs
 
     @lemma
     def in_its_name(s):
@@ -196,7 +196,7 @@ class OverCoreProperties(Properties, of=OverCore):
             ),
         )  # fmt: skip
 
-    # What instances have asked for
+    # Requests of instances
 
     @lemma
     def asked_as_there(s):
@@ -266,7 +266,7 @@ class OverCoreProperties(Properties, of=OverCore):
             lambda k: implies((s.core.phase == Phase.IDLE) & s.mine[k], s.whole.txn.is_settled(k)),
         )
 
-    # What readers are given is what counts there
+    # Readers get what the core commits
 
     @step(rule="618.P2")
     def counts_as_there(old, new):
