@@ -114,7 +114,6 @@ class Call:
     @classmethod
     @cache
     def _width(cls, name: str) -> int:
-        """Return the number of fields by which a call of this method names what is in flight."""
         return next(len(role.fields) for role in cls.method(name).roles.values() if isinstance(role, InFlight))
 
     @classmethod
@@ -152,7 +151,6 @@ class Call:
     @classmethod
     @cache
     def _happens(cls, name: str) -> bool:
-        """Return whether a call of this method is something that happens to what is in flight."""
         return any(isinstance(role, InFlight) and role.happens for role in cls.method(name).roles.values())
 
     def index(self, size: str, config: Config | None = None) -> int:
@@ -199,7 +197,6 @@ class Call:
 
     @cached_property
     def dangers(self) -> tuple[str, ...]:
-        """These are the dangers of `fencepost.model.dangers` that making this call exposes an implementation to."""
         words = [*(f"{self.name} {key}" for key, _ in self.arguments), f"{self.name} {self.kind}"]
         words += [f"{self.name} {value}" for _, value in self.arguments if isinstance(value, str)]
         return self._dangers((self.name, *words))
@@ -244,7 +241,6 @@ class Call:
                     yield replace(program, calls=calls)
 
     def _options(self) -> Iterator[Self]:
-        """Yield the call with one argument simpler."""
         signature, _, roles, _ = self.method(self.name)
         for key, value in self.arguments:
             role, default = roles[key], signature.parameters[key].default

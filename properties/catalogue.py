@@ -86,7 +86,6 @@ def driven(entry: ProtocolEntry) -> ProtocolEntry:
 
 
 def whole_of(entry: ProtocolEntry) -> list[ProtocolEntry]:
-    """Return the entries of a protocol and of the parts that it is divided into."""
     known = protocols()
     return [entry, *(known[part] for part in entry.parts)]
 

@@ -74,7 +74,6 @@ def call_type_of(protocol: str) -> type[calls.Call]:
 
 
 def scenarios_of(protocol: str, name: str, otherwise: Any) -> Any:
-    """Return the object of this name in a protocol's scenarios, or ``otherwise``."""
     if not has(protocol, "scenarios"):
         return otherwise
     return getattr(imported(f"{PROTOCOLS[protocol]}.scenarios"), name, otherwise)
@@ -100,7 +99,6 @@ def sizes_of(protocol: str, variant: str = "") -> dict[str, Between | OneOf]:
 
 
 def small(protocol: str) -> dict[str, Any]:
-    """Return the config of a small system."""
     found = {name: min(max(role.least, SMALL), role.most) if isinstance(role, Between) else role.values[0]
              for name, role in sizes_of(protocol).items()}  # fmt: skip
     return {"seed": 0, **found}

@@ -69,7 +69,6 @@ class Program:
     calls: tuple[Any, ...]
 
     def without(self, start: int, stop: int) -> "Program":
-        """Return the program without the calls from ``start`` to ``stop``."""
         return replace(self, calls=self.calls[:start] + self.calls[stop:])
 
 
@@ -144,7 +143,6 @@ def make(system: Any, call: Call) -> Made | None:
 
 
 def _drained(system: Any, text: str) -> tuple[Any, ...]:
-    """Return the events that a call caused. Raise `Unreadable` for a value that is no event."""
     observed = system.drain_events()
     if not isinstance(observed, list) and (
         not isinstance(observed, Iterable) or isinstance(observed, str | bytes | Mapping)

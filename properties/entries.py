@@ -95,7 +95,6 @@ class Variant:
 
     @cached_property
     def spec(self) -> Spec:
-        """This is the settled protocol of the variant."""
         raw = self.properties.protocol.spec
         if self.reading is None:
             return settle(raw)
@@ -120,7 +119,6 @@ class Variant:
         return {n: p for n, p in self.asked.items() if self.expected.get(n) != "violated"}
 
     def is_proved_in(self, profile: Profile) -> bool:
-        """Return whether verification in this profile asks for the variant's proof."""
         return self.proof and PROFILES.index(self.proof_from) <= PROFILES.index(profile)
 
     @property

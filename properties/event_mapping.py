@@ -161,7 +161,6 @@ class EventMapping:
     # Driven runs
 
     def follow(self, variant: str, config: Mapping[str, Any]) -> Followed:
-        """Return the model of a system of that configuration."""
         return self.followed(variant, self.settings_of(variant, config))
 
     def followed(self, variant: str, settings: Settings) -> Followed:
@@ -290,7 +289,6 @@ def _sorts(spec: Spec) -> frozenset[str]:
 
 
 def _numbers(spec: Spec) -> frozenset[str]:
-    """Return the bounds of the numbers that a model's maps have as keys."""
     keys = [key for kind in spec.types.values() if isinstance(kind, MapType) for key in kind.keys]
     return frozenset(_bound_of(key) for key in keys if isinstance(key, NumberType) and key.upto is not None)
 
@@ -342,7 +340,6 @@ class Reader(PlainInterpreter):
         return self._translated(self.translator, made.events)
 
     def _translated(self, translator: Translator, events: Sequence[Event]) -> Iterator[tuple[Event, Event]]:
-        """Yield rows, each with its event, and then the events of unknown kinds as they are."""
         known = [event for event in events if read(event, "kind") in self.mapping.vocabulary.codes]
         for place, row in translator.translate([self.reading(event) for event in known]):
             yield known[place], row

@@ -45,7 +45,6 @@ def at_random(call_type: type[Call], system: Any, config: Mapping[str, Any], see
 
 
 def _about(call_type: type[Call], name: str) -> str | None:
-    """Return the parameter that names something that waits."""
     roles = call_type.method(name).roles.items()
     return next((key for key, role in roles if isinstance(role, InFlight)), None)
 

@@ -162,7 +162,6 @@ class Machine(RuleBasedStateMachine):
         return self.make(self.call_type.about(name, message, messages, **named))
 
     def first(self, *kinds: str) -> Message | None:
-        """Return the oldest waiting message of these kinds, or None."""
         return next((m for m in self.waiting() if m[1] in kinds), None)
 
     def send_first(self, *kinds: str, name: str = "deliver", **named: Any) -> bool:
@@ -183,7 +182,6 @@ class Machine(RuleBasedStateMachine):
             self.send(message)
 
     def let_go(self) -> None:
-        """Stop holding up messages."""
         self.held.clear()
 
     def deliver_all(self, most: int = BURST, without: Collection[str] = ()) -> None:
@@ -215,7 +213,6 @@ class Machine(RuleBasedStateMachine):
             self.play(method, random)
 
     def play(self, method: Callable[..., None], random: Random) -> None:
-        """Play a scenario with random arguments."""
         hints = [(name, hint) for name, hint in annotations_of(method).items() if name != "return"]
         method(self, **{name: self._chosen(hint, random, method.__qualname__) for name, hint in hints})
 
@@ -231,7 +228,6 @@ class Machine(RuleBasedStateMachine):
         ]
 
     def _chosen(self, annotation: Any, random: Random, where: str) -> Any:
-        """Return a random value for a parameter."""
         role = role_of(annotation)
         match role:
             case Index():
@@ -258,7 +254,6 @@ class Machine(RuleBasedStateMachine):
         raise _no_values(annotation, where)
 
     def _fitted(self, role: Any, value: Any) -> Any:
-        """Return a drawn value as an argument in this example."""
         if isinstance(role, Index):
             return value % sum(int(self.run.config[size]) for size in (role.size, *role.additional))
         if isinstance(role, InFlight) and isinstance(value, int):
@@ -347,7 +342,6 @@ def every_step(call: type[Call]) -> dict[str, str]:
 
 
 def _step(call: type[Call], rule_name: str, method: str) -> Callable[..., None]:
-    """Return the rule that calls a method."""
     _, hints, roles, _ = call.method(method)
     about = next((name for name, role in roles.items() if isinstance(role, InFlight)), None)
 
@@ -371,7 +365,6 @@ _SCENARIO = "fencepost_scenario"
 def _played(
     method: Callable[..., None], hints: Mapping[str, Any], when: Callable[[Any], bool] | None
 ) -> Callable[..., None]:
-    """Return the rule that plays a scenario."""
     roles = {name: role_of(hint) for name, hint in hints.items()}
     signature = inspect.signature(method)
 
@@ -511,7 +504,6 @@ class Script:
         return self.events
 
     def kinds(self, *kinds: str) -> list[Any]:
-        """Return the events of these kinds so far."""
         return [event for event in self.seen() if event.kind in kinds]
 
 
@@ -578,7 +570,6 @@ class Messages(Script):
         return True
 
     def otherwise(self) -> bool:
-        """Let something happen where there is nothing to deliver; return False if nothing does."""
         return False
 
     def settle(self, ms: int = 0) -> None:

@@ -183,7 +183,6 @@ class HistoryMonitor:
         return self._answered()[1]
 
     def _answered(self) -> tuple[Broken | None, tuple[Broken, ...]]:
-        """Return the first violation and the predicted ones, which are computed anew after new calls."""
         state = (len(self._ends), self.only, self.observed)
         if state != self._judged:
             found: list[Broken] = []
@@ -252,7 +251,6 @@ class HistoryMonitor:
                 return  # what comes later is of no interest
 
     def _decidable(self) -> Iterator[str]:
-        """Return the properties that the observed kinds can decide and that are promised."""
         visible_at = tuple(self.history.vocabulary.codes if self.observed is None else self.observed)
         manifest = Manifest(self.history.vocabulary.protocol, visible_at, (), config={**self.config, "quiet_end": True})
         without = self.history.undecidable(manifest).keys() | self.history.unpromised(manifest).keys()
@@ -293,14 +291,12 @@ class Prefixes:
         return self._view[1]
 
     def rows(self, name: str, end: int, at_rest: bool) -> Rows:
-        """Return the rows that violate a property."""
         item = self.history.properties[name]
         if item.needs_quiet_end and not at_rest:
             return NO_ROWS
         return item.kernel(self.view(end))
 
     def are_any(self, name: str, end: int) -> bool:
-        """Return whether rows violate a property before all is at rest."""
         return bool(len(self.rows(name, end, at_rest=False).at))
 
     def visible_at(self, name: str, at: int, end: int) -> int:

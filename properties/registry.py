@@ -70,7 +70,6 @@ def default() -> str:
 
 
 def folder(protocol: str) -> str:
-    """Return the name of a protocol's folders."""
     return PROTOCOLS[protocol].rpartition(".")[2]
 
 
@@ -122,8 +121,8 @@ class Found(Mapping[str, T], Generic[T]):
         return self.name or folder(protocol).upper()
 
     def _found(self, protocol: str) -> tuple[str, bool]:
-        """Return the module that has the object, or from which it is derived, and whether it is derived; the module is
-        empty where there is none."""
+        """Return the module that has the object or from which it is derived (empty where there is none), and whether it
+        is derived."""
         if protocol in PROTOCOLS:
             package = PROTOCOLS[protocol]
             for each in self.where:
@@ -212,7 +211,6 @@ def place(error: Exception) -> str:
 
 
 def own() -> dict[str, str]:
-    """Return the users' own protocols with their packages."""
     return {name: package for name, package in PROTOCOLS.items() if not package.startswith("fencepost.")}
 
 
@@ -234,7 +232,6 @@ def _there(module: str) -> bool:
 
 
 def _known() -> Iterator[str]:
-    """Yield users' own packages that are installed, or named by the environment."""
     yield from (point.value for point in entry_points(group="fencepost.protocols"))
     yield from filter(None, (package.strip() for package in os.environ.get(OWN, "").split(",")))
 

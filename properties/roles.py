@@ -126,7 +126,6 @@ class Named:
     nth: int = 0
 
     def find(self, messages: Sequence[Message]) -> Message | None:
-        """Return the named one of these messages, or None if it is not there."""
         like = [m for m in messages if tuple(m[1 : 1 + len(self.fields)]) == self.fields]
         return like[self.nth] if self.nth < len(like) else None
 
@@ -179,7 +178,6 @@ class Amount:
     unless: tuple[str, ...] = ()
 
     def of(self, config: Config) -> int:
-        """Return the least value in this configuration."""
         return self.least(config) if callable(self.least) else self.least
 
 
@@ -191,6 +189,5 @@ class Simplest:
 
 
 def role_of(annotation: Any) -> Role | None:
-    """Return the role in an annotation, or None."""
     found = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((each for each in found if isinstance(each, Role)), None)

@@ -60,7 +60,6 @@ class Tellers(dict[str, Callable[[Any], Iterable[Row]] | None]):
 
 
 def _event_of(vocabulary: Vocabulary) -> Callable[..., Any]:
-    """Return the type of events with a kind and the columns of the vocabulary."""
     return namedtuple("Told", ["kind", *vocabulary.names])  # its names are not known before
 
 

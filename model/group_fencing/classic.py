@@ -131,7 +131,6 @@ class Draft(Classic):
         s.fenced[n] = either("447.5", True, only_aborted=s.fenced[n])
 
     def asks(s, m):
-        """Return whether the member has sent InitProducerId and has no answer."""
         return ~s.ready[m] & s.is_up(m) & (s.stage[m] == Stage.POLLING) & exists(Partition, lambda p: s.assigned[m, p])
 
     @action(fair="weak")

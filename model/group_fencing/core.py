@@ -119,7 +119,6 @@ class Group(Protocol):
         s.next[m, p] = start
 
     def is_up(s, m):
-        """Return whether the member has not crashed and its producer is not fenced."""
         return ~s.fenced[m] & ~s.crashed[m]
 
     def may_fetch(s, m, p):
@@ -145,7 +144,6 @@ class Group(Protocol):
         """Record what the application reads at its poll in addition to the input."""
 
     def is_in(s, m, p):
-        """Return whether the member's transaction has inputs of the partition."""
         return s.first[m, p] < s.next[m, p]
 
     @action
@@ -330,5 +328,4 @@ class Group(Protocol):
         return exists(Member, Partition, Partition, lambda m, p, q: (p != q) & s.is_in(m, p) & s.is_in(m, q))
 
     def for_all_in(s, m, holds):
-        """Return whether the condition holds for each partition that the transaction has inputs of."""
         return forall(Partition, lambda p: implies(s.is_in(m, p), holds(p)))

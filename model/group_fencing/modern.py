@@ -226,11 +226,9 @@ class Modern(Group):
         s.drop(m)
 
     def has_some(s, m):
-        """Return whether the member believes that it owns a partition."""
         return exists(Partition, lambda p: s.assigned[m, p])
 
     def drop(s, m):
-        """Remove all partitions of the member on its own side."""
         s.assigned = each(lambda n, p: s.assigned[n, p] & (n != m))
         s.has = each(lambda n, p: s.has[n, p] & (n != m))
 
@@ -241,7 +239,6 @@ class Modern(Group):
         s.stamp[m] = when(s.stage[m] == Stage.POLLING, s.knows[m], s.stamp[m])
 
     def ends(s, m):
-        """Clear the metadata of the transaction, since the next one has its own."""
         s.stamp[m] = 0
 
     def may_fetch(s, m, p):

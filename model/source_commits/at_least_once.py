@@ -122,7 +122,6 @@ class AtLeastOnce(Protocol):
         s.done[p, i] = True
 
     def is_next(s, p, i):
-        """Require that the task polls and that the record is its next one of this partition."""
         require((s.life == Life.RUNNING) & (i == s.polled[p] + 1))
 
     @fault(budget="drops")
@@ -149,7 +148,6 @@ class AtLeastOnce(Protocol):
         s.merged = each(lambda q: when(q == p, s.offset_of(p, i), either("src.2", s.merged[q], one_queue_for_all=0)))
 
     def offset_of(s, p, i):
-        """Return the source offset that the record carries."""
         return i
 
     def is_prefix(s, p, i):
@@ -160,7 +158,6 @@ class AtLeastOnce(Protocol):
         return (s.place[p, i] == Place.WAITING) | (s.place[p, i] == Place.FAILED)
 
     def is_newest(s, p, i):
-        """Return whether no later record is acknowledged."""
         return forall(Offset, lambda j: implies(i < j, s.place[p, j] != Place.ACKED))
 
     def is_longest(s, p, i):
@@ -394,7 +391,6 @@ class AtLeastOnce(Protocol):
         s.resumed = each(lambda p: s.stored[p])
 
     def found(s, p):
-        """Return the offset that the next instance finds in the offsets topic."""
         return either("src.P2", s.stored[p], from_the_beginning=0)
 
     def former_is_over(s):

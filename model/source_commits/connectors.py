@@ -15,7 +15,6 @@ class Shipped(TakenAndPutApart, PermitGivenBack):
     the runtime is that of Kafka (`WorkerSourceTask.commitOffsets`)."""
 
     def reported_of(s, t, p):
-        """Return the offset that the topic has now."""
         return s.stored[p]
 
 

@@ -190,7 +190,6 @@ class ExactlyOnce(Protocol):
         s.resumed = each(lambda p: s.stored[p])
 
     def found(s, p):
-        """Return the offset that the next instance finds in the offsets topic."""
         return either("src.P2", s.stored[p], from_the_beginning=0)
 
     # Dangers

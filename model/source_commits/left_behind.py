@@ -36,7 +36,6 @@ class LateWrite(AtLeastOnce):
     """The next instance starts while a write of the former one is on its way."""
 
     def former_is_over(s):
-        """Return whether no thread of the former instance commits."""
         return forall(Thread, lambda t: s.stage[t] == Stage.IDLE)
 
     def comes_first(s, p, v):

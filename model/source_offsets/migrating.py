@@ -209,7 +209,6 @@ class Migrating(MergedStart):
         return s.sentinel | exists(Partition, lambda p: 0 < s.in_separate[p])
 
     def may_start(s):
-        """Return whether tasks may start, for which the separate topic must have an offset or the sentinel."""
         return MergedStart.may_start(s) & either("618.45", s.is_filled(), not_waited_for=True)
 
     def found(s, p):

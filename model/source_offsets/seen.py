@@ -26,7 +26,6 @@ class SeenMergedView(MergedView):
         s.copying = each(lambda m, p: when(m == n, 0, s.copying[m, p]))
 
     def has_successor(s, n, p):
-        """Return whether the instance is fenced by another one, which may be over by now."""
         other = exists(Instance, lambda m: (s.newest[p] == m) & (s.stage[m] != Stage.NEW))
         return s.fenced[n] & (other | (s.newest[p] == None))  # noqa: E711
 

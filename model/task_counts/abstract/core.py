@@ -280,7 +280,6 @@ class Core(Protocol):
         )
 
     def set_of(s, k):
-        """Return the set that the instance's configuration comes from."""
         return s.of[k]
 
     @action(danger="client-crash")

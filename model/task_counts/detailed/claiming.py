@@ -41,7 +41,7 @@ class Claimed(Cooperative):
         return 0 < own
 
     def set_of(s, k):
-        """Return the newest set that had this task, up to the set that the instance was started by."""
+        """Return the newest set that had the instance's task, up to the set that it was started by."""
         had = latest(s.log, lambda r: (r <= s.tasks) & (s.task[k] < r), s.of[k])
         return when(s.of[k] == 0, 0, had)
 

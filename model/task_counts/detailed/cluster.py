@@ -34,7 +34,6 @@ class Cluster(Workers):
         Workers.assign(s, w, k, i)
 
     def is_given(s, i, own):
-        """Return whether some instance has this task of this set already."""
         return exists(Instance, lambda k: (s.stage[k] != Stage.NONE) & (s.task[k] == i) & (s.of[k] == own))
 
     @action(fair="weak", rule="618.22")

@@ -55,7 +55,6 @@ class Lingering(Shipped):
         s.entry[w] = when(s.entry[w] == Entry.UNDER_WAY, Entry.SUCCEEDED, s.entry[w])
 
     def fail_those_who_asked(s, w, so):
-        """Fail the waiting requests, which are answered before the entry is removed."""
         Shipped.fail_those_who_asked(s, w, so)
         s.entry[w] = when(so & (s.entry[w] == Entry.UNDER_WAY), Entry.FAILED, s.entry[w])
 

@@ -88,7 +88,6 @@ class Workers(Protocol):
         return latest(s.log, lambda r: r > s.tasks, upto)
 
     def size(s, position):
-        """Return the number of tasks of the set or count at that position."""
         record = at(s.log, position)
         return when(record <= s.tasks, record, record - s.tasks - 1)
 
@@ -97,11 +96,9 @@ class Workers(Protocol):
         return when(position == 0, 0, s.size(position))
 
     def count(s):
-        """Return the number of tasks of the latest count, and 0 where there is none."""
         return s.size_of(s.latest_count())
 
     def is_pending(s):
-        """Return whether a set stands after the latest count."""
         return s.latest_count() < s.latest_set()
 
     @danger("slow-reader")
@@ -293,7 +290,6 @@ class Workers(Protocol):
         return i < s.size(own)
 
     def set_of(s, k):
-        """Return the set that the instance's configuration comes from."""
         return s.of[k]
 
     @action(fair="weak")
@@ -374,6 +370,5 @@ class Workers(Protocol):
         return (newest > 0) & (i < s.size(newest))
 
     def is_served(s, i):
-        """Return whether an instance of this task of the newest set polls and can commit."""
         newest = s.latest_set()
         return exists(Instance, lambda k: s.can_commit(k) & (s.of[k] == newest) & (s.task[k] == i))

@@ -110,7 +110,6 @@ class CollidingNames(Protocol):
         s.named_by = each(lambda c: c)
 
     def share_ids(s, c, d):
-        """Return whether tasks of the same number have the same transactional id in both connectors."""
         return s.named_by[c] == s.named_by[d]
 
     @fault(budget="collisions")

@@ -175,7 +175,6 @@ class Connectors(Protocol):
         return forall(Connector, lambda d: s.prefix[d] != p)
 
     def share_ids(s, c, d):
-        """Return whether tasks of the same number have the same transactional id in both connectors."""
         return s.prefix[c] == s.prefix[d]
 
     # The leader and its producer
@@ -354,7 +353,6 @@ class Connectors(Protocol):
     # Tasks
 
     def is_pending(s, c):
-        """Return whether the connector's newest set stands after its latest count."""
         return s.counted[c] < s.generation[c]
 
     @action

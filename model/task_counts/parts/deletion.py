@@ -235,7 +235,6 @@ class Deletion(Protocol):
         s.live[s.task[i]] = i
 
     def still_newest(s, i):
-        """Return whether the set that the task started from is the newest, by another read to the end of the topic."""
         return s.saw[i] == s.number
 
     @action

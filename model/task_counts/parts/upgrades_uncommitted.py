@@ -30,7 +30,6 @@ class UpgradesWithAborts(Upgrades):
         return exists(Worker, lambda w: s.leads[w] & s.reads_all(w) & differs)
 
     def reads_all(s, w):
-        """Return whether this worker reads uncommitted records."""
         return either("618.50", False, where_it_is_not_on=s.support[w] != Support.ENABLED)
 
     def finds_pending(s, w):

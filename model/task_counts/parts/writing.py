@@ -167,7 +167,6 @@ class Writing(Protocol):
         return ~exists(Task, lambda i: s.open[w, i])
 
     def at_once(s, w, i):
-        """Return whether a configuration takes effect when it is read."""
         return either("618.3", False, at_once=s.open[w, i])
 
     def is_complete(s, c):
