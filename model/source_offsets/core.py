@@ -265,8 +265,8 @@ class MergedView(Protocol):
     @action(fair="weak")
     def flush(s, n: Instance):
         """At a boundary tombstones go to the worker's topic outside the transaction. Then the offsets are sent in the
-        transaction, and its commit is requested. This is the earliest step at which a fenced producer learns of its
-        fencing."""
+        transaction, and its commit is requested. A fenced producer may get this far without learning that it is fenced.
+        """
         require(~s.over[n] & (s.stage[n] == Stage.WORKING) & exists(Partition, lambda p: 0 < s.data[n, p]))
         s.stage[n] = Stage.ASKED
         s.worker = each(
